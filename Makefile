@@ -1,0 +1,130 @@
+# `make demo` and `make test` are all a newcomer needs; both set everything up by themselves.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+PY := .venv/bin/python
+INSTALLED := .venv/.installed
+COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+PYTEST := $(PY) -m pytest
+N ?= 10000
+MINUTES ?= 10
+
+.PHONY: help
+help: ## Say what can be made
+	@grep -hE '^[a-z][a-z-]*:.*## ' Makefile | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; \
+		do printf '  make %-14s %s\n' "$$name" "$$text"; done
+
+# Set-up ------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: $(INSTALLED) ## Make .venv with everything in it (any Python >= 3.11 that is found)
+
+$(INSTALLED): pyproject.toml tests/requirements.txt
+	@python=; for name in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do \
+		if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+		then python=$$name; break; fi; done; \
+	if [ -z "$$python" ]; then echo "no Python >= 3.11 found: install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	if ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "making .venv with $$($$python --version)"; \
+		$$python -m venv --clear .venv || { echo "python -m venv failed: install the venv module of this Python (on Debian: python3-venv)" >&2; exit 1; }; fi
+	@echo "installing pinned packages into .venv, usually a minute"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: controlplane
+controlplane: setup ## Build the real control plane's binaries; the last line is their folder
+	@$(PY) -m tests.controlplane.binaries
+
+.PHONY: requirements
+requirements: setup ## Pin the dependencies of pyproject.toml anew (ARGS=--upgrade for newer ones)
+	@$(COMPILE) pyproject.toml $(ARGS) -o requirements.txt
+	@$(COMPILE) pyproject.toml --group dev --group docs $(ARGS) -o tests/requirements.txt
+
+# Seeing it ---------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: setup ## Show claims come and go on a real control plane (KEEP=1 leaves it running; NODE=1: real pods)
+	@KEEP=$(KEEP) NODE=$(NODE) $(PY) -m tests.demo
+
+# Checking it -------------------------------------------------------------------------------------
+
+.PHONY: lint
+lint: setup ## Check style, types and the layers of the code
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+.PHONY: unit
+unit: setup ## Run what needs no control plane, in seconds
+	@$(PYTEST) -q -m 'not slow' tests/unit tests/test_layout.py
+
+.PHONY: test
+test: lint controlplane ## Run lint and every test that is not slow
+	@$(PYTEST) -ra -m 'not slow'
+
+.PHONY: test-slow
+test-slow: controlplane ## Run the tests that take minutes
+	@$(PYTEST) -ra -m 'slow and not node'
+	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
+
+.PHONY: test-node
+test-node: controlplane ## Run the tests whose containers really run (root on Linux)
+	@$(PYTEST) -ra -m node
+
+.PHONY: test-kopf-feed
+test-kopf-feed: controlplane ## Run the life-cycle tests with pods and claims through kopf's watches
+	@DRAGOMAN_FEED=kopf $(PYTEST) -ra -m 'not slow' tests/e2e/lifecycle
+
+.PHONY: soak
+soak: controlplane ## Break the control plane at random under churn (MINUTES=n SEED=n)
+	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
+
+.PHONY: bench
+bench: controlplane ## Measure the claim controller beside the stock one
+	@$(PY) -m tests.bench
+
+.PHONY: bench-node
+bench-node: controlplane ## Measure jobs on a real node, with each claim controller in turn
+	@$(PY) -m tests.bench.node
+
+.PHONY: bench-cel
+bench-cel: setup ## Measure CEL evaluation
+	@$(PY) -m tests.bench.cel
+
+.PHONY: bench-webhook
+bench-webhook: setup ## Measure the webhook beside a vendor's
+	@$(PY) -m tests.bench.webhook
+
+.PHONY: comparison
+comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs/comparison.md
+	@$(PY) -m tests.conformance.peer.comparison --ask
+
+.PHONY: fuzz-cel
+fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
+	@$(PY) -m tests.conformance.fuzz $(N)
+
+.PHONY: image-rootfs
+image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)
+	@$(PY) -m tests.image $(ARCH)
+
+.PHONY: pages
+pages: setup ## Renew what is generated in docs/ and charts/ from code, comments and benches
+	@for name in architecture catalogue chart measurements reference; do \
+		$(PY) -m docs.generate_$$name; done
+	@$(PY) -m tests.conformance.peer.comparison
+	@$(PY) -m tests.bench.webhook.report
+
+.PHONY: docs
+docs: setup ## Build the documentation's site into build/site
+	@.venv/bin/mkdocs build --quiet --strict
+
+.PHONY: clean
+clean: ## Remove .venv and caches of the checkout (the binaries' cache stays)
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	@find operator webhooks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,25 @@
+{{/* (dict "root" $ "component" … "name" … "account" … "rules" text "namespaced" bool "annotations"
+map): a role and its binding to one ServiceAccount of the release's namespace. */}}
+{{- define "dragoman.access" -}}
+{{- $role := ternary "Role" "ClusterRole" (default false .namespaced) -}}
+{{- $metadata := dict "root" .root "component" .component "name" .name "global" (not .namespaced) "annotations" (default dict .annotations) -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $role }}
+metadata:
+  {{- include "dragoman.metadata" $metadata | nindent 2 }}
+rules:
+{{ trim .rules }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $role }}Binding
+metadata:
+  {{- include "dragoman.metadata" $metadata | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ $role }}
+  name: {{ .name | quote }}
+subjects:
+- kind: ServiceAccount
+  name: {{ .account | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
+{{- end -}}

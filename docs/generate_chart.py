@@ -1,0 +1,225 @@
+"""Write what follows from other files in charts/dragoman: `python docs/generate_chart.py`.
+
+The CRD's template follows from crds/, since a chart cannot reach outside itself; the schema of the
+values and the table in the chart's README from the comments in values.yaml. Those comments are
+`# -- description`, and `# @schema {…}` with what cannot be seen from the default.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+CHART = ROOT / "charts/dragoman"
+BEGIN, END = "<!-- values -->", "<!-- end of values -->"
+KINDS = {
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    dict: "object",
+    list: "array",
+}
+DESCRIPTION, SCHEMA = "-- ", "@schema "
+
+CRD_HEAD = """\
+{{- /* Written from crds/driverconfigschemas.yaml by docs/generate_chart.py. */}}
+{{- if .Values.crds.enabled }}
+"""
+CRD_METADATA = """\
+metadata:
+  {{- $kept := ternary (dict "helm.sh/resource-policy" "keep") (dict) .Values.crds.keep }}
+  {{- include "dragoman.metadata" (dict "root" . "component" "crds" "global" true \
+"name" "driverconfigschemas.dragoman.dev" "annotations" (merge $kept .Values.crds.annotations)) \
+| nindent 2 }}
+"""
+
+
+@dataclass(slots=True)
+class Value:
+    """One value, or a group of them.
+
+    Attributes:
+        path: Keys from the outermost on.
+        default: What values.yaml sets.
+        description: Sentences, empty for a group.
+        narrowing: JSON Schema beside what follows from the default.
+        members: Values of a group, by key.
+    """
+
+    path: tuple[str, ...]
+    default: Any
+    description: str = ""
+    narrowing: dict[str, Any] = field(default_factory=dict)
+    members: dict[str, "Value"] = field(default_factory=dict)
+
+    def leaves(self) -> Iterator["Value"]:
+        """Yield the values that have a description, in their order."""
+        if self.description:
+            yield self
+        for member in self.members.values():
+            yield from member.leaves()
+
+
+def read(text: str) -> Value:
+    """Read values.yaml with its comments.
+
+    Raises:
+        ValueError: A value has no description.
+    """
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    assert isinstance(node, yaml.MappingNode)
+    return Value((), yaml.safe_load(text), members=_members((), node, text.splitlines()))
+
+
+def _members(path: tuple[str, ...], node: yaml.MappingNode, lines: list[str]) -> dict[str, Value]:
+    members = {}
+    for key, child in node.value:
+        default = yaml.safe_load(yaml.serialize(child))
+        made = Value((*path, key.value), default, *_comment(lines, key.start_mark.line))
+        if isinstance(child, yaml.MappingNode) and _is_group(child, lines):
+            made.members = _members(made.path, child, lines)
+        elif not made.description:
+            raise ValueError(f"{'.'.join(made.path)}: no comment `# {DESCRIPTION}…` above it")
+        members[key.value] = made
+    return members
+
+
+def _is_group(node: yaml.MappingNode, lines: list[str]) -> bool:
+    """Whether any value in a map has a comment of its own, or is such a group."""
+    return any(
+        _comment(lines, key.start_mark.line)[0]
+        or (isinstance(child, yaml.MappingNode) and _is_group(child, lines))
+        for key, child in node.value
+    )
+
+
+def _comment(lines: list[str], number: int) -> tuple[str, dict[str, Any]]:
+    """Read the description and the schema from the comment that ends above a line."""
+    first = number
+    while first > 0 and lines[first - 1].lstrip().startswith("#"):
+        first -= 1
+    words: list[str] = []
+    narrowing: dict[str, Any] = {}
+    for line in lines[first:number]:
+        text = line.lstrip()[1:].strip()
+        if text.startswith(SCHEMA):
+            narrowing = json.loads(text.removeprefix(SCHEMA))
+        elif text.startswith(DESCRIPTION):
+            words = [text.removeprefix(DESCRIPTION)]
+        elif words:
+            words.append(text)
+    return " ".join(words), narrowing
+
+
+def schema(value: Value) -> dict[str, Any]:
+    """Return the JSON Schema of a value, or of all."""
+    made: dict[str, Any] = {}
+    if value.description:
+        made["description"] = value.description
+    if value.members:
+        made |= {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {key: schema(member) for key, member in value.members.items()},
+        }
+    elif not {"type", "enum"} & value.narrowing.keys():
+        made["type"] = _type(value)
+    return made | _resolved(value.narrowing)
+
+
+def _type(value: Value) -> str:
+    kind = KINDS.get(type(value.default))
+    if kind is None:
+        raise ValueError(f"{'.'.join(value.path)}: `# {SCHEMA}` must tell its type")
+    return "integer" if kind == "number" and _counts(value.path[-1]) else kind
+
+
+def _counts(key: str) -> bool:
+    """Whether a number is one of things, not of seconds that may have fractions."""
+    return not key.endswith(("Seconds", "Days")) or key.startswith(
+        ("timeout", "period", "preStop", "terminationGracePeriod")
+    )
+
+
+def _resolved(narrowing: Mapping[str, Any]) -> dict[str, Any]:
+    """Put in what stands in other files: drivers of the catalogue, names of alerts."""
+    made = dict(narrowing)
+    if made.pop("x-drivers", False):
+        made["propertyNames"] = {"enum": drivers()}
+    if made.pop("x-alerts", False):
+        made["items"] = {"enum": alerts()}
+    return made
+
+
+def drivers() -> list[str]:
+    """Return the drivers of the catalogue."""
+    folder = ROOT / "crds/catalogue"
+    return sorted(yaml.safe_load(path.read_text())["spec"]["driver"] for path in folder.iterdir())
+
+
+def alerts() -> list[str]:
+    """Return the names of the chart's alerts."""
+    groups = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"]
+    return [rule["alert"] for group in groups for rule in group["rules"]]
+
+
+def values_schema(values: Value) -> str:
+    """Return values.schema.json."""
+    document = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "dragoman"}
+    return json.dumps(document | schema(values), indent=2) + "\n"
+
+
+def table(values: Value) -> str:
+    """Return the table of values for the README."""
+    rows = "".join(
+        f"| {_key(one)} | {_default(one)} | {one.description} |\n"
+        for one in values.leaves()
+        if not one.members
+    )
+    return f"| value | default | meaning |\n|---|---|---|\n{rows}"
+
+
+def _key(value: Value) -> str:
+    return f"`{'.'.join(value.path)}`"
+
+
+def _default(value: Value) -> str:
+    return f"`{json.dumps(value.default)}`".replace("|", "\\|")
+
+
+def readme(values: Value, current: str) -> str:
+    """Return the README with a fresh table between its markers."""
+    before, _, rest = current.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(values)}{END}{after}"
+
+
+def crd_template() -> str:
+    """Return the CRD as a template of the chart."""
+    text = (ROOT / "crds/driverconfigschemas.yaml").read_text()
+    head, _, rest = text.partition("metadata:\n")
+    _, _, body = rest.partition("spec:\n")
+    # Braces would be read as a template's.
+    body = body.replace("{{", '{{ "{{" }}')
+    return f"{CRD_HEAD}{head}{CRD_METADATA}spec:\n{body}{{{{- end }}}}\n"
+
+
+def files() -> dict[Path, str]:
+    """Return the text of every file that is written, by its path."""
+    values = read((CHART / "values.yaml").read_text())
+    manual = CHART / "README.md"
+    return {
+        CHART / "values.schema.json": values_schema(values),
+        CHART / "templates/crds/driverconfigschemas.yaml": crd_template(),
+        manual: readme(values, manual.read_text()),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        path.write_text(text)

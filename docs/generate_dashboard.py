@@ -1,0 +1,350 @@
+"""Write the Grafana dashboard of the chart: `python docs/generate_dashboard.py`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parents[1] / "charts/dragoman/files/dashboard.json"
+WIDTH, HEIGHT = 24, 8
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+IN = 'namespace=~"$namespace"'
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel.
+
+    Attributes:
+        title: What it shows.
+        description: How to read it.
+        queries: PromQL by legend.
+        kind: `timeseries`, `stat` or `table`.
+        unit: Grafana's name of a unit.
+        width: Of 24 columns.
+        stacked: Whether its lines add up to something.
+    """
+
+    title: str
+    description: str
+    queries: dict[str, str]
+    kind: str = "timeseries"
+    unit: str = "short"
+    width: int = 12
+    stacked: bool = False
+
+
+def quantile(share: float, metric: str, by: str = "le") -> str:
+    """Return the PromQL of a quantile of a histogram."""
+    rate = f"rate({metric}_bucket{{{IN}}}[$__rate_interval])"
+    return f"histogram_quantile({share}, sum by ({by}) ({rate}))"
+
+
+def rate(metric: str, by: str, labels: str = "") -> str:
+    """Return the PromQL of a counter's rate, added up by some labels."""
+    chosen = f"{IN}, {labels}" if labels else IN
+    return f"sum by ({by}) (rate({metric}{{{chosen}}}[$__rate_interval]))"
+
+
+# Replicas each count all claims; the largest count is that of one that has seen everything.
+CLAIMS = f"max by (allocated, reserved, source) (dragoman_resource_claims{{{IN}}})"
+HELD_BY_NOBODY = (
+    f'max(sum by (pod) (dragoman_resource_claims{{{IN}, allocated="true", reserved="false"}}))'
+)
+# Which device a pod uses is told by the driver's exporter; which claim gave it, by
+# kube-state-metrics. `label_replace` only where the exporter calls the pod otherwise.
+HOLDERS = (
+    'group by (namespace, pod, Hostname, device, UUID, modelName) (DCGM_FI_DEV_GPU_UTIL{pod!=""})'
+    " * on (namespace, pod) group_left ()"
+    " group by (namespace, pod) (kube_pod_resourceclaim_info)"
+)
+CLAIMS_OF_PODS = "count by (namespace, pod) (kube_pod_resourceclaim_info)"
+
+ROWS: dict[str, tuple[Panel, ...]] = {
+    "Claims": (
+        Panel(
+            "Mode",
+            "own: dragoman is the claim controller. assist: it helps another one.",
+            {"{{mode}}": f"max by (mode) (dragoman_claims_mode{{{IN}}}) == 1"},
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            "Pods that wait for claims",
+            "Live pods whose status does not name all their claims yet.",
+            {"pods": f"max(dragoman_waiting_pods{{{IN}}})"},
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            "Oldest of them",
+            "For how long it has waited.",
+            {"age": f"max(dragoman_oldest_waiting_pod_seconds{{{IN}}})"},
+            kind="stat",
+            unit="s",
+            width=4,
+        ),
+        Panel(
+            "Claims that hold devices for nobody",
+            "Allocated, and reserved for nobody: a leak, if it lasts.",
+            {"claims": HELD_BY_NOBODY},
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            "Leader",
+            "Replicas that lead: one.",
+            {"leaders": f'sum(leader_election_master_status{{{IN}, name="dragoman-operator"}})'},
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            "Faults of another controller",
+            "In the last hour.",
+            {
+                "{{fault}}": "sum by (fault) "
+                f"(increase(dragoman_other_controller_faults_total{{{IN}}}[1h]))"
+            },
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            "Claims by state",
+            "Whether they hold devices, whether they are reserved, and who made them.",
+            {"{{source}}, allocated {{allocated}}, reserved {{reserved}}": CLAIMS},
+            stacked=True,
+        ),
+        Panel(
+            "Time until a pod's status names its claims",
+            "From the pod's creation; the API tells creation times in whole seconds.",
+            {
+                "half": quantile(0.5, "dragoman_claim_publication_seconds"),
+                "99 of 100": quantile(0.99, "dragoman_claim_publication_seconds"),
+            },
+            unit="s",
+        ),
+        Panel(
+            "Writes",
+            "What the operator does, and what came of it.",
+            {"{{action}} {{outcome}}": rate("dragoman_actions_total", "action, outcome")},
+            unit="ops",
+        ),
+        Panel(
+            "Waiting work",
+            "Pods and claims that wait for a worker, and for how long.",
+            {
+                "keys": f'sum(workqueue_depth{{{IN}, name="claims"}})',
+                "seconds, 99 of 100": quantile(0.99, "workqueue_queue_duration_seconds"),
+            },
+        ),
+    ),
+    "Webhook": (
+        Panel(
+            "Verdicts",
+            "Reviews of claims, templates, classes and schemas.",
+            {
+                "{{verdict}} {{resource}}": rate(
+                    "dragoman_webhook_reviews_total", "verdict, resource"
+                )
+            },
+            unit="reqps",
+            stacked=True,
+        ),
+        Panel(
+            "Findings by driver",
+            "Reviews in which something was found.",
+            {"{{driver}} {{verdict}}": rate("dragoman_webhook_findings_total", "driver, verdict")},
+            unit="reqps",
+        ),
+        Panel(
+            "Time of reviews",
+            "The API server gives up after the timeoutSeconds of the webhook.",
+            {
+                "half": quantile(0.5, "dragoman_webhook_review_duration_seconds"),
+                "99 of 100": quantile(0.99, "dragoman_webhook_review_duration_seconds"),
+            },
+            unit="s",
+        ),
+        Panel(
+            "Requests that were refused",
+            "No reviews, or not to be served; by HTTP status.",
+            {"{{code}}": rate("dragoman_webhook_requests_refused_total", "code")},
+            unit="reqps",
+            width=6,
+        ),
+        Panel(
+            "Life of the certificate",
+            "Until the one that is served ends.",
+            {
+                "{{pod}}": "min by (pod) "
+                f"(dragoman_webhook_certificate_expiry_timestamp_seconds{{{IN}}}) - time()"
+            },
+            kind="stat",
+            unit="s",
+            width=6,
+        ),
+    ),
+    "Schemas": (
+        Panel(
+            "Schemas that do not compile",
+            "Faults by driver; the last good generation stays in force.",
+            {"{{driver}}": f"max by (driver) (dragoman_schema_errors{{{IN}}}) > 0"},
+            kind="stat",
+            width=8,
+        ),
+        Panel(
+            "Violations in stored objects",
+            "As of the last audit.",
+            {
+                "{{driver}} {{kind}}": "max by (driver, kind) "
+                f"(dragoman_audit_violations{{{IN}}}) > 0"
+            },
+            width=8,
+        ),
+        Panel(
+            "Since the last audit",
+            "Audits come every ten minutes.",
+            {"age": f"time() - max(dragoman_audit_timestamp_seconds{{{IN}}})"},
+            kind="stat",
+            unit="s",
+            width=8,
+        ),
+    ),
+    "Which pod holds which device": (
+        Panel(
+            "GPUs of pods with claims",
+            "Joined from NVIDIA's DCGM exporter (labels of pods turned on) and kube-state-metrics "
+            "2.20 or newer; see the README of the chart for other exporters.",
+            {"": HOLDERS},
+            kind="table",
+            width=16,
+        ),
+        Panel(
+            "Claims of pods",
+            "From kube-state-metrics 2.20 or newer.",
+            {"": CLAIMS_OF_PODS},
+            kind="table",
+            width=8,
+        ),
+    ),
+    "Process": (
+        Panel(
+            "Requests to the API server",
+            "By status; 0 is no answer.",
+            {
+                "{{code}} {{method}}": rate(
+                    "rest_client_requests_total", "code, method", 'container=~"operator|webhook"'
+                )
+            },
+            unit="reqps",
+            width=8,
+        ),
+        Panel(
+            "Memory",
+            "Resident.",
+            {"{{pod}}": f'process_resident_memory_bytes{{{IN}, container=~"operator|webhook"}}'},
+            unit="bytes",
+            width=8,
+        ),
+        Panel(
+            "Lag of the event loop",
+            "99 of 100 looks, one each second.",
+            {"lag": quantile(0.99, "dragoman_event_loop_lag_seconds")},
+            unit="s",
+            width=8,
+        ),
+    ),
+}
+
+
+def dashboard() -> str:
+    """Return the dashboard as Grafana reads it."""
+    document = {
+        "title": "dragoman",
+        "uid": "dragoman",
+        "tags": ["kubernetes", "dra"],
+        "schemaVersion": 39,
+        "editable": True,
+        "time": {"from": "now-6h", "to": "now"},
+        "refresh": "1m",
+        "templating": {"list": [_source(), _namespace()]},
+        "panels": list(_panels()),
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def expressions() -> Iterator[str]:
+    """Yield the PromQL of every panel."""
+    for panels in ROWS.values():
+        for panel in panels:
+            yield from panel.queries.values()
+
+
+def _source() -> dict[str, Any]:
+    return {"name": "datasource", "type": "datasource", "query": "prometheus"}
+
+
+def _namespace() -> dict[str, Any]:
+    return {
+        "name": "namespace",
+        "label": "Namespace of dragoman",
+        "type": "query",
+        "datasource": SOURCE,
+        "query": {
+            "query": "label_values(dragoman_webhook_reviews_in_flight, namespace)",
+            "refId": "n",
+        },
+        "includeAll": True,
+        "allValue": ".*",
+        "refresh": 2,
+    }
+
+
+def _panels() -> Iterator[dict[str, Any]]:
+    number, top = 0, 0
+    for title, panels in ROWS.items():
+        number += 1
+        yield {
+            "id": number,
+            "type": "row",
+            "title": title,
+            "gridPos": {"x": 0, "y": top, "w": WIDTH, "h": 1},
+        }
+        top, left = top + 1, 0
+        for panel in panels:
+            if left + panel.width > WIDTH:
+                top, left = top + HEIGHT, 0
+            number += 1
+            yield _panel(panel, number, {"x": left, "y": top, "w": panel.width, "h": HEIGHT})
+            left += panel.width
+        top += HEIGHT
+
+
+def _panel(panel: Panel, number: int, place: dict[str, int]) -> dict[str, Any]:
+    table = panel.kind == "table"
+    custom = {"stacking": {"mode": "normal"}, "fillOpacity": 20} if panel.stacked else {}
+    return {
+        "id": number,
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.description,
+        "datasource": SOURCE,
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "custom": custom}, "overrides": []},
+        "targets": [
+            {
+                "refId": chr(ord("A") + index),
+                "datasource": SOURCE,
+                "expr": expression,
+                "legendFormat": legend,
+                **({"format": "table", "instant": True} if table else {}),
+            }
+            for index, (legend, expression) in enumerate(panel.queries.items())
+        ],
+        **({"options": {"textMode": "value_and_name"}} if panel.kind == "stat" else {}),
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(dashboard())

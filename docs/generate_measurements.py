@@ -1,0 +1,85 @@
+"""Renew the measured tables of the pages from docs/bench: `make pages`.
+
+`make bench` writes the record; a test compares the pages with it.
+"""
+
+from pathlib import Path
+
+from tests.bench.claims.record import Record
+from tests.bench.claims.table import faults, markdown, number, table
+from tests.bench.webhook.record import Record as Reviews
+
+DOCS = Path(__file__).parent
+OWN = "dragoman"
+
+SIZES = (
+    ("noise", "rss_mib", "MiB", "memory with 10,000 pods that have claims, 20,000 without"),
+    ("noise", "cpu_us_per_event", "µs", "CPU for a change of a pod that is irrelevant"),
+    ("catch-up", "competitor_cpu_us_per_claim", "µs", "CPU for a claim and its publication"),
+    ("catch-up", "apiserver_cpu_us_per_claim", "µs", "CPU of the API server for the same"),
+    ("catch-up", "claims_per_s", "a second", "claims for 3,000 pods that were there before"),
+    ("finished", "deletions_per_s", "a second", "claims deleted when 2,000 pods finish"),
+    ("reaction", "p50_ms", "ms", "from a pod to its published claim, one at a time: median"),
+    ("reaction", "p99_ms", "ms", "the same: 99th percentile"),
+    ("restart", "ready_s", "s", "restart with 10,000 settled pods, until ready"),
+    ("restart", "writes", "", "writes after such a restart"),
+)
+"""Scenario, value, unit and words of each row of the operator."""
+
+REVIEWS = (
+    ("same-1-32", "per_s", "a second", "reviews of claims made from one template, 32 at once"),
+    ("other-1-32", "per_s", "a second", "reviews of claims that all differ, 32 at once"),
+    ("other-1", "p99_us", "µs", "a review, one at a time, all different: 99th percentile"),
+    ("hostile", "worst_ms", "ms", "a review by the most expensive schema that is accepted"),
+)
+"""The same of the webhook."""
+
+
+def sizing(record: Record) -> str:
+    """Return the table of operations.md, with the webhook's numbers from their own record."""
+    reviews = Reviews.read()
+    measured = [(words, record.value(name, OWN, value), unit) for name, value, unit, words in SIZES]
+    measured += [
+        (words, reviews.value(name, OWN, value), unit) for name, value, unit, words in REVIEWS
+    ]
+    rows = [(words, number(value, unit)) for words, value, unit in measured]
+    busy = ", which was busy with other work" if record.busy else ""
+    where = (
+        f"Measured {record.measured} (operator, by `make bench`) on {record.machine}{busy}, and "
+        f"{reviews.when} UTC (webhook, by `make bench-webhook`), one process each:"
+    )
+    return f"{where}\n\n{markdown(('what', 'measured'), rows)}"
+
+
+def comparison(record: Record) -> str:
+    """Return the table of comparison.md."""
+    where = (
+        f"Measured {record.measured} by `make bench`, {record.runs} run(s), Kubernetes "
+        f"{record.kubernetes}, everything on {record.machine}. Load average before the scenarios: "
+        f"{record.load}."
+    )
+    told = "".join(f"\n* failed: {fault}" for fault in faults(record))
+    return f"{where}\n\n{table(record)}{told}"
+
+
+PAGES = {"operations.md": ("sizing", sizing), "comparison.md": ("measured", comparison)}
+
+
+def renewed(page: str, record: Record) -> str:
+    """Return the text of a page with the numbers of a record."""
+    mark, written = PAGES[page]
+    begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
+    before, _, rest = (DOCS / page).read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{written(record)}\n{end}{after}"
+
+
+def main() -> None:
+    """Write the pages."""
+    record = Record.read()
+    for page in PAGES:
+        (DOCS / page).write_text(renewed(page, record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The Common Expression Language as Kubernetes speaks it.
+
+Two environments: `cel.device` for the selectors of Dynamic Resource Allocation, as kube-scheduler
+evaluates them, and `cel.rules` for x-kubernetes-validations, as the API server does. Outcomes,
+error texts and costs are those of cel-go. Everything is pure: no clock, no effects, and bounded
+time and memory whatever the expression.
+
+    selector = cel.device.compile('device.driver == "gpu.example.com"')
+    selector.matches({"attributes": {}}, driver="gpu.example.com")
+
+    ruleset = cel.rules.compile(schema, path="spec")
+    ruleset.validate({"replicas": 3})
+"""
+
+from __future__ import annotations
+
+from dragoman.cel import device, rules
+from dragoman.cel.budget import StepBudget
+from dragoman.cel.errors import (
+    CompileError,
+    CostLimitExceeded,
+    EvaluationError,
+    FieldError,
+    FieldErrorType,
+    Issue,
+    StepBudgetExceeded,
+)
+
+__all__ = [
+    "CompileError",
+    "CostLimitExceeded",
+    "EvaluationError",
+    "FieldError",
+    "FieldErrorType",
+    "Issue",
+    "StepBudget",
+    "StepBudgetExceeded",
+    "device",
+    "rules",
+]

@@ -1,0 +1,7 @@
+"""From a checked tree to closures that evaluate it and count its cost."""
+
+from __future__ import annotations
+
+from dragoman.cel.compile.compiler import Compiled, compile_tree
+
+__all__ = ["Compiled", "compile_tree"]

@@ -1,0 +1,257 @@
+"""`==`, `!=`, `<` and `in`, with straight code where the types are known."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import isnan
+from typing import Any, Final
+
+from dragoman.cel import types
+from dragoman.cel.compile.calls import both
+from dragoman.cel.compile.pieces import ABSENT, Code, Piece, constant
+from dragoman.cel.cost import FAILED, equality, tenth
+from dragoman.cel.dynamic import KUBERNETES, LISTS, MAPS, NUMBERS, entry_key, no_such_overload, size
+from dragoman.cel.equality import equal
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.library.lists import contains
+from dragoman.cel.lookup import has_key
+from dragoman.cel.state import COST, State, burn_text
+from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.scalars import Uint
+
+_FIXED: Final = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION)
+
+
+def equals_piece(left: Piece, right: Piece, kinds: tuple[Type, Type], *, negated: bool) -> Piece:
+    """Compile `==`, or `!=` when negated."""
+    cost = left.cost + right.cost
+    flat = left.flat and right.flat
+    test = operator.ne if negated else operator.eq
+    if kinds[0] is kinds[1] and kinds[0] in _FIXED:
+        return Piece(_alike(test, left, right), cost + 1, flat)
+    if not left.is_constant and type(right.constant) in _SIMPLE:
+        return _with_constant(left, right.constant, negated=negated)
+    if not right.is_constant and type(left.constant) in _SIMPLE and kinds[1].exact:
+        return _with_constant(right, left.constant, negated=negated)
+    return Piece(_any(left.run, right.run, negated=negated), cost, flat=False)
+
+
+def _alike(test: Callable[[Any, Any], bool], left: Piece, right: Piece) -> Code:
+    first, second = left.run, right.run
+    if right.known is not ABSENT:
+        value = right.known
+        return lambda state: test(first(state), value)
+    if left.is_constant:
+        value = left.constant
+        return lambda state: test(value, second(state))
+    return lambda state: test(*both(first, second, state))
+
+
+_SIMPLE: Final = frozenset((str, int, bool))
+
+
+def _with_constant(piece: Piece, constant: Any, *, negated: bool) -> Piece:
+    """Compile the comparison of anything with a constant text, int or bool.
+
+    The price for the constant itself is paid beforehand; what turns out to be shorter, or to have
+    failed, gives back the difference.
+    """
+    code, of = piece.run, type(constant)
+    most = tenth(size(constant))
+    equals = not negated
+
+    def other(state: State, value: Any) -> bool:
+        state[COST] += _price(value, constant, negated=negated) - most
+        return _answer(value, constant, state, negated=negated)
+
+    def run(state: State) -> bool:
+        try:
+            value = code(state)
+        except EvaluationAborted:
+            raise
+        except EvaluationError:
+            state[COST] += equality(FAILED, constant) - most
+            raise
+        if type(value) is of:
+            if value == constant:
+                return equals
+            if of is not str or len(value) >= len(constant):
+                return negated
+        return other(state, value)
+
+    return Piece(run, piece.cost + most, piece.flat)
+
+
+def _any(left: Code, right: Code, *, negated: bool) -> Code:
+    def run(state: State) -> bool:
+        one, two, failure = operands(left, right, state)
+        if failure is not None:
+            state[COST] += equality(one, two)
+            raise failure
+        # Only `==` has a fixed price for Kubernetes' types, and their size is 1 anyway.
+        state[COST] += _price(one, two, negated=negated)
+        return _answer(one, two, state, negated=negated)
+
+    return run
+
+
+def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
+    """Answer `==` or `!=`; what cannot be compared is an error to `==` and unequal to `!=`."""
+    if not negated:
+        return equal(left, right, state)
+    try:
+        return not equal(left, right, state)
+    except EvaluationAborted:
+        raise
+    except EvaluationError:
+        return True
+
+
+def _price(left: Any, right: Any, *, negated: bool) -> int:
+    # On its left, Kubernetes has a price of its own for them.
+    if not negated and type(left) in KUBERNETES:
+        return 1
+    return equality(left, right)
+
+
+def operands(left: Code, right: Code, state: State) -> tuple[Any, Any, EvaluationError | None]:
+    """Evaluate both sides; return FAILED for a side that failed, and the first error."""
+    failure: EvaluationError | None = None
+    one: Any = FAILED
+    two: Any = FAILED
+    try:
+        one = left(state)
+    except EvaluationAborted:
+        raise
+    except EvaluationError as error:
+        failure = error
+    try:
+        two = right(state)
+    except EvaluationAborted:
+        raise
+    except EvaluationError as error:
+        failure = failure or error
+    return one, two, failure
+
+
+Code2 = Callable[[Any, Any], bool]
+_TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+_EXACT_ORDER: Final = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATION)
+
+
+def ordered(function: str, left: Piece, right: Piece, kinds: tuple[Type, Type]) -> Piece | None:
+    """Compile an ordering of two values of one simple type; None for any other."""
+    if kinds[0] is not kinds[1] or kinds[0] not in _EXACT_ORDER:
+        return None
+    run = _alike(_TESTS[function], left, right)
+    return Piece(run, left.cost + right.cost + 1, left.flat and right.flat)
+
+
+def ordered_with(function: str, left: Piece, number: int, other: Code2) -> Piece:
+    """Compile an ordering of anything with a constant int.
+
+    Args:
+        function: the operator.
+        left: what is compared.
+        number: the constant.
+        other: compares with anything but an int, or refuses.
+    """
+    test, code = _TESTS[function], left.run
+
+    def run(state: State) -> bool:
+        value = code(state)
+        return test(value, number) if type(value) is int else other(value, number)
+
+    return Piece(run, left.cost + 1, left.flat)
+
+
+def contained(
+    item: Piece, items: Piece, kinds: tuple[Type, Type], overloads: tuple[str, ...]
+) -> Piece:
+    """Compile `item in items`."""
+    if overloads == ("in_list",) and items.is_constant:
+        if not items.constant:
+            return constant(value=False)
+        members = _members(items.constant)
+        if members is not None:
+            return Piece(_in_set(item.run, members), item.cost, item.flat)
+    cost = item.cost + items.cost
+    if overloads == ("in_list",):
+        return Piece(_in_list(item.run, items.run), cost, flat=False)
+    straight = kinds[0] is types.STRING and kinds[1].kind is Kind.MAP
+    run = _in_map(item, items.run) if straight else _in_any(item.run, items.run)
+    return Piece(run, cost + 1, item.flat and items.flat)
+
+
+def _members(items: list[Any]) -> dict[type, frozenset[Any]] | None:
+    """Return the members by kind, for a list of plain constants."""
+    kinds = set(map(type, items))
+    if not kinds <= {bool, int, Uint, float, str}:
+        return None
+    # NaN is a member of nothing, itself included.
+    numbers = frozenset(item for item in items if type(item) in NUMBERS and not isnan(item))
+    texts = frozenset(item for item in items if type(item) is str)
+    bools = frozenset(item for item in items if type(item) is bool)
+    return {str: texts, bool: bools, int: numbers, Uint: numbers, float: numbers}
+
+
+def _in_set(code: Code, members: dict[type, frozenset[Any]]) -> Code:
+    nothing: frozenset[Any] = frozenset()
+
+    def run(state: State) -> bool:
+        value = code(state)
+        of_kind = members.get(type(value), nothing)
+        if of_kind is nothing:
+            # cel-go looks the value up in a map, which fails on what it cannot hash.
+            entry_key(value)
+            return False
+        return value in of_kind
+
+    return run
+
+
+def _in_list(item: Code, items: Code) -> Code:
+    def run(state: State) -> bool:
+        one, many, failure = operands(item, items, state)
+        state[COST] += len(many) if type(many) in LISTS else 1
+        if failure is not None:
+            raise failure
+        return _has(many, one, state)
+
+    return run
+
+
+def _in_map(item: Piece, items: Code) -> Code:
+    find = item.run
+    if item.is_constant:
+        key = item.constant
+        return lambda state: key in items(state)
+
+    def run(state: State) -> bool:
+        key, mapping = both(find, items, state)
+        burn_text(state, key)
+        return key in mapping
+
+    return run
+
+
+def _in_any(item: Code, items: Code) -> Code:
+    def run(state: State) -> bool:
+        one, many = both(item, items, state)
+        return _has(many, one, state)
+
+    return run
+
+
+def _has(items: Any, item: Any, state: State) -> bool:
+    if type(items) in LISTS:
+        return contains(items, item, state)
+    if type(items) in MAPS:
+        return has_key(items, item, state)
+    raise no_such_overload()

@@ -1,0 +1,107 @@
+"""List and map literals; those of constants only are built once and cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from dragoman.cel.compile.pieces import Code, Piece, constant
+from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
+from dragoman.cel.dynamic import NONE, Optional, entry_key, shown
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.state import COST, State
+
+
+def list_literal(items: Sequence[Piece], optional: frozenset[int]) -> Piece:
+    """Compile `[a, ?b]`."""
+    if not optional and all(item.is_constant for item in items):
+        return constant([item.constant for item in items])
+    cost = LIST_LITERAL + sum(item.cost for item in items)
+    flat = all(item.flat for item in items)
+    return Piece(_list(items, optional), cost, flat)
+
+
+def _unpaid(parts: Sequence[Piece]) -> list[int]:
+    """Return what a failure of each part leaves unevaluated behind it."""
+    left, found = 0, []
+    for part in reversed(parts):
+        found.append(left)
+        left += part.cost
+    return found[::-1]
+
+
+def _list(items: Sequence[Piece], optional: frozenset[int]) -> Code:
+    codes, unpaid = [item.run for item in items], _unpaid(items)
+    if len(codes) == 1 and not optional:
+        only = codes[0]
+        return lambda state: [only(state)]
+
+    def run(state: State) -> list[Any]:
+        built: list[Any] = []
+        for index, code in enumerate(codes):
+            try:
+                value = code(state)
+                if index in optional:
+                    if value is NONE:
+                        continue
+                    value = _content(value, "element")
+            except EvaluationError:
+                state[COST] -= unpaid[index]
+                raise
+            built.append(value)
+        return built
+
+    return run
+
+
+def _content(value: Any, kind: str) -> Any:
+    if type(value) is not Optional:
+        text = f"cannot initialize optional list {kind} from non-optional value "
+        raise EvaluationError(lambda: text + shown(value))
+    return value.value
+
+
+def map_literal(entries: Sequence[tuple[Piece, Piece, bool]]) -> Piece:
+    """Compile `{k: v, ?k: v}`."""
+    parts = [part for key, value, _ in entries for part in (key, value)]
+    optional = any(mark for _, _, mark in entries)
+    if not optional and all(part.is_constant for part in parts):
+        with suppress(EvaluationAborted):
+            return constant({entry_key(key.constant): value.constant for key, value, _ in entries})
+    cost = MAP_LITERAL + sum(part.cost for part in parts)
+    return Piece(_map(entries, _unpaid(parts)), cost, all(part.flat for part in parts))
+
+
+def _map(entries: Sequence[tuple[Piece, Piece, bool]], unpaid: list[int]) -> Code:
+    codes = [(key.run, value.run, mark) for key, value, mark in entries]
+
+    def run(state: State) -> dict[Any, Any]:
+        built: dict[Any, Any] = {}
+        at = 0
+        try:
+            for key_code, value_code, mark in codes:
+                key = key_code(state)
+                at += 1
+                value = value_code(state)
+                if mark:
+                    if value is NONE:
+                        built.pop(entry_key(key), None)
+                        at += 1
+                        continue
+                    value = _entry_content(key, value)
+                built[entry_key(key)] = value
+                at += 1
+        except EvaluationError:
+            state[COST] -= unpaid[at]
+            raise
+        return built
+
+    return run
+
+
+def _entry_content(key: Any, value: Any) -> Any:
+    if type(value) is not Optional:
+        text = "cannot initialize optional entry '{}' from non-optional value {}"
+        raise EvaluationError(lambda: text.format(shown(key), shown(value)))
+    return value.value

@@ -1,0 +1,114 @@
+"""`&&`, `||` and `?:`: evaluate what is needed, absorb the errors that do not matter."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from dragoman.cel.compile.pieces import Code, Piece
+from dragoman.cel.dynamic import no_such_overload
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.state import COST, State
+
+
+def all_of(terms: list[Piece]) -> Piece:
+    """Compile `a && b && ..`: false as soon as one is false, else the first error."""
+    return _chain(terms, decisive=False)
+
+
+def any_of(terms: list[Piece]) -> Piece:
+    """Compile `a || b || ..`: true as soon as one is true, else the first error."""
+    return _chain(terms, decisive=True)
+
+
+def _chain(terms: list[Piece], *, decisive: bool) -> Piece:
+    first = terms[0].cost
+    # Price of the terms up to each one, without the first: that one is always paid.
+    paid = [total - first for total in accumulate(term.cost for term in terms)]
+    codes = tuple(zip((term.run for term in terms), paid, strict=True))
+    flat = all(term.flat for term in terms) and paid[-1] == 0
+    if len(terms) == 2:
+        return Piece(_pair(terms[0].run, terms[1].run, paid[1], decisive=decisive), first, flat)
+    return Piece(_many(codes, paid[-1], decisive=decisive), first, flat)
+
+
+def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
+    other = not decisive
+
+    def run(state: State) -> Any:
+        error = None
+        try:
+            value = left(state)
+            if value is decisive:
+                return decisive
+            if value is not other:
+                error = no_such_overload()
+        except EvaluationAborted:
+            raise
+        except EvaluationError as failure:
+            error = failure
+        state[COST] += cost
+        value = right(state) if error is None else _last(right, state, error, decisive=decisive)
+        if value is decisive or value is other:
+            return bool(value)
+        raise no_such_overload()
+
+    return run
+
+
+def _last(code: Code, state: State, error: EvaluationError, *, decisive: bool) -> Any:
+    """Run the other side of an error: only the decisive value makes up for it."""
+    try:
+        if code(state) is decisive:
+            return decisive
+    except EvaluationAborted:
+        raise
+    except EvaluationError:
+        pass
+    raise error
+
+
+def _many(codes: tuple[tuple[Code, int], ...], total: int, *, decisive: bool) -> Code:
+    other = not decisive
+
+    def run(state: State) -> Any:
+        error: EvaluationError | None = None
+        for code, paid in codes:
+            try:
+                value = code(state)
+            except EvaluationAborted:
+                raise
+            except EvaluationError as failure:
+                error = error or failure
+                continue
+            if value is decisive:
+                state[COST] += paid
+                return decisive
+            if value is not other:
+                error = error or no_such_overload()
+        state[COST] += total
+        if error is not None:
+            raise error
+        return other
+
+    return run
+
+
+def conditional(test: Piece, then: Piece, other: Piece) -> Piece:
+    """Compile `test ? then : other`; only the branch taken is run and paid."""
+    check, yes, no = test.run, then.run, other.run
+    yes_cost, no_cost = then.cost, other.cost
+
+    def run(state: State) -> object:
+        value = check(state)
+        if value is True:
+            state[COST] += yes_cost
+            return yes(state)
+        if value is False:
+            state[COST] += no_cost
+            return no(state)
+        raise no_such_overload()
+
+    free = yes_cost == 0 and no_cost == 0
+    flat = free and test.flat and then.flat and other.flat
+    return Piece(run, test.cost, flat)

@@ -1,0 +1,267 @@
+"""The price of a call at run time: cel-go's cost tracker with Kubernetes' additions.
+
+A price is a number, or a function of the arguments and the result. An argument that failed is
+passed as FAILED, a result that failed likewise; both have the size 1. Sources: cel-go
+interpreter/runtimecost.go and ext/{lists,sets}.go 0.26, apiserver pkg/cel/library/cost.go 0.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from math import ceil
+from typing import Any, Final
+
+from dragoman.cel.dynamic import LISTS, MAPS, Optional, go_name, keys, size
+from dragoman.cel.errors import EvaluationAborted
+from dragoman.cel.values.formats import NamedFormat
+from dragoman.cel.values.instants import Duration, Timestamp
+from dragoman.cel.values.scalars import Uint
+
+Price = Callable[[Sequence[Any], Any], int]
+
+FAILED: Final = object()
+LIST_LITERAL: Final = 10
+MAP_LITERAL: Final = 30
+AUTHORIZATION: Final = 350_000
+"""Asking the authorizer; two questions are all that an expression can pay for."""
+REQUIREMENT: Final = 50
+"""One requirement of a label or field selector."""
+_TRAVERSAL: Final = 0.1
+_REGEX: Final = 0.25
+_ALLOCATION: Final = 11
+"""Dispatch and the list that is built, for the functions of cel-go's list library."""
+
+TENTHS: Final = tuple(ceil(n * _TRAVERSAL) for n in range(1024))
+
+
+def tenth(length: int) -> int:
+    """Return the price of walking over that many units once, rounded up as float64 does."""
+    return TENTHS[length] if length < 1024 else ceil(length * _TRAVERSAL)
+
+
+def _walk(index: int, factor: float = _TRAVERSAL) -> Price:
+    return lambda args, _: ceil(size(args[index]) * factor)
+
+
+def _double_walk(args: Sequence[Any], _: Any) -> int:
+    return ceil(size(args[0]) * 2 * _TRAVERSAL)
+
+
+def _join(_: Sequence[Any], result: Any) -> int:
+    return ceil(size(result) * 2 * _TRAVERSAL)
+
+
+def _contains(args: Sequence[Any], _: Any) -> int:
+    return tenth(size(args[0])) * tenth(size(args[1]))
+
+
+def regex_price(text: int, pattern: int) -> int:
+    """Return the price of matching texts and patterns of those lengths."""
+    return ceil((1.0 + text) * _TRAVERSAL) * ceil(pattern * _REGEX)
+
+
+def _regex(args: Sequence[Any], _: Any) -> int:
+    return regex_price(size(args[0]), size(args[1]))
+
+
+def _validate(args: Sequence[Any], _: Any) -> int:
+    form = args[0]
+    return regex_price(size(args[1]), form.regex_size) if type(form) is NamedFormat else 1
+
+
+def _contains_ip(args: Sequence[Any], _: Any) -> int:
+    base = size(args[0])
+    return ceil((base + base) * _TRAVERSAL)
+
+
+def _contains_cidr(args: Sequence[Any], _: Any) -> int:
+    return _contains_ip(args, None) + tenth(size(args[0])) + 1
+
+
+def _with_parsing(price: Price) -> Price:
+    return lambda args, result: price(args, result) + tenth(size(args[1]))
+
+
+def traversal(value: Any) -> int:
+    """Return the price of visiting every part of a value."""
+    kind = type(value)
+    if kind is str:
+        length = len(value) if value.isascii() else len(value.encode(errors="replace"))
+        return int(length * _TRAVERSAL)
+    if kind is bytes:
+        return int(len(value) * _TRAVERSAL)
+    if kind in LISTS or kind in MAPS:
+        return _Traversal().of(value)
+    return 1
+
+
+class _Traversal:
+    """Adds up the parts of containers; one that is met again is not walked again."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Any) -> int:
+        kind = type(value)
+        if kind in LISTS or kind in MAPS:
+            return self.of_parts(value)
+        if kind is not str or value.isascii():
+            return traversal(value)
+        # Many elements can be one long text, whose bytes are counted once.
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._known[id(value)] = traversal(value)
+        return found
+
+    def of_parts(self, value: Any) -> int:
+        found = self._known.get(id(value))
+        if found is None:
+            parts = value if type(value) in LISTS else chain(keys(value), value.values())
+            found = self._known[id(value)] = sum(map(self.of, parts))
+        return found
+
+
+def _traversed(args: Sequence[Any], _: Any) -> int:
+    return traversal(args[0])
+
+
+_ADDERS: Final = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))
+"""Types that can do the first thing that cel-go's lists can, so it misses the second."""
+
+
+def _confused(conversion: str) -> EvaluationAborted:
+    """Make the error of cel-go's cost tracker when an argument is not what it expects."""
+    return EvaluationAborted(f"internal error: interface conversion: {conversion}")
+
+
+def _go_type(value: Any) -> str:
+    return "*types.Err" if value is FAILED else go_name(value)
+
+
+def _extent(value: Any) -> int:
+    """Return the size that cel-go's extensions count by: they do not look into an optional."""
+    return 1 if type(value) is Optional else size(value)
+
+
+def _of_result(_: Sequence[Any], result: Any) -> int:
+    return _ALLOCATION + _extent(result)
+
+
+def _flattened(args: Sequence[Any], _: Any) -> int:
+    depth = args[1] if len(args) == 2 else 1
+    if type(depth) is not int:
+        raise _confused(f"ref.Val is {_go_type(depth)}, not types.Int")
+    return _ALLOCATION + int(_extent(args[0]) * float(depth))
+
+
+def _self_compared(index: int) -> Price:
+    def price(args: Sequence[Any], _: Any) -> int:
+        items = args[index]
+        if type(items) not in LISTS:
+            method = "Contains" if type(items) in _ADDERS else "Add"
+            raise _confused(f"{_go_type(items)} is not traits.Lister: missing method {method}")
+        length = size(items)
+        texts = type(items) in LISTS and length > 0 and type(items[0]) in (str, bytes)
+        return _ALLOCATION + int(length * length * (2.1 if texts else 2.0))
+
+    return price
+
+
+def _as_sets(factor: float) -> Price:
+    return lambda args, _: 1 + int(_extent(args[0]) * _extent(args[1]) * factor)
+
+
+def equality(left: Any, right: Any) -> int:
+    """Return the price of `==`: a tenth of the shorter operand."""
+    return tenth(min(size(left), size(right)))
+
+
+def _concatenated(args: Sequence[Any], _: Any) -> int:
+    return tenth(size(args[0]) + size(args[1]))
+
+
+def _smaller(args: Sequence[Any], _: Any) -> int:
+    return equality(args[0], args[1])
+
+
+def _listed(args: Sequence[Any], _: Any) -> int:
+    return size(args[1])
+
+
+def _selector(args: Sequence[Any], _: Any) -> int:
+    length = size(args[1])
+    # Every second character may begin a requirement.
+    return LIST_LITERAL + tenth(length) + ceil(length * 0.5) * REQUIREMENT
+
+
+_BY_FUNCTION: Final[dict[str, int | Price]] = {
+    "check": AUTHORIZATION,
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _walk(0)),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR"), _walk(0)),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _walk(0)),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _double_walk),
+    **dict.fromkeys(("find", "findAll"), _regex),
+    "ip": _walk(0),
+    "join": _join,
+    "validate": _validate,
+    "containsIP": _contains_ip,
+    "containsCIDR": _contains_cidr,
+}
+"""Kubernetes goes by the name of the function, whatever overloads the checker left open."""
+
+_COMPARED: Final = tuple(
+    f"{test}_{kind}"
+    for test in ("less", "less_equals", "greater", "greater_equals")
+    for kind in ("string", "bytes")
+)
+_BY_OVERLOAD: Final[dict[str, Price]] = {
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _walk(0)),
+    **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _walk(0)),
+    **dict.fromkeys(("strings_quote", "string_format"), _walk(0)),
+    **dict.fromkeys(("add_string", "add_bytes"), _concatenated),
+    **dict.fromkeys(_COMPARED, _smaller),
+    "in_list": _listed,
+    "matches_string": _regex,
+    "contains_string": _contains,
+}
+"""cel-go goes by the overload, if the checker left exactly one."""
+
+_LIST_LIBRARY: Final[dict[str, Price]] = {
+    **dict.fromkeys(("slice", "lists.range", "reverse"), _of_result),
+    "flatten": _flattened,
+    "distinct": _self_compared(0),
+    "sort": _self_compared(0),
+    "@sortByAssociatedKeys": _self_compared(1),
+    "sets.contains": _as_sets(1.0),
+    "sets.intersects": _as_sets(1.0),
+    "sets.equivalent": _as_sets(2.0),
+}
+"""Overload trackers of cel-go's extensions; each function's overloads share one."""
+
+
+RESULT_PRICED: Final = frozenset((_join, _of_result))
+"""Prices that need the result; the others are settled, and the limit checked, before the call."""
+
+
+def price_of(function: str, overloads: tuple[str, ...]) -> int | Price:
+    """Return the price of a call.
+
+    Args:
+        function: its qualified name.
+        overloads: the overloads that the checker left open.
+    """
+    only = overloads[0] if len(overloads) == 1 else ""
+    if only and function in _LIST_LIBRARY:
+        return _LIST_LIBRARY[function]
+    if only == "cidr_ip":
+        return 1
+    by_function = _BY_FUNCTION.get(function)
+    if by_function is not None:
+        parses = only in ("cidr_contains_ip_string", "cidr_contains_cidr_string")
+        if parses and not isinstance(by_function, int):
+            return _with_parsing(by_function)
+        return by_function
+    return _BY_OVERLOAD.get(only, 1)

@@ -1,0 +1,280 @@
+"""An environment: what functions, variables and types expressions know; and what compiles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from dragoman.cel import types
+from dragoman.cel.budget import EVALUATION_PRICE, EVALUATION_STEPS, StepBudget
+from dragoman.cel.check import Overload, check
+from dragoman.cel.compile import Compiled, compile_tree
+from dragoman.cel.declarations import Version, overloads_of
+from dragoman.cel.errors import (
+    CompileError,
+    CostLimitExceeded,
+    EvaluationAborted,
+    EvaluationError,
+    StepBudgetExceeded,
+)
+from dragoman.cel.estimate import Path, estimate
+from dragoman.cel.macros import macros_of
+from dragoman.cel.state import COST, FIRST_VARIABLE, FUEL, LIMIT, State
+from dragoman.cel.syntax.nodes import Ident, Node, children
+from dragoman.cel.syntax.parser import failure, parse
+from dragoman.cel.types import Type
+
+COST_LIMIT: Final = 1_000_000
+"""Run-time limit of one expression, for selectors and rules alike."""
+
+_TYPE_NAMES: Final[Mapping[str, Type]] = {
+    kind.name: kind
+    for kind in (
+        types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING,
+        types.TIMESTAMP, types.UINT, types.TYPE, types.list_of(types.DYN),
+        types.map_of(types.DYN, types.DYN),
+    )
+}  # fmt: skip
+_OPTIONAL: Final = Type(types.Kind.OPAQUE, "optional_type")
+_ANY_OPTIONAL: Final = Type(types.Kind.OPAQUE, "optional_type", (types.DYN,))
+_TOO_DEEP: Final = "expression recursion limit exceeded: 250"
+
+
+def _is_optional(kind: Type) -> bool:
+    return kind.kind is _OPTIONAL.kind and kind.name == _OPTIONAL.name
+
+
+class Program:
+    """A compiled expression: immutable, so that threads can share it.
+
+    Attributes:
+        expression: its text.
+        type: the type the checker found for its result.
+        variables: names of the environment's variables, in the order `evaluate` takes them.
+    """
+
+    def __init__(
+        self, expression: str, tree: Node, compiled: Compiled, environment: Environment
+    ) -> None:
+        self.expression = expression
+        self.type: Type = tree.type
+        self.variables = tuple(environment.variables)
+        self.run = compiled.run
+        self.cost = compiled.cost
+        self.spare: list[Any] = [None] * (compiled.slots - FIRST_VARIABLE - len(self.variables))
+        self._tree = tree
+        self._environment = environment
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return every name the expression reads: variables, and those its macros introduce."""
+        found, pending, seen = set(), [self._tree], set()
+        while pending:
+            node = pending.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                pending += children(node)
+                if isinstance(node, Ident):
+                    found.add(node.name)
+        return frozenset(found)
+
+    @cached_property
+    def max_cost(self) -> int:
+        """Return the worst-case cost in CEL units, which admission limits; up to 2^64-1."""
+        return estimate(self._tree, self._environment.size_of_path)
+
+    @cached_property
+    def wary(self) -> Compiled:
+        """Return the program compiled anew without trust in any type.
+
+        The checker lets null pass for many types, and nullable data is null where its type is not.
+        The trusting program then meets a Python error instead of cel-go's; this one looks first.
+        """
+        return self._environment.compile_warily(self.expression)
+
+    def evaluate(
+        self,
+        values: Sequence[Any],
+        *,
+        cost_limit: int = COST_LIMIT,
+        budget: StepBudget | None = None,
+    ) -> tuple[Any, int]:
+        """Return the result and what it cost in CEL units.
+
+        Args:
+            values: a value for each of `variables`, as `dynamic` represents them.
+            cost_limit: units after which the evaluation is cancelled.
+            budget: plain steps shared with other evaluations.
+
+        Raises:
+            EvaluationError: with the scheduler's text; `cost` tells what was spent.
+            CostLimitExceeded: the cost limit or the steps ran out.
+            StepBudgetExceeded: the steps of the evaluation or of the budget ran out; whatever
+                else came of an evaluation that the budget does not suffice for, this is raised.
+        """
+        fuel = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
+        state: State = [self.cost, cost_limit, fuel, *values, *self.spare]
+        try:
+            return self.result(state), state[COST]
+        finally:
+            if budget is not None:
+                _spend(budget, fuel, state)
+
+    def result(self, state: State) -> Any:
+        """Evaluate in a state made for this program, which then tells the cost.
+
+        Raises:
+            EvaluationError: as `evaluate`.
+        """
+        try:
+            result = self.run(state)
+        except FAILURES as error:
+            result = self.recovered(error, state)
+        if state[COST] > state[LIMIT]:
+            raise priced(CostLimitExceeded(), state)
+        return result
+
+    def recovered(self, error: Exception, state: State) -> Any:
+        """Return the result after all when the trusting program met a Python error.
+
+        Args:
+            error: one of `FAILURES` that `run` has raised.
+            state: what it left; what was spent in vain counts as steps.
+
+        Raises:
+            EvaluationError: the error itself with its cost, or that of the wary program.
+        """
+        if isinstance(error, (AttributeError, TypeError)):
+            state[FUEL] -= state[COST]
+            try:
+                state[COST] = self.wary.cost
+                return self.wary.run(state)
+            except (EvaluationError, RecursionError) as failure:
+                error = failure
+        if isinstance(error, RecursionError):
+            error = EvaluationError(_TOO_DEEP)
+        assert isinstance(error, EvaluationError)
+        raise priced(error, state) from None
+
+
+FAILURES: Final = (EvaluationError, RecursionError, AttributeError, TypeError)
+"""What the code of a program may raise."""
+
+
+def priced(error: EvaluationError, state: State) -> EvaluationError:
+    """Note what an evaluation cost until it failed; above the limit it had ended before."""
+    cost, limit = state[COST], state[LIMIT]
+    stopped = isinstance(error, CostLimitExceeded) and not isinstance(error, StepBudgetExceeded)
+    if cost > limit and not isinstance(error, EvaluationAborted):
+        error, stopped = CostLimitExceeded(), True
+    error.cost = limit + 1 if stopped else min(cost, limit)
+    return error
+
+
+def _spend(budget: StepBudget, fuel: int, state: State) -> None:
+    try:
+        budget.spend(max(0, fuel - state[FUEL]) + state[COST] + EVALUATION_PRICE)
+    except StepBudgetExceeded as error:
+        error.cost = state[COST]
+        raise
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What expressions can use.
+
+    Attributes:
+        version: the Kubernetes version whose library applies, such as (1, 36).
+        variables: type of each variable.
+        structs: fields of each declared object type.
+        size_of_path: declared maximum sizes, for `Program.max_cost`.
+        bind: whether `cel.bind` belongs to it.
+        guarded: whether data may be invalid for its declared type (`dynamic.Invalid`).
+        extra: further overloads by function name.
+
+    What it derives from these, and the resolutions of overloads it has met, it remembers; that is
+    the same whichever thread comes first.
+    """
+
+    version: Version
+    variables: Mapping[str, Type]
+    structs: Mapping[str, Mapping[str, Type]]
+    size_of_path: Callable[[Path], int | None]
+    bind: bool = False
+    guarded: bool = False
+    extra: Mapping[str, tuple[Overload, ...]] | None = None
+
+    @cached_property
+    def functions(self) -> Mapping[str, Sequence[Overload]]:
+        """Return the overloads of each function."""
+        return {**overloads_of(self.version), **(self.extra or {})}
+
+    @cached_property
+    def type_names(self) -> Mapping[str, Type]:
+        """Return the types that expressions can name."""
+        found = {**_TYPE_NAMES, "duration": types.DURATION, "timestamp": types.TIMESTAMP}
+        if self.version >= (1, 28):
+            found[_OPTIONAL.name] = _OPTIONAL
+        if self.version >= (1, 30):
+            found |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
+        return found
+
+    @property
+    def checks_literals(self) -> bool:
+        """Return whether constants are checked at compile time."""
+        return self.version >= (1, 29)
+
+    @cached_property
+    def resolved(self) -> dict[Any, Any]:
+        """Return the memory of overload resolutions."""
+        return {}
+
+    @cached_property
+    def _macros(self) -> Mapping[Any, Any]:
+        return macros_of(self.version, bind=self.bind)
+
+    @cached_property
+    def _slots(self) -> Mapping[str, int]:
+        return {name: FIRST_VARIABLE + n for n, name in enumerate(self.variables)}
+
+    def fields(self, name: str) -> Mapping[str, Type] | None:
+        """Return the fields of an object type, None for a type without declared fields."""
+        return self.structs.get(name)
+
+    def compile(
+        self, expression: str, *, complain: Callable[[Type], str] = lambda _: ""
+    ) -> Program:
+        """Parse, check and compile an expression.
+
+        Args:
+            expression: its text.
+            complain: returns what is wrong with the type of the result, "" if nothing is.
+
+        Raises:
+            CompileError: with every issue found, drawn as cel-go draws them.
+        """
+        try:
+            tree = parse(expression, self._macros)
+            issues = check(tree, self)
+            if issues:
+                raise failure(expression, issues)
+            if complaint := complain(tree.type):
+                raise CompileError(complaint)
+            compiled = compile_tree(tree, self._slots, self.functions, guarded=self.guarded)
+        except RecursionError:
+            raise failure(expression, [(-1, _TOO_DEEP)]) from None
+        return Program(expression, tree, compiled, self)
+
+    def compile_warily(self, expression: str) -> Compiled:
+        """Compile an expression that is known to compile, forgetting the types of its parts."""
+        tree = parse(expression, self._macros)
+        check(tree, self)
+        pending = [tree]
+        while pending:
+            node = pending.pop()
+            # Reading an optional through a variable or condition changes it, whatever it holds.
+            node.type = _ANY_OPTIONAL if _is_optional(node.type) else types.DYN
+            pending += children(node)
+        return compile_tree(tree, self._slots, self.functions, guarded=self.guarded)

@@ -1,0 +1,171 @@
+"""How values compare: `==` between any two of them, and the order of those that have one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman.cel.dynamic import (
+    KUBERNETES,
+    LISTS,
+    MAPS,
+    NONE,
+    NUMBERS,
+    PLAIN,
+    DataList,
+    DefaultMap,
+    Invalid,
+    MapList,
+    Optional,
+    Record,
+    SetList,
+    no_such_overload,
+)
+from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
+from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, burn
+from dragoman.cel.types import Type
+from dragoman.cel.values.quantity import Quantity
+
+
+def equal(left: Any, right: Any, state: State) -> bool:
+    """Answer `==` between any two values, as cel-go does.
+
+    Raises:
+        EvaluationError: `no such overload` when the left one is a Kubernetes type and the right
+            one is of another type.
+    """
+    kind, other = type(left), type(right)
+    if kind is other and kind in PLAIN:
+        if (kind is str or kind is bytes) and len(left) > TEXT_PER_STEP:
+            burn(state, len(left) // TEXT_PER_STEP)
+        return bool(left == right)
+    if kind in NUMBERS and other in NUMBERS:
+        return _as_alike(left, right)
+    if left is None or right is None:
+        return left is right
+    if kind in MAPS:
+        return other in MAPS and _equal_maps(left, right, state)
+    if kind in KUBERNETES:
+        return _equal_kubernetes(left, right)
+    if kind in LISTS:
+        return other in LISTS and _equal_lists(left, right, state)
+    if kind is Invalid:
+        raise left.error
+    return kind is other and kind in _EQUALS and _EQUALS[kind](left, right, state)
+
+
+def _equal_kubernetes(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
+        raise no_such_overload()
+    return bool(left.equals(right) if type(left) is Quantity else left == right)
+
+
+def _equal_optionals(left: Optional, right: Optional, state: State) -> bool:
+    if left is NONE or right is NONE:
+        return left is right
+    return equal(left.value, right.value, state)
+
+
+def _as_alike(left: float, right: float) -> bool:
+    # Go compares an int with a double after converting it, whatever precision that loses.
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right)
+    return left == right
+
+
+def _same(left: Any, right: Any, state: State) -> bool:
+    """Compare parts of lists and maps, where an error counts as "not different"."""
+    try:
+        return equal(left, right, state)
+    except StepBudgetExceeded:
+        raise
+    except EvaluationError:
+        return True
+
+
+def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
+    if len(left) != len(right):
+        return False
+    burn(state, len(left) + STEPS_PER_CONTAINER)
+    if type(left) is SetList:
+        members = set(map(set_key, left))
+        return all(type(item) is not Invalid and set_key(item) in members for item in right)
+    if type(left) is MapList:
+        return _equal_map_lists(left, right, state)
+    if type(left) is DataList:
+        return all(equal(one, two, state) for one, two in zip(left, right, strict=True))
+    return all(_same(one, two, state) for one, two in zip(left, right, strict=True))
+
+
+def set_key(item: Any) -> Any:
+    """Return what tells the scalars of a set apart; true is not 1."""
+    return type(item), item
+
+
+def map_key(item: Any, names: tuple[str, ...]) -> Any:
+    """Return what tells the elements of a list map apart."""
+    source = item.raw if type(item) is Record else item
+    if type(source) not in MAPS:
+        return None
+    return tuple(set_key(source.get(name)) for name in names)
+
+
+def _equal_map_lists(left: MapList, right: list[Any], state: State) -> bool:
+    by_key = {map_key(item, left.names): item for item in left}
+    for item in right:
+        key = map_key(item, left.names)
+        if key not in by_key or not equal(by_key[key], item, state):
+            return False
+    return True
+
+
+def _equal_records(left: Record, right: Record, state: State) -> bool:
+    if len(left.raw) != len(right.raw) or len(left) != len(right):
+        return False
+    burn(state, len(left.raw) + STEPS_PER_CONTAINER)
+    for name, value in left.items():
+        if name not in right or not equal(value, right[name], state):
+            return False
+    return all(left.raw[name] == right.raw.get(name, left.raw[name]) for name in left.hidden)
+
+
+def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bool:
+    if type(left) is Record and type(right) is Record:
+        return _equal_records(left, right, state)
+    if len(left) != len(right):
+        return False
+    burn(state, len(left) + STEPS_PER_CONTAINER)
+    always = type(right) is DefaultMap
+    return all(
+        (always or key in right) and _same(value, right[key], state) for key, value in left.items()
+    )
+
+
+_EQUALS: Final[dict[type, Callable[[Any, Any, State], bool]]] = {
+    Optional: _equal_optionals,
+    Type: lambda left, right, _: bool(left.name == right.name),
+}
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1 for values that have an order.
+
+    Raises:
+        EvaluationError: `no such overload` for values without one, or of different kinds.
+    """
+    kind, other = type(left), type(right)
+    if kind is float or other is float:
+        if kind not in NUMBERS or other not in NUMBERS:
+            raise no_such_overload()
+        if math.isnan(left) or math.isnan(right):
+            raise EvaluationError("NaN values cannot be ordered")
+        left, right = float(left), float(right)  # Go compares after this loss of precision, too
+    elif not (kind is other and kind in PLAIN) and not (kind in NUMBERS and other in NUMBERS):
+        raise no_such_overload()
+    return int(left > right) - int(left < right)
+
+
+def is_ordered(value: Any) -> bool:
+    """Return whether a value has an order at all."""
+    return type(value) in PLAIN

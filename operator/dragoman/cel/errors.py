@@ -1,0 +1,160 @@
+"""What can go wrong with an expression: when it is compiled, and when it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+ISSUES_MAX: Final = 100
+"""Issues that are reported, the first ones found, as cel-go keeps them."""
+
+_SNIPPET_MAX: Final = 16_384
+"""Bytes of the longest line that is drawn."""
+_WIDE_DOT: Final = "\uff0e"
+_WIDE_CARET: Final = "\uff3e"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One complaint of the parser or the type checker.
+
+    Attributes:
+        message: cel-go's wording, without position.
+        line: 1-based line; 0 when the complaint has no position.
+        column: 1-based column in code points; 0 when it has no position.
+    """
+
+    message: str
+    line: int = 0
+    column: int = 0
+
+    @classmethod
+    def at(cls, source: str, pos: int, message: str) -> Issue:
+        """Make an issue of an offset in code points; a negative one means no position."""
+        if pos < 0:
+            return cls(message)
+        start = source.rfind("\n", 0, pos) + 1
+        return cls(message, source.count("\n", 0, pos) + 1, pos - start + 1)
+
+    def picture(self, source: str) -> str:
+        """Draw the issue as cel-go prints it: position, source line and a caret below it."""
+        if not self.line:
+            return f"ERROR: <input>:-1:0: {self.message}"
+        text = source.split("\n")[self.line - 1].replace("\t", " ")
+        head = f"ERROR: <input>:{self.line}:{self.column}: {self.message}"
+        if len(text.encode(errors="replace")) > _SNIPPET_MAX:
+            return head
+        before, below = text[: self.column - 1], text[self.column - 1 : self.column]
+        dots = "".join("." if one.isascii() else _WIDE_DOT for one in before)
+        return f"{head}\n | {text}\n | {dots}{'^' if below.isascii() else _WIDE_CARET}"
+
+
+def drawn(source: str, issues: tuple[Issue, ...], total: int) -> str:
+    """Draw issues as cel-go lists them.
+
+    Args:
+        source: the expression.
+        issues: those to draw, in source order.
+        total: how many there were; those beyond `issues` are only counted.
+    """
+    pictures = [issue.picture(source) for issue in issues]
+    if total > len(issues):
+        pictures.append(f"{total - len(issues)} more errors were truncated")
+    return "\n".join(pictures)
+
+
+class CompileError(Exception):
+    """An expression that has no meaning in its environment.
+
+    Attributes:
+        issues: the complaints found, in source order, at most `ISSUES_MAX`; `line` and `column`
+            are the first one's.
+    """
+
+    def __init__(self, message: str, issues: tuple[Issue, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.issues = issues
+
+    @property
+    def line(self) -> int:
+        """Return the 1-based line of the first issue, 0 without one."""
+        return self.issues[0].line if self.issues else 0
+
+    @property
+    def column(self) -> int:
+        """Return the 1-based column of the first issue, 0 without one."""
+        return self.issues[0].column if self.issues else 0
+
+
+class EvaluationError(Exception):
+    """An expression that failed on a value, with cel-go's text.
+
+    It never holds the value itself unless cel-go's text does (`no such key: x`).
+
+    Attributes:
+        cost: CEL cost units spent until then, once known.
+    """
+
+    def __init__(self, message: str | Callable[[], str]) -> None:
+        super().__init__()
+        # Most errors are absorbed unread, and a text may take long to write.
+        self._message = message
+        self.cost = 0
+
+    @property
+    def message(self) -> str:
+        """Return the text without any prefix."""
+        if not isinstance(self._message, str):
+            self._message = self._message()
+        return self._message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class EvaluationAborted(EvaluationError):  # noqa: N818 — not an error of the expression
+    """An evaluation that ended as a whole.
+
+    Unlike other errors it is never absorbed by `&&`, `||` or a macro. cel-go itself fails on some
+    calls, such as sorting what is no list: `internal error: interface conversion: ..`.
+    """
+
+
+class CostLimitExceeded(EvaluationAborted):
+    """An evaluation that was stopped because it became too expensive."""
+
+    def __init__(self, message: str = "operation cancelled: actual cost limit exceeded") -> None:
+        super().__init__(message)
+
+
+class StepBudgetExceeded(CostLimitExceeded):
+    """An evaluation that used up the plain step budget shared by several evaluations."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: step budget exceeded")
+
+
+class FieldErrorType:
+    """The error types of the API machinery that validation rules can produce."""
+
+    INVALID = "FieldValueInvalid"
+    FORBIDDEN = "FieldValueForbidden"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One finding of a rule, like the API server's `field.Error`.
+
+    Attributes:
+        type: one of `FieldErrorType`.
+        field: dotted path of the value, such as `spec.ports[0].name` or `spec.labels[k]`.
+        detail: text for the user; empty for duplicates.
+    """
+
+    type: str
+    field: str
+    detail: str

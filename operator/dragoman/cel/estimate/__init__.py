@@ -1,0 +1,15 @@
+"""The worst case an expression can cost, known before it runs.
+
+A port of cel-go's checker/cost.go (0.26) with Kubernetes' additions. Only the maximum matters, so
+costs are single numbers; sizes keep their minimum because `replace` divides by it. Everything
+saturates at 2^64-1. Admission compares the result with a limit, so it must be cel-go's number even
+where that number is odd: an operand of unknown size counts as 2^64-1.
+"""
+
+from __future__ import annotations
+
+from dragoman.cel.estimate.prices import SizeOfPath
+from dragoman.cel.estimate.sizes import UNLIMITED, Path
+from dragoman.cel.estimate.walk import estimate
+
+__all__ = ["UNLIMITED", "Path", "SizeOfPath", "estimate"]

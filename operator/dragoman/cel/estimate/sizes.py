@@ -1,0 +1,95 @@
+"""Bounds of sizes and costs, and the paths that lead to declared sizes. All of it saturates."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final, NamedTuple
+
+from dragoman.cel.types import Kind
+
+UNLIMITED: Final = 2**64 - 1
+TRAVERSAL: Final = 0.1
+"""What walking over one code point, byte or element costs."""
+Path = tuple[str, ...]
+
+
+class Size(NamedTuple):
+    """Bounds of a size."""
+
+    least: int
+    most: int
+
+
+UNKNOWN: Final = Size(0, UNLIMITED)
+
+
+class Entries(NamedTuple):
+    """Sizes of the keys and values of a container."""
+
+    kind: Kind
+    key: Size
+    value: Size
+
+
+class Names:
+    """A path under construction: a slice of names, kept in room that other paths may share.
+
+    cel-go extends the path of a node for several others, and Go's slices write into the same room
+    when there is some left. So the path of a key becomes the one of its value where a macro has
+    both (`m.all(k, v, ..)`), which shows in the estimate.
+    """
+
+    __slots__ = ("_length", "_room")
+
+    def __init__(self, room: list[str], length: int) -> None:
+        self._room = room
+        self._length = length
+
+    def __bool__(self) -> bool:
+        return self._length > 0
+
+    def then(self, name: str) -> Names:
+        """Return the path with one more name."""
+        length = self._length
+        if length < len(self._room):
+            self._room[length] = name
+            return Names(self._room, length + 1)
+        room = [*self._room, name, *[""] * (length - 1)]
+        return Names(room, length + 1)
+
+    def read(self) -> Path:
+        """Return the names as they are now."""
+        return tuple(self._room[: self._length])
+
+
+NO_NAMES: Final = Names([], 0)
+
+
+def summed(*costs: int) -> int:
+    """Add costs or sizes."""
+    return min(sum(costs), UNLIMITED)
+
+
+def times(one: int, other: int) -> int:
+    """Multiply costs or sizes."""
+    return min(one * other, UNLIMITED)
+
+
+def scaled(size: int, factor: float) -> int:
+    """Multiply by a fraction and round up, in double arithmetic as Go does."""
+    return min(ceil(float(size) * factor), UNLIMITED) if size else 0
+
+
+def union(one: Size, other: Size) -> Size:
+    """Return the bounds of what is one or the other."""
+    return Size(min(one.least, other.least), max(one.most, other.most))
+
+
+def added(one: Size, other: Size) -> Size:
+    """Return the bounds of both together."""
+    return Size(summed(one.least, other.least), summed(one.most, other.most))
+
+
+def multiplied(one: Size, other: Size) -> Size:
+    """Return the bounds of the product."""
+    return Size(times(one.least, other.least), times(one.most, other.most))

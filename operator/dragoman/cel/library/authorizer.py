@@ -1,0 +1,34 @@
+"""The authorizer's functions, which nothing in selectors and rules can be asked for."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from dragoman.cel.state import Functions
+
+
+def _refuse(*_: Any) -> NoReturn:
+    # A null, which the checker lets pass; see Program.wary.
+    raise TypeError
+
+
+OVERLOADS: Final[Functions] = dict.fromkeys(
+    (
+        "authorizer_fieldselector",
+        "authorizer_group",
+        "authorizer_labelselector",
+        "authorizer_path",
+        "authorizer_serviceaccount",
+        "decision_allowed",
+        "decision_error",
+        "decision_errored",
+        "decision_reason",
+        "groupcheck_resource",
+        "pathcheck_check",
+        "resourcecheck_check",
+        "resourcecheck_name",
+        "resourcecheck_namespace",
+        "resourcecheck_subresource",
+    ),
+    _refuse,
+)

@@ -1,0 +1,40 @@
+"""IP networks in expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cel.dynamic import no_such_overload
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import Functions, paced
+from dragoman.cel.values.ip import CIDR, is_cidr, parse_cidr, parse_ip
+
+
+def _contains_text(network: CIDR, text: str) -> bool:
+    if type(network) is not CIDR:
+        # A null, which the checker lets pass; see Program.wary.
+        raise TypeError
+    try:
+        address = parse_ip(text)
+    except EvaluationError:
+        # Kubernetes forgets why the text is no address.
+        raise no_such_overload() from None
+    return network.contains_ip(address)
+
+
+OVERLOADS: Final[Functions] = {
+    "cidr_ip": lambda network: network.ip,
+    "cidr_masked": CIDR.masked,
+    "cidr_prefix_length": lambda network: network.prefix_length,
+    "cidr_contains_ip_ip": CIDR.contains_ip,
+    "cidr_contains_cidr": CIDR.contains_cidr,
+}
+STATEFUL: Final[Functions] = paced(
+    1,
+    {
+        "string_to_cidr": parse_cidr,
+        "is_cidr": is_cidr,
+        "cidr_contains_ip_string": _contains_text,
+        "cidr_contains_cidr_string": lambda network, text: network.contains_cidr(parse_cidr(text)),
+    },
+)

@@ -1,0 +1,47 @@
+"""`size` of strings, bytes, lists and maps, and the insertion behind transformMap."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.cel.dynamic import entry_key, shown, value_of
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import Functions, State, burn
+
+_SIZES: Final = ("bytes", "list", "map", "string")
+
+
+def _insert(state: State, mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    burn(state, len(mapping) + 1)
+    return insert({**mapping}, key, value)
+
+
+def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
+    burn(state, len(mapping) + len(more))
+    built = {**mapping}
+    for key, value in more.items():
+        insert(built, value_of(key), value)
+    return built
+
+
+def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    """Add an entry to a map that nobody else can see yet, and return that map.
+
+    Raises:
+        EvaluationError: the key is there already.
+    """
+    stored = entry_key(key)
+    if stored in building:
+        raise EvaluationError(lambda: f"insert failed: key {shown(key)} already exists")
+    building[stored] = value
+    return building
+
+
+OVERLOADS: Final[Functions] = {
+    **{f"size_{kind}": len for kind in _SIZES},
+    **{f"{kind}_size": len for kind in _SIZES},
+}
+STATEFUL: Final[Functions] = {
+    "@mapInsert_map_key_value": _insert,
+    "@mapInsert_map_map": _insert_all,
+}

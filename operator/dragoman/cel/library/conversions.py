@@ -1,0 +1,174 @@
+"""`bool int uint double string bytes timestamp duration dyn type` of a value."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from typing import Any, Final
+
+from dragoman.cel.dynamic import type_name
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import Functions, paced
+from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.instants import (
+    Duration,
+    Timestamp,
+    parse_duration,
+    parse_timestamp,
+    timestamp_from_seconds,
+)
+from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
+from dragoman.cel.values.text import format_double
+
+_TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
+_SIGNED = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_UNSIGNED = re.compile(r"[0-9]{1,400}", re.ASCII)
+_DECIMAL = re.compile(
+    r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?|inf|infinity|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x[0-9a-f]*+(?:\.[0-9a-f]*+)?p[+-]?[0-9]++", re.ASCII | re.IGNORECASE
+)
+
+
+def _failure(source: str, target: str) -> EvaluationError:
+    return EvaluationError(f"type conversion error from '{source}' to '{target}'")
+
+
+def _bool_of_text(text: str) -> bool:
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise _failure("string", "bool")
+
+
+def _int_of_text(text: str) -> int:
+    if _SIGNED.fullmatch(text) and INT_MIN <= (number := int(text)) <= INT_MAX:
+        return number
+    raise _failure("string", "int")
+
+
+def _int_of_double(number: float) -> int:
+    if math.isnan(number) or number <= INT_MIN or number >= INT_MAX:
+        raise EvaluationError("integer overflow")
+    return int(number)
+
+
+def _int_of_uint(number: Uint) -> int:
+    if number > INT_MAX:
+        raise EvaluationError("integer overflow")
+    return int(number)
+
+
+def _uint_of_text(text: str) -> Uint:
+    if _UNSIGNED.fullmatch(text) and (number := int(text)) <= UINT_MAX:
+        return Uint(number)
+    raise _failure("string", "uint")
+
+
+def _uint_of_double(number: float) -> Uint:
+    if math.isnan(number) or number < 0 or number >= UINT_MAX:
+        raise EvaluationError("unsigned integer overflow")
+    return Uint(number)
+
+
+def _uint_of_int(number: int) -> Uint:
+    if number < 0:
+        raise EvaluationError("unsigned integer overflow")
+    return Uint(number)
+
+
+def _double_of_text(text: str) -> float:
+    if _DECIMAL.fullmatch(text):
+        number = float(text)
+        if math.isfinite(number) or text.lstrip("+-").lower() in ("inf", "infinity", "nan"):
+            return number
+    elif _HEXADECIMAL.fullmatch(text):
+        try:
+            return float.fromhex(text)
+        except (ValueError, OverflowError):
+            pass
+    raise _failure("string", "double")
+
+
+def _text_of_bytes(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        text = "invalid UTF-8 in bytes, cannot convert to string"
+        raise EvaluationError(text) from None
+
+
+def _duration_of_int(_: int) -> Duration:
+    raise _failure("int", "google.protobuf.Duration")
+
+
+@cache
+def type_named(name: str) -> Type:
+    """Return the type of that name as a value."""
+    return Type(Kind.TYPE, name)
+
+
+def type_value(value: Any) -> Type:
+    """Return the type of a value as a value."""
+    return type_named(type_name(value))
+
+
+def _same(value: Any) -> Any:
+    if value is None:
+        # The checker lets null pass for some types; see Program.wary.
+        raise TypeError
+    return value
+
+
+def _shown(value: Any) -> str:
+    return str(_same(value))
+
+
+def _parsed_timestamp(text: str) -> Timestamp:
+    return parse_timestamp(text)
+
+
+OVERLOADS: Final[Functions] = {
+    "bool_to_bool": _same,
+    "string_to_bool": _bool_of_text,
+    "int64_to_int64": _same,
+    "double_to_int64": _int_of_double,
+    "duration_to_int64": lambda value: value.nanos,
+    "string_to_int64": _int_of_text,
+    "timestamp_to_int64": lambda value: value.seconds,
+    "uint64_to_int64": _int_of_uint,
+    "uint64_to_uint64": _same,
+    "double_to_uint64": _uint_of_double,
+    "int64_to_uint64": _uint_of_int,
+    "string_to_uint64": _uint_of_text,
+    "double_to_double": _same,
+    "int64_to_double": float,
+    "uint64_to_double": float,
+    "string_to_string": _same,
+    "bool_to_string": lambda value: "true" if value else "false",
+    "bytes_to_string": _text_of_bytes,
+    "double_to_string": format_double,
+    "duration_to_string": _shown,
+    "int64_to_string": _shown,
+    "timestamp_to_string": _shown,
+    "uint64_to_string": _shown,
+    "ip_to_string": _shown,
+    "cidr_to_string": _shown,
+    "bytes_to_bytes": _same,
+    "string_to_bytes": lambda text: text.encode(errors="replace"),
+    "timestamp_to_timestamp": _same,
+    "int64_to_timestamp": timestamp_from_seconds,
+    "duration_to_duration": _same,
+    "int64_to_duration": _duration_of_int,
+    "to_dyn": lambda value: value,
+    "type": type_value,
+}
+STATEFUL: Final[Functions] = {
+    **paced(64, {"string_to_double": _double_of_text, "string_to_timestamp": _parsed_timestamp}),
+    **paced(1, {"string_to_duration": parse_duration}),
+}

@@ -1,0 +1,169 @@
+"""Choose an overload at run time, when the checker left it open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dragoman.cel import types
+from dragoman.cel.check import Overload
+from dragoman.cel.dynamic import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.library import OVERLOADS, STATEFUL
+from dragoman.cel.state import State
+from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.instants import Duration, Timestamp
+from dragoman.cel.values.scalars import Uint
+
+_SCALARS: Final[dict[str, type]] = {
+    "bool": bool,
+    "int": int,
+    "uint": Uint,
+    "double": float,
+    "string": str,
+    "bytes": bytes,
+    "google.protobuf.Timestamp": Timestamp,
+    "google.protobuf.Duration": Duration,
+}
+_NUMBERS: Final = frozenset((int, Uint, float))
+_ADDABLE: Final = _NUMBERS | LISTS | {str, bytes, Duration, Timestamp}
+_ORDERED: Final = _NUMBERS | {bool, str, bytes, Duration, Timestamp}
+_SIZED: Final = MAPS | LISTS | {str, bytes}
+_RECEIVERS: Final = frozenset((str, Timestamp, Duration))
+"""Types that cel-go asks for any function by its name; they refuse without naming it."""
+_ABLE: Final[dict[str, frozenset[type]]] = {
+    "_+_": _ADDABLE,
+    "_-_": _NUMBERS | {Duration, Timestamp},
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": frozenset((int, Uint)),
+    "-_": frozenset((int, float, bool)),
+    "matches": frozenset((str,)),
+    "sort": LISTS,
+    "@sortByAssociatedKeys": LISTS,
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "size": _SIZED,
+}
+"""Functions that cel-go gives to the first operand: without the ability it names the function."""
+
+
+def implementation(name: str) -> Callable[..., Any]:
+    """Return an overload's function of (state, *args)."""
+    stateful = STATEFUL.get(name)
+    if stateful is not None:
+        return stateful
+    plain = OVERLOADS[name]
+    return lambda _, *args: plain(*args)
+
+
+def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Any] | None:
+    """Return a function of two arguments that takes the overload for their types.
+
+    None when that needs more than their types, or the state.
+    """
+    if any(overload.name not in OVERLOADS or _looks_inside(overload) for overload in overloads):
+        return None
+    choices = [(overload.params, OVERLOADS[overload.name]) for overload in overloads]
+    chosen: dict[tuple[type, type], Callable[..., Any]] = {}
+
+    def dispatch(left: Any, right: Any) -> Any:
+        run = chosen.get((type(left), type(right)))
+        if run is None:
+            args = (left, right)
+            found = (run for params, run in choices if all(map(fits, params, args)))
+            run = next(found, None)
+            if run is None:
+                raise _refusal(function, args)
+            chosen[type(left), type(right)] = run
+        return run(left, right)
+
+    return dispatch
+
+
+def fits(kind: Type, value: Any) -> bool:
+    """Return whether a value can be passed for a parameter; of containers the first part counts."""
+    if kind.kind is Kind.SCALAR:
+        return type(value) is _SCALARS[kind.name]
+    if kind.kind is Kind.LIST:
+        return type(value) in LISTS and (not value or fits(kind.params[0], value[0]))
+    if kind.kind is Kind.MAP:
+        if type(value) not in MAPS:
+            return False
+        first = next(iter(value.items()), None)
+        if first is None:
+            return True
+        return fits(kind.params[0], value_of(first[0])) and fits(kind.params[1], first[1])
+    if kind.kind is Kind.OPAQUE and kind.name == "optional_type":
+        return type(value) is Optional
+    if kind.kind in (Kind.DYN, Kind.ANY, Kind.PARAM):
+        return True
+    return type_name(value) == kind.name
+
+
+def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
+    """Return a function of (state, *args) that takes the first overload the arguments fit."""
+    if function == "flatten":
+        return _flatten
+    choices = [(overload.params, implementation(overload.name)) for overload in overloads]
+    if function == "-_":
+        # Durations can be negated although that is not declared.
+        choices.append(((types.DURATION,), lambda _, duration: duration.negated()))
+    if not any(_looks_inside(overload) for overload in overloads):
+        return _by_types(function, choices)
+
+    def dispatch(state: State, *args: Any) -> Any:
+        for params, run in choices:
+            if all(map(fits, params, args)):
+                return run(state, *args)
+        raise _refusal(function, args)
+
+    return dispatch
+
+
+def _looks_inside(overload: Overload) -> bool:
+    """Return whether the parts of an argument decide if it fits."""
+    return any(kind.kind in (Kind.LIST, Kind.MAP) for kind in overload.params)
+
+
+def _by_types(
+    function: str, choices: Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
+) -> Callable[..., Any]:
+    """Remember which overload the types of the arguments lead to."""
+    chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def dispatch(state: State, *args: Any) -> Any:
+        run = chosen.get(tuple(map(type, args)))
+        if run is None:
+            found = (run for params, run in choices if all(map(fits, params, args)))
+            run = next(found, None)
+            if run is None:
+                raise _refusal(function, args)
+            chosen[tuple(map(type, args))] = run
+        return run(state, *args)
+
+    return dispatch
+
+
+def _flatten(state: State, items: Any, *depth: Any) -> Any:
+    """Flatten any list: cel-go does not look at the elements before it calls this one."""
+    if type(items) not in LISTS or (depth and type(depth[0]) is not int):
+        shown = ", ".join(map(type_name, depth))
+        name = "map(dyn, dyn)" if type(items) in MAPS else type_name(items)
+        raise no_such_overload(f"{name}.flatten({shown})")
+    return STATEFUL["list_flatten"](state, items, *depth)
+
+
+_UNGUARDED: Final = frozenset(("contains", "startsWith", "endsWith", "!_"))
+"""Functions whose own code refuses, without naming itself."""
+
+
+def _refusal(function: str, args: Sequence[Any]) -> Exception:
+    if function in _UNGUARDED:
+        return no_such_overload()
+    if function in ("sort", "@sortByAssociatedKeys") and type(args[-1]) in LISTS:
+        return EvaluationError("list elements must be comparable")
+    able = _ABLE.get(function)
+    if able is None:
+        return no_such_overload(function, *args)
+    kind = type(args[0])
+    return no_such_overload() if kind in able or kind in _RECEIVERS else no_such_overload(function)

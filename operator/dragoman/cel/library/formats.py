@@ -1,0 +1,31 @@
+"""Kubernetes' named string formats: `format.dns1123Label()`, `.validate(s)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from dragoman.cel.dynamic import NONE, Optional
+from dragoman.cel.state import Functions
+from dragoman.cel.values.formats import FORMATS, NamedFormat
+
+
+def _named(name: str) -> Optional:
+    found = FORMATS.get(name)
+    return NONE if found is None else Optional(found)
+
+
+def _validate(form: NamedFormat, text: str) -> Optional:
+    complaints = form.validate(text)
+    return Optional(complaints) if complaints else NONE
+
+
+def _constant(form: NamedFormat) -> Callable[[], NamedFormat]:
+    return lambda: form
+
+
+OVERLOADS: Final[Functions] = {
+    "format-named": _named,
+    "format-validate": _validate,
+    **{f"format.{name}": _constant(form) for name, form in FORMATS.items()},
+}

@@ -1,0 +1,20 @@
+"""IP addresses in expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cel.state import Functions, paced
+from dragoman.cel.values.ip import IP, is_canonical_ip, is_ip, parse_ip
+
+OVERLOADS: Final[Functions] = {
+    "ip_family": lambda address: address.family,
+    "ip_is_unspecified": IP.is_unspecified,
+    "ip_is_loopback": IP.is_loopback,
+    "ip_is_link_local_multicast": IP.is_link_local_multicast,
+    "ip_is_link_local_unicast": IP.is_link_local_unicast,
+    "ip_is_global_unicast": IP.is_global_unicast,
+}
+STATEFUL: Final[Functions] = paced(
+    1, {"string_to_ip": parse_ip, "is_ip": is_ip, "ip_is_canonical": is_canonical_ip}
+)

@@ -1,0 +1,242 @@
+"""The two list libraries: Kubernetes' own (sum, min, indexOf ..) and cel-go's (sort, slice ..)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any, Final
+
+from dragoman.cel.dynamic import LISTS, DataList, Invalid, no_such_overload, type_name
+from dragoman.cel.equality import compare, equal, is_ordered
+from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
+from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
+from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, burn
+from dragoman.cel.values.instants import Duration
+from dragoman.cel.values.scalars import Uint
+
+_COMPARABLE: Final = (
+    "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",
+)  # fmt: skip
+_QUALIFIED: Final = {
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+}
+_ZEROES: Final[dict[str, tuple[Any, str]]] = {
+    "int": (0, "add_int64"),
+    "uint": (Uint(0), "add_uint64"),
+    "double": (0.0, "add_double"),
+    "duration": (Duration(0), "add_duration_duration"),
+}
+
+
+def _fitting(items: list[Any]) -> list[Any]:
+    if items and (items[0] is None or type(items[0]) is Invalid):
+        # Null or invalid data: the overload does not fit; see Program.wary.
+        raise TypeError
+    return items
+
+
+def _ordered(item: Any) -> Any:
+    if type(item) is Invalid:
+        raise item.error
+    if not is_ordered(item):
+        raise no_such_overload()
+    return item
+
+
+def _is_sorted(items: list[Any]) -> bool:
+    ordered = map(_ordered, _fitting(items))
+    return all(_compared(one, two) <= 0 for one, two in pairwise(ordered))
+
+
+def _compared(one: Any, two: Any) -> int:
+    """Compare as Kubernetes does, which takes what cannot be compared for equal."""
+    try:
+        return compare(one, two)
+    except EvaluationError:
+        return 0
+
+
+def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
+    def extreme(items: list[Any]) -> Any:
+        if not items:
+            raise EvaluationError(f"{name} called on empty list")
+        found = _fitting(items)[0]
+        for item in map(_ordered, items):
+            if _compared(found, item) == sign:
+                found = item
+        return found
+
+    return extreme
+
+
+def _sum(kind: str) -> Callable[[list[Any]], Any]:
+    zero, overload = _ZEROES[kind]
+    add = ARITHMETIC[overload]
+
+    def total(items: list[Any]) -> Any:
+        found = zero
+        for item in _fitting(items):
+            if type(item) is Invalid:
+                raise item.error
+            if type(item) is not type(zero):
+                raise no_such_overload()
+            found = add(found, item)
+        return found
+
+    return total
+
+
+def equals(left: Any, right: Any, state: State) -> bool:
+    """Compare as library functions do: an error counts as "different"."""
+    try:
+        return equal(left, right, state)
+    except StepBudgetExceeded:
+        raise
+    except EvaluationError:
+        return False
+
+
+def contains(items: list[Any], item: Any, state: State) -> bool:
+    """Answer whether a list holds a value; what data cannot be compared with it counts at the end.
+
+    Raises:
+        EvaluationError: no element is equal, and one of them does not fit its schema.
+    """
+    if not isinstance(items, DataList):
+        return any(equals(item, one, state) for one in items)
+    failure: Invalid | None = None
+    for one in items:
+        if type(one) is Invalid:
+            failure = failure or one
+        elif equals(item, one, state):
+            return True
+    if failure is not None:
+        raise failure.error
+    return False
+
+
+def _index_of(state: State, items: list[Any], item: Any) -> int:
+    found = (index for index, one in enumerate(items) if equals(one, item, state))
+    return next(found, -1)
+
+
+def _last_index_of(state: State, items: list[Any], item: Any) -> int:
+    for index in range(len(items) - 1, -1, -1):
+        if equals(items[index], item, state):
+            return index
+    return -1
+
+
+def _slice(state: State, items: list[Any], start: int, end: int) -> list[Any]:
+    complaint = f"cannot slice({start}, {end}), "
+    if start < 0 or end < 0:
+        raise EvaluationError(complaint + "negative indexes not supported")
+    if start > end:
+        raise EvaluationError(complaint + "start index must be less than or equal to end index")
+    if end > len(items):
+        raise EvaluationError(f"{complaint}list is length {len(items)}")
+    burn(state, end - start)
+    return list(items[start:end])
+
+
+def _flatten(state: State, items: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    burn(state, len(items) + STEPS_PER_CONTAINER)
+    flat: list[Any] = []
+    for item in items:
+        if type(item) in LISTS and depth > 0:
+            flat += _flatten(state, item, depth - 1)
+        else:
+            flat.append(item)
+    return flat
+
+
+def _range(state: State, size: int) -> list[int]:
+    burn(state, max(size, 0))
+    return list(range(size))
+
+
+def _reverse(state: State, items: list[Any]) -> list[Any]:
+    burn(state, len(items))
+    return list(items[::-1])
+
+
+def _distinct(state: State, items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        burn(state, len(found) + 1)
+        if not any(equals(item, other, state) for other in found):
+            found.append(item)
+    return found
+
+
+def _sort(state: State, items: list[Any]) -> list[Any]:
+    return _sort_by_keys(state, items, items)
+
+
+def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
+    if len(items) != len(keys):
+        sizes = f"{len(items)} and {len(keys)}"
+        raise EvaluationError(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys "
+            f"list, but got {sizes} elements respectively"
+        )
+    if not items:
+        return items
+    if not is_ordered(keys[0]):
+        raise EvaluationError("list elements must be comparable")
+    kind = type_name(keys[0])
+    if any(type_name(key) != kind for key in keys):
+        raise EvaluationError("list elements must have the same type")
+    burn(state, len(items))
+    if kind in ("string", "bytes"):
+        burn(state, sum(map(len, keys)) // TEXT_PER_STEP)
+    by_key = cmp_to_key(compare)
+    order = sorted(range(len(keys)), key=lambda index: by_key(keys[index]))
+    return [items[index] for index in order]
+
+
+_INCLUDES_MAX: Final = 48
+
+
+def _includes(state: State, value: Any, item: Any) -> bool:
+    """Answer the selectors' `includes`: membership for a list, equality for anything else."""
+    if type(value) not in LISTS:
+        return equals(value, item, state)
+    for index, one in enumerate(value):
+        if index >= _INCLUDES_MAX:
+            raise EvaluationError(
+                f"'includes' function cannot be applied to lists longer than {_INCLUDES_MAX} values"
+            )
+        if equals(one, item, state):
+            return True
+    return False
+
+
+def _templated(pattern: str, implementation: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    names = [_QUALIFIED.get(kind, kind) for kind in _COMPARABLE]
+    return {pattern.format(name): implementation for name in names}
+
+
+OVERLOADS: Final[Functions] = {
+    **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _COMPARABLE},
+    **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _COMPARABLE},
+    **{f"list_{kind}_max_{kind}": _extreme("max", -1) for kind in _COMPARABLE},
+    **{f"list_{kind}_sum_{kind}": _sum(kind) for kind in _ZEROES},
+}
+STATEFUL: Final[Functions] = {
+    "list_a_index_of_int": _index_of,
+    "list_a_last_index_of_int": _last_index_of,
+    "dra_includes_dyn_dyn": _includes,
+    "list_slice": _slice,
+    "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
+    "lists_range": _range,
+    "list_reverse": _reverse,
+    "list_distinct": _distinct,
+    **_templated("list_{}_sort", _sort),
+    **_templated("list_{}_sortByAssociatedKeys", _sort_by_keys),
+}

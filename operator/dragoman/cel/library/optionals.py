@@ -1,0 +1,69 @@
+"""Optional values: making them, asking them, unwrapping lists of them.
+
+`or` and `orValue` do not evaluate what they do not need, so the compiler handles them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.cel.dynamic import NONE, Invalid, Optional, is_zero, shown
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import Functions, State, burn
+
+
+def _of_non_zero(value: Any) -> Optional:
+    return NONE if is_zero(value) else Optional(value)
+
+
+def _has_value(optional: Optional) -> bool:
+    if type(optional) is not Optional:
+        # A null, which the checker lets pass; see Program.wary.
+        raise TypeError
+    return optional is not NONE
+
+
+def _value(optional: Optional) -> Any:
+    if optional is NONE:
+        raise EvaluationError("optional.none() dereference")
+    if type(optional.value) is Invalid:
+        raise optional.value.error
+    return optional.value
+
+
+def _unwrap(state: State, items: list[Any]) -> list[Any]:
+    burn(state, len(items))
+    if items and type(items[0]) is not Optional:
+        # The overload does not fit such a list; see Program.wary.
+        raise TypeError
+    for item in items:
+        if type(item) is not Optional:
+            raise _not_optional(item)
+    return [item.value for item in items if item is not NONE]
+
+
+def _not_optional(item: Any) -> EvaluationError:
+    return EvaluationError(lambda: f"value {shown(item)} is not optional")
+
+
+def _first(items: list[Any]) -> Optional:
+    return Optional(items[0]) if items else NONE
+
+
+def _last(items: list[Any]) -> Optional:
+    return Optional(items[-1]) if items else NONE
+
+
+OVERLOADS: Final[Functions] = {
+    "optional_of": Optional,
+    "optional_none": lambda: NONE,
+    "optional_ofNonZeroValue": _of_non_zero,
+    "optional_hasValue": _has_value,
+    "optional_value": _value,
+    "list_first": _first,
+    "list_last": _last,
+}
+STATEFUL: Final[Functions] = {
+    "optional_unwrap": _unwrap,
+    "optional_unwrapOpt": _unwrap,
+}

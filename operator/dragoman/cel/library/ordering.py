@@ -1,0 +1,41 @@
+"""`<`, `<=`, `>`, `>=` on everything that has an order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman.cel.equality import compare
+from dragoman.cel.state import TEXT_PER_STEP, Functions, paced
+
+_ALIKE: Final = ("bool", "int64", "uint64", "timestamp", "duration")
+_LONG: Final = ("string", "bytes")
+_NUMBERS: Final = ("int64", "uint64", "double")
+_TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "less": operator.lt,
+    "less_equals": operator.le,
+    "greater": operator.gt,
+    "greater_equals": operator.ge,
+}
+
+
+def _compared(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
+    return lambda left, right: test(compare(left, right), 0)
+
+
+def _all() -> dict[str, Callable[[Any, Any], bool]]:
+    found: dict[str, Callable[[Any, Any], bool]] = {}
+    for name, test in _TESTS.items():
+        # Doubles and mixed numbers need care about NaN and precision; the others are Python's.
+        found.update({f"{name}_{kind}": test for kind in _ALIKE})
+        found[f"{name}_double"] = _compared(test)
+        pairs = [(a, b) for a in _NUMBERS for b in _NUMBERS if a != b]
+        found.update({f"{name}_{a}_{b}": _compared(test) for a, b in pairs})
+    return found
+
+
+OVERLOADS: Final[Functions] = _all()
+STATEFUL: Final[Functions] = paced(
+    TEXT_PER_STEP, {f"{name}_{kind}": test for name, test in _TESTS.items() for kind in _LONG}
+)

@@ -1,0 +1,34 @@
+"""Kubernetes' quantities in expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cel.state import Functions, paced
+from dragoman.cel.values.quantity import Quantity, is_quantity, parse_quantity
+
+
+def _is_greater(left: Quantity, right: Quantity) -> bool:
+    return left.compare(right) > 0
+
+
+def _is_less(left: Quantity, right: Quantity) -> bool:
+    return left.compare(right) < 0
+
+
+OVERLOADS: Final[Functions] = {
+    "quantity_is_greater_than": _is_greater,
+    "quantity_is_less_than": _is_less,
+    "quantity_compare_to": Quantity.compare,
+    "quantity_add": Quantity.add,
+    "quantity_add_int": Quantity.add,
+    "quantity_sub": Quantity.sub,
+    "quantity_sub_int": Quantity.sub,
+    "quantity_sign": Quantity.sign,
+    "quantity_is_integer": Quantity.is_integer,
+    "quantity_get_int": Quantity.as_integer,
+    "quantity_get_float": Quantity.as_approximate_float,
+}
+STATEFUL: Final[Functions] = paced(
+    32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}
+)

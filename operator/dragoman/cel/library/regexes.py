@@ -1,0 +1,55 @@
+"""`matches`, `find` and `findAll` with patterns that are not known before, on RE2."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
+
+
+def _compiled(state: State, pattern: str) -> Regex:
+    """Compile a pattern and take the steps for it, which CEL's cost knows nothing of."""
+    try:
+        regex = compile_regex(pattern)
+    except EvaluationError:
+        burn(state, failed_steps(pattern))
+        raise
+    burn(state, regex.steps)
+    return regex
+
+
+def _matches(state: State, value: str, pattern: str) -> bool:
+    regex = _compiled(state, pattern)
+    burn(state, regex.match_steps(value))
+    return regex.matches(value)
+
+
+def _find(state: State, value: str, pattern: str) -> str:
+    regex = _searching(state, pattern)
+    burn(state, regex.match_steps(value))
+    return regex.find(value)
+
+
+def _find_all(state: State, value: str, pattern: str, limit: int = -1) -> list[str]:
+    return _searching(state, pattern).find_all(value, limit, pay=partial(burn, state))
+
+
+def _searching(state: State, pattern: str) -> Regex:
+    try:
+        return _compiled(state, pattern)
+    except EvaluationAborted:
+        raise
+    except EvaluationError as error:
+        raise EvaluationError(f"Illegal regex: {error.message}") from None
+
+
+STATEFUL: Final[Functions] = {
+    "matches": _matches,
+    "matches_string": _matches,
+    "string_find_string": _find,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
+}

@@ -1,0 +1,35 @@
+"""Semantic versions in expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cel.state import Functions, paced
+from dragoman.cel.values.semver import Semver, is_semver, parse_semver
+
+
+def _is_greater(left: Semver, right: Semver) -> bool:
+    return left.compare(right) > 0
+
+
+def _is_less(left: Semver, right: Semver) -> bool:
+    return left.compare(right) < 0
+
+
+OVERLOADS: Final[Functions] = {
+    "semver_is_greater_than": _is_greater,
+    "semver_is_less_than": _is_less,
+    "semver_compare_to": Semver.compare,
+    "semver_major": lambda version: version.major,
+    "semver_minor": lambda version: version.minor,
+    "semver_patch": lambda version: version.patch,
+}
+STATEFUL: Final[Functions] = paced(
+    2,
+    {
+        "string_to_semver": parse_semver,
+        "string_bool_to_semver": parse_semver,
+        "is_semver_string": is_semver,
+        "is_semver_string_bool": is_semver,
+    },
+)

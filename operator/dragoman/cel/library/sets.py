@@ -1,0 +1,48 @@
+"""Lists as sets: `sets.contains`, `sets.intersects`, `sets.equivalent`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.cel.dynamic import DataList, Invalid
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.library.lists import contains
+from dragoman.cel.state import Functions, State, burn
+
+
+def _has(state: State, items: list[Any], item: Any) -> bool:
+    burn(state, len(items))
+    if type(item) is Invalid:
+        # Only data asks what it shall hold; a list of the expression holds nothing invalid.
+        if isinstance(items, DataList):
+            raise item.error
+        return False
+    return contains(items, item, state)
+
+
+def _contains(state: State, items: list[Any], part: list[Any]) -> bool:
+    return all(_has(state, items, item) for item in part)
+
+
+def _shares(state: State, items: list[Any], item: Any) -> bool:
+    try:
+        return _has(state, items, item)
+    except EvaluationAborted:
+        raise
+    except EvaluationError:
+        return False
+
+
+def _intersects(state: State, left: list[Any], right: list[Any]) -> bool:
+    return any(_shares(state, right, item) for item in left)
+
+
+def _equivalent(state: State, left: list[Any], right: list[Any]) -> bool:
+    return _contains(state, left, right) and _contains(state, right, left)
+
+
+STATEFUL: Final[Functions] = {
+    "list_sets_contains_list": _contains,
+    "list_sets_intersects_list": _intersects,
+    "list_sets_equivalent_list": _equivalent,
+}

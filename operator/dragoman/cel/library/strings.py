@@ -1,0 +1,94 @@
+"""The strings extension: searching, cutting, joining, quoting and formatting."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.cel.dynamic import LISTS, MAPS, Invalid, type_name, value_of
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, burn, burn_text
+from dragoman.cel.values import text
+from dragoman.cel.values.formatting import format_string
+
+_STEPS_PER_PART: Final = 4
+"""What printing an element, key or value of a list or map takes."""
+_QUOTED_PER_STEP: Final = 8
+"""Code points that are escaped in a plain step."""
+_PRINTED_PER_STEP: Final = 128
+"""Code points that are written in a plain step."""
+
+
+class _Entries(dict[Any, Any]):
+    """A map as the formatter sees it: with bools for keys, and those apart from 0 and 1."""
+
+    def items(self) -> Any:
+        return [(value_of(key), value) for key, value in super().items()]
+
+
+def _name(value: Any) -> str:
+    return "map" if type(value) is _Entries else type_name(value)
+
+
+def _printable(state: State, value: Any) -> Any:
+    """Prepare a value for formatting; nested lists can print exponentially longer than they are."""
+    if type(value) in LISTS:
+        burn(state, _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
+        return [_printable(state, item) for item in value]
+    if type(value) in MAPS:
+        burn(state, 2 * _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
+        return _Entries((key, _printable(state, item)) for key, item in value.items())
+    burn_text(state, value, _QUOTED_PER_STEP)
+    return value
+
+
+def _format(state: State, template: str, args: list[Any]) -> str:
+    # CEL charges for the template's length, not for its clauses and what they print.
+    burn(state, 2 * template.count("%"))
+    made = format_string(template, _printable(state, args), _name)
+    burn(state, len(made) // _PRINTED_PER_STEP)
+    return made
+
+
+def _replace(state: State, value: str, old: str, new: str, limit: int = -1) -> str:
+    made = text.replace(value, old, new, limit)
+    burn(state, len(made) // _PRINTED_PER_STEP)
+    return made
+
+
+def _join(state: State, parts: list[Any], separator: str = "") -> str:
+    # CEL charges for the result only: a list that cannot be joined would be read for nothing.
+    burn(state, len(parts))
+    if parts and type(parts[0]) is not str:
+        # The overload does not fit such a list; see Program.wary.
+        raise TypeError
+    odd = next((part for part in parts if type(part) is not str), None)
+    if type(odd) is Invalid:
+        raise EvaluationError(f"join: invalid input: {odd.error}")
+    return text.join(parts, separator)
+
+
+OVERLOADS: Final[Functions] = {
+    "contains_string": lambda value, part: part in value,
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
+    "string_char_at_int": text.char_at,
+    "string_index_of_string": text.index_of,
+    "string_index_of_string_int": text.index_of,
+    "string_last_index_of_string": text.last_index_of,
+    "string_last_index_of_string_int": text.last_index_of,
+    "string_lower_ascii": text.lower_ascii,
+    "string_upper_ascii": text.upper_ascii,
+    "string_trim": text.trim,
+    "string_substring_int": text.substring,
+    "string_substring_int_int": text.substring,
+    "string_split_string": text.split,
+    "string_split_string_int": text.split,
+    "strings_quote": text.quote,
+}
+STATEFUL: Final[Functions] = {
+    "string_replace_string_string": _replace,
+    "string_replace_string_string_int": _replace,
+    "list_join": _join,
+    "list_join_string": _join,
+    "string_format": _format,
+}

@@ -1,0 +1,39 @@
+"""URLs in expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cel.state import Functions, State, burn, paced
+from dragoman.cel.values.url import URL, is_url, parse_url
+
+_READ_PER_STEP: Final = 64
+"""Code points of a host that are looked at in a plain step."""
+
+
+def _hostname(state: State, url: URL) -> str:
+    burn(state, len(url.host) // _READ_PER_STEP)
+    return url.hostname
+
+
+def _port(state: State, url: URL) -> str:
+    burn(state, len(url.host) // _READ_PER_STEP)
+    return url.port
+
+
+def _query(state: State, url: URL) -> dict[str, list[str]]:
+    burn(state, len(url.raw_query))
+    return url.query()
+
+
+OVERLOADS: Final[Functions] = {
+    "url_get_scheme": lambda url: url.scheme,
+    "url_get_host": lambda url: url.host,
+    "url_get_escaped_path": lambda url: url.escaped_path,
+}
+STATEFUL: Final[Functions] = {
+    **paced(1, {"string_to_url": parse_url, "is_url_string": is_url}),
+    "url_get_hostname": _hostname,
+    "url_get_port": _port,
+    "url_get_query": _query,
+}

@@ -1,0 +1,76 @@
+"""Elements of lists and maps: which index or key finds them, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from dragoman.cel.dynamic import (
+    LISTS,
+    MAPS,
+    NUMBERS,
+    DefaultMap,
+    Invalid,
+    key_of,
+    shown,
+    type_name,
+)
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.state import State, burn_text
+from dragoman.cel.values.scalars import Uint
+
+
+def index_of(value: Any) -> int:
+    """Return the list index a value stands for.
+
+    Raises:
+        EvaluationError: when it is not a whole number.
+    """
+    kind = type(value)
+    if kind is int:
+        return int(value)
+    if kind is Uint and value < 2**63:
+        return int(value)
+    if kind is float and math.isfinite(value) and value == int(value) and abs(value) < 2**63:
+        return int(value)
+    if kind in NUMBERS:
+        raise EvaluationError(f"unsupported index value {shown(value)} in list")
+    raise EvaluationError(f"unsupported index type '{type_name(value)}' in list")
+
+
+MISSING: Final = object()
+"""What `find` returns for a key or index that is not there."""
+
+
+def find(value: Any, key: Any) -> Any:
+    """Return the element of a list or map, MISSING when it is not there or value has none."""
+    kind = type(value)
+    if kind in MAPS:
+        try:
+            if kind is DefaultMap:
+                return value[key_of(key)]
+            return value.get(key_of(key), MISSING)
+        except TypeError:
+            return MISSING
+    if kind in LISTS:
+        index = index_of(key)
+        return value[index] if 0 <= index < len(value) else MISSING
+    if kind is Invalid:
+        raise value.error
+    return MISSING
+
+
+def missing(value: Any, key: Any) -> EvaluationError:
+    """Make the error of a key or index that is not there."""
+    if type(value) in LISTS:
+        return EvaluationError(lambda: f"index out of bounds: {shown(key)}")
+    return EvaluationError(lambda: f"no such key: {shown(key)}")
+
+
+def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:
+    """Answer `value in map`, where 1, 1u and 1.0 are the same key."""
+    burn_text(state, value)
+    try:
+        return key_of(value) in mapping
+    except TypeError:  # a list or map is never a key
+        return False

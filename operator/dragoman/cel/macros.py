@@ -1,0 +1,256 @@
+"""The macros: what `has`, `all`, `map`, `cel.bind` and the others expand to.
+
+The shapes are cel-go's, because costs and error positions follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dragoman.cel.syntax.nodes import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+)
+
+ACCUMULATOR = "@result"
+UNUSED = "#unused"
+_VISIBLE_ACCUMULATOR = "__result__"
+_SORT_INPUT = "@__sortBy_input__"
+
+Expander = Callable[[int, "Node | None", "list[Node]"], "Node | None"]
+Key = tuple[str, int, bool]
+"""Name, number of arguments, whether it is called on a receiver."""
+
+
+class MacroError(Exception):
+    """A macro whose arguments have the wrong form; `pos` is where cel-go points."""
+
+    def __init__(self, pos: int, message: str) -> None:
+        super().__init__(message)
+        self.pos = pos
+
+
+def _call(pos: int, function: str, *args: Node) -> Call:
+    return Call(pos, function, None, list(args))
+
+
+def _accu(pos: int) -> Ident:
+    return Ident(pos, ACCUMULATOR)
+
+
+def _name(node: Node, complaint: str) -> str:
+    if not isinstance(node, Ident):
+        raise MacroError(node.pos, complaint)
+    return node.name
+
+
+def _variable(node: Node, complaint: str = "argument must be a simple name") -> str:
+    name = _name(node, complaint)
+    if name in (ACCUMULATOR, _VISIBLE_ACCUMULATOR):
+        raise MacroError(node.pos, "iteration variable overwrites accumulator variable")
+    return name
+
+
+def _variables(args: list[Node]) -> tuple[str, str]:
+    complaint = "argument must be a simple name"
+    first, second = _name(args[0], complaint), _name(args[1], complaint)
+    if first == second:
+        raise MacroError(args[1].pos, f"duplicate variable name: {first}")
+    return _variable(args[0]), _variable(args[1])
+
+
+def _fold(
+    pos: int,
+    macro: str,
+    target: Node,
+    names: tuple[str, str],
+    parts: tuple[Node, Node, Node, Node],
+    *body: Node | None,
+) -> Comprehension:
+    return Comprehension(pos, macro, target, *names, ACCUMULATOR, *parts, body)
+
+
+def _has(pos: int, _target: Node | None, args: list[Node]) -> Node:
+    operand = args[0]
+    if not isinstance(operand, Select) or operand.test:
+        raise MacroError(operand.pos, "invalid argument to has() macro")
+    return Select(pos, operand.operand, operand.name, test=True)
+
+
+def _all(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Node:
+    condition = _call(pos, "@not_strictly_false", _accu(pos))
+    step = _call(pos, "_&&_", _accu(pos), predicate)
+    parts = (Literal(pos, True), condition, step, _accu(pos))  # noqa: FBT003 — a CEL constant
+    return _fold(pos, "all", target, names, parts, predicate)
+
+
+def _exists(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Node:
+    condition = _call(pos, "@not_strictly_false", _call(pos, "!_", _accu(pos)))
+    step = _call(pos, "_||_", _accu(pos), predicate)
+    parts = (Literal(pos, False), condition, step, _accu(pos))  # noqa: FBT003 — a CEL constant
+    return _fold(pos, "exists", target, names, parts, predicate)
+
+
+def _exists_one(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Node:
+    found = _call(pos, "_+_", _accu(pos), Literal(pos, 1))
+    step = _call(pos, "_?_:_", predicate, found, _accu(pos))
+    result = _call(pos, "_==_", _accu(pos), Literal(pos, 1))
+    parts = (Literal(pos, 0), Literal(pos, True), step, result)  # noqa: FBT003 — a CEL constant
+    return _fold(pos, "exists_one", target, names, parts, predicate)
+
+
+def _collect(
+    pos: int, target: Node, names: tuple[str, str], predicate: Node | None, transform: Node
+) -> Node:
+    step: Node = _call(pos, "_+_", _accu(pos), ListNode(pos, [transform], frozenset()))
+    if predicate is not None:
+        step = _call(pos, "_?_:_", predicate, step, _accu(pos))
+    parts = (ListNode(pos, [], frozenset()), Literal(pos, True), step, _accu(pos))  # noqa: FBT003 — a CEL constant
+    return _fold(pos, "map", target, names, parts, predicate, transform)
+
+
+def _insert(
+    pos: int, target: Node, names: tuple[str, str], predicate: Node | None, *entry: Node
+) -> Node:
+    step: Node = _call(pos, "cel.@mapInsert", _accu(pos), *entry)
+    if predicate is not None:
+        step = _call(pos, "_?_:_", predicate, step, _accu(pos))
+    parts = (MapNode(pos, []), Literal(pos, True), step, _accu(pos))  # noqa: FBT003 — a CEL constant
+    return _fold(pos, "insert", target, names, parts, predicate, *entry)
+
+
+def _one_variable(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
+    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
+        assert target is not None
+        return build(pos, target, (_variable(args[0]), ""), args[1])
+
+    return expand
+
+
+def _two_variables(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
+    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
+        assert target is not None
+        return build(pos, target, _variables(args), args[2])
+
+    return expand
+
+
+def _map(pos: int, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None
+    name = _variable(args[0], "argument is not an identifier")
+    predicate = args[1] if len(args) == 3 else None
+    return _collect(pos, target, (name, ""), predicate, args[-1])
+
+
+def _filter(pos: int, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None
+    name = _variable(args[0], "argument is not an identifier")
+    return _collect(pos, target, (name, ""), args[1], args[0])
+
+
+def _transform_list(pos: int, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None
+    names = _variables(args)
+    return _collect(pos, target, names, args[2] if len(args) == 4 else None, args[-1])
+
+
+def _transform_map(pos: int, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None
+    names = _variables(args)
+    predicate = args[2] if len(args) == 4 else None
+    return _insert(pos, target, names, predicate, Ident(pos, names[0]), args[-1])
+
+
+def _transform_entry(pos: int, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None
+    names = _variables(args)
+    return _insert(pos, target, names, args[2] if len(args) == 4 else None, args[-1])
+
+
+def _bound(pos: int, name: str, value: Node, body: Node) -> Comprehension:
+    """Write `cel.bind` as the empty fold cel-go uses: the accumulator is the lazy variable."""
+    parts = (value, Literal(pos, False), Ident(pos, name), body)  # noqa: FBT003 — a CEL constant
+    empty = ListNode(pos, [], frozenset())
+    return Comprehension(pos, "bind", empty, UNUSED, "", name, *parts, (value, body))
+
+
+def _bind(pos: int, target: Node | None, args: list[Node]) -> Node | None:
+    if not isinstance(target, Ident) or target.name != "cel":
+        return None
+    name = _name(args[0], "cel.bind() variable names must be simple identifiers")
+    return _bound(pos, name, args[1], args[2])
+
+
+def _opt_map(macro: str, *, wrap: bool) -> Expander:
+    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
+        assert target is not None
+        name = _name(args[0], f"{macro}() variable name must be a simple identifier")
+        # The target is evaluated twice, as in cel-go; sharing its node keeps chains of these
+        # macros linear where copies would double with every link.
+        bound: Node = _bound(pos, name, Call(pos, "value", target, []), args[1])
+        found = _call(pos, "optional.of", bound) if wrap else bound
+        has_value = Call(pos, "hasValue", target, [])
+        return _call(pos, "_?_:_", has_value, found, _call(pos, "optional.none"))
+
+    return expand
+
+
+def _sort_by(pos: int, target: Node | None, args: list[Node]) -> Node:
+    if not isinstance(target, (ListNode, Select, Ident, Comprehension, Call)):
+        at = target.pos if target is not None else pos
+        kinds = "a list, identifier, comprehension, call or select expression"
+        raise MacroError(at, f"sortBy can only be applied to {kinds}")
+    keys = _map(pos, Ident(pos, _SORT_INPUT), args)
+    call = Call(pos, "@sortByAssociatedKeys", Ident(pos, _SORT_INPUT), [keys])
+    return _bound(pos, _SORT_INPUT, target, call)
+
+
+_ALL: tuple[tuple[Key, str, Expander], ...] = (
+    (("has", 1, False), "1.0", _has),
+    (("all", 2, True), "1.0", _one_variable(_all)),
+    (("exists", 2, True), "1.0", _one_variable(_exists)),
+    (("exists_one", 2, True), "1.0", _one_variable(_exists_one)),
+    (("map", 2, True), "1.0", _map),
+    (("map", 3, True), "1.0", _map),
+    (("filter", 2, True), "1.0", _filter),
+    (("optMap", 2, True), "1.28", _opt_map("optMap", wrap=True)),
+    (("optFlatMap", 2, True), "1.28", _opt_map("optFlatMap", wrap=False)),
+    (("all", 3, True), "1.32", _two_variables(_all)),
+    (("exists", 3, True), "1.32", _two_variables(_exists)),
+    (("existsOne", 3, True), "1.32", _two_variables(_exists_one)),
+    (("exists_one", 3, True), "1.32", _two_variables(_exists_one)),
+    (("transformList", 3, True), "1.32", _transform_list),
+    (("transformList", 4, True), "1.32", _transform_list),
+    (("transformMap", 3, True), "1.32", _transform_map),
+    (("transformMap", 4, True), "1.32", _transform_map),
+    (("transformMapEntry", 3, True), "1.32", _transform_entry),
+    (("transformMapEntry", 4, True), "1.32", _transform_entry),
+    (("sortBy", 2, True), "1.34", _sort_by),
+)
+
+
+def macros_of(version: tuple[int, int], *, bind: bool) -> Mapping[Key, Expander]:
+    """Return the macros of a Kubernetes version.
+
+    Args:
+        version: as in (1, 36).
+        bind: whether `cel.bind` belongs to the environment (it does for device selectors).
+    """
+    found: dict[Any, Expander] = {
+        key: expand for key, since, expand in _ALL if _minor(since) <= version
+    }
+    if bind:
+        found["bind", 3, True] = _bind
+    return found
+
+
+def _minor(since: str) -> tuple[int, int]:
+    major, minor = since.split(".")
+    return int(major), int(minor)

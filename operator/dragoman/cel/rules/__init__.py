@@ -1,0 +1,11 @@
+"""Validation rules of structural schemas: x-kubernetes-validations, as the API server runs them.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel, Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from dragoman.cel.rules.rule import Rule
+from dragoman.cel.rules.ruleset import OBJECT_LIMIT, Outcome, Problem, RuleSet, compile  # noqa: A004 — read as rules.compile
+
+__all__ = ["OBJECT_LIMIT", "Outcome", "Problem", "Rule", "RuleSet", "compile"]

@@ -1,0 +1,85 @@
+"""Field paths: `spec.ports[0].name` of an error, and the relative `fieldPath` of a rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'",
+    "\\": "\\",
+}  # fmt: skip
+
+
+class PathError(ValueError):
+    """A `fieldPath` that names no field of the schema."""
+
+
+def child(path: str, name: str) -> str:
+    """Return the path of an object's field."""
+    return f"{path}.{name}" if path else name
+
+
+def element(path: str, key: object) -> str:
+    """Return the path of an element of a list or map."""
+    return f"{path}[{key}]"
+
+
+def normalized(text: str, schema: Mapping[str, Any]) -> str:
+    """Return a rule's `fieldPath` as it is appended to the path of its object.
+
+    Args:
+        text: such as `.sharing.strategy` or `.labels['k']`.
+        schema: the schema that the rule stands in.
+
+    Raises:
+        PathError: it does not lead to a field of the schema.
+    """
+    path = ""
+    for name in _names(text):
+        properties, values = schema.get("properties"), schema.get("additionalProperties")
+        if properties is not None:
+            if name not in properties:
+                raise PathError("does not refer to a valid field")
+            path, schema = child(path, name), properties[name]
+        elif isinstance(values, Mapping):
+            path, schema = element(path, name), values
+        else:
+            raise PathError("does not refer to a valid field")
+    return path
+
+
+def _names(text: str) -> Iterator[str]:
+    # One by one: where a quote never closes, the first token ends the search, not each one.
+    pieces = (match[0] for match in _TOKEN.finditer(text))
+    for piece in pieces:
+        if piece == ".":
+            yield _next(pieces)
+        elif piece == "[":
+            yield _unquoted(_next(pieces))
+            if _next(pieces) != "]":
+                raise PathError("expected ]")
+        else:
+            raise PathError(f"expected [ or . but got: {piece}")
+
+
+def _next(tokens: Iterator[str]) -> str:
+    token = next(tokens, None)
+    if token is None:
+        raise PathError("unexpected end of JSON path")
+    return token
+
+
+def _unquoted(token: str) -> str:
+    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
+        raise PathError(f"expected single quoted string but got {token}")
+
+    def character(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            raise PathError(f"invalid escape char {match[0]}")
+        return _ESCAPES[match[1]]
+
+    return _ESCAPE.sub(character, token[1:-1])

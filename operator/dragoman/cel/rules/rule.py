@@ -1,0 +1,132 @@
+"""One validation rule of a schema: compiled, with the message it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.cel import types
+from dragoman.cel.environment import Environment, Program
+from dragoman.cel.errors import CompileError, FieldErrorType
+from dragoman.cel.rules.paths import PathError, normalized
+from dragoman.cel.rules.shapes import Schema
+
+MESSAGE_BYTES: Final = 5 * 1024
+"""Longest message that an expression may make."""
+
+_REASONS: Final = frozenset(
+    (FieldErrorType.FORBIDDEN, FieldErrorType.REQUIRED, FieldErrorType.DUPLICATE)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of x-kubernetes-validations.
+
+    Attributes:
+        text: the expression, trimmed.
+        program: what evaluates it, None when it is blank or does not compile.
+        error: why it does not compile, "" if it does.
+        transition: whether it reads `oldSelf`.
+        optional_old_self: whether `oldSelf` is an optional that may be empty.
+        message: the fixed message, trimmed; "" without one.
+        message_program: what makes the message, None without a messageExpression that compiles.
+        message_error: why the messageExpression does not compile, "" if it does.
+        reason: one of `FieldErrorType`.
+        field_path: appended to the path of the value, "" for the value itself.
+        field_path_error: why the given fieldPath is ignored, "" if it is not.
+    """
+
+    text: str
+    program: Program | None
+    error: str
+    transition: bool
+    optional_old_self: bool
+    message: str
+    message_program: Program | None
+    message_error: str
+    reason: str
+    field_path: str
+    field_path_error: str
+
+    @property
+    def name(self) -> str:
+        """Return what run-time errors call the rule: its message, or its text."""
+        return self.message or self.text
+
+    @property
+    def fixed_message(self) -> str:
+        """Return the message when no expression makes one."""
+        return self.message or f"failed rule: {self.text}"
+
+
+def compile_rule(
+    source: Mapping[str, Any], environments: tuple[Environment, Environment], schema: Schema
+) -> Rule:
+    """Compile a rule; what is wrong with it becomes part of the result.
+
+    Args:
+        source: `rule`, `message`, `messageExpression`, `reason`, `fieldPath`, `optionalOldSelf`.
+        environments: with a plain and with an optional `oldSelf`.
+        schema: the schema it stands in.
+    """
+    optional = bool(source.get("optionalOldSelf"))
+    environment = environments[optional]
+    text = source.get("rule") or ""
+    program, error = _compiled(text, environment, types.BOOL, _RULE_COMPLAINTS)
+    message_program, message_error = None, ""
+    if program is not None:
+        message_text = source.get("messageExpression") or ""
+        message_program, message_error = _compiled(
+            message_text, environment, types.STRING, _MESSAGE_COMPLAINTS
+        )
+    field_path, path_error = _field_path(source.get("fieldPath") or "", schema)
+    if message_error:
+        # The API server looks no further than a messageExpression that does not compile.
+        field_path = ""
+    reason = source.get("reason") or ""
+    return Rule(
+        text=text.strip(),
+        program=program,
+        error=error,
+        transition=program is not None and "oldSelf" in program.names,
+        optional_old_self=optional,
+        message=(source.get("message") or "").strip(),
+        message_program=message_program,
+        message_error=message_error,
+        reason=reason if reason in _REASONS else FieldErrorType.INVALID,
+        field_path=field_path,
+        field_path_error=path_error,
+    )
+
+
+_RULE_COMPLAINTS: Final = ("compilation failed: ", "cel expression must evaluate to a bool")
+_MESSAGE_COMPLAINTS: Final = (
+    "messageExpression compilation failed: ",
+    "messageExpression must evaluate to a string",
+)
+
+
+def _compiled(
+    text: str, environment: Environment, expected: types.Type, complaints: tuple[str, str]
+) -> tuple[Program | None, str]:
+    if not text.strip():
+        return None, ""
+
+    def complain(of: types.Type) -> str:
+        return "" if of is expected else complaints[1]
+
+    try:
+        return environment.compile(text, complain=complain), ""
+    except CompileError as error:
+        return None, f"{complaints[0]}{error.message}" if error.issues else error.message
+
+
+def _field_path(text: str, schema: Schema) -> tuple[str, str]:
+    if not text:
+        return "", ""
+    try:
+        return normalized(text, schema), ""
+    except PathError as error:
+        return "", str(error)

@@ -1,0 +1,1 @@
+"""From text to syntax tree: tokens, cel-python's grammar, literals, macro expansion."""

@@ -1,0 +1,96 @@
+"""Parse an expression: drive cel-python's grammar table, build the tree, expand macros."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from dragoman.cel.errors import ISSUES_MAX, CompileError, Issue, drawn
+from dragoman.cel.macros import Expander, Key
+from dragoman.cel.syntax.builders import BUILDERS, Builder, SyntaxIssue, misplaced
+from dragoman.cel.syntax.nesting import MAX_DEPTH, token_depth, tree_depth
+from dragoman.cel.syntax.nodes import Node
+from dragoman.cel.syntax.table import END, RULES, STATES
+from dragoman.cel.syntax.tokens import Token, tokenize
+
+MAX_CODE_POINTS = 100_000
+
+_TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
+_RULES = tuple((name, size, BUILDERS[build] if build else None) for name, size, build in RULES)
+
+
+def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
+    """Return the syntax tree of an expression with its macros expanded.
+
+    Args:
+        source: the expression, at most 100,000 code points, nested at most 250 deep.
+        macros: the macros of the environment.
+
+    Raises:
+        CompileError: with every issue that was found, in source order.
+    """
+    if len(source) > MAX_CODE_POINTS:
+        limit = f"size: {len(source)}, limit {MAX_CODE_POINTS}"
+        raise failure(source, [(-1, f"expression code point size exceeds limit: {limit}")])
+    tokens, broken, at = tokenize(source)
+    if broken is not None:
+        raise failure(source, [(at, broken.message)])
+    if len(tokens) > MAX_DEPTH and token_depth(tokens) > MAX_DEPTH:
+        raise failure(source, [(-1, _TOO_DEEP)])
+    builder = Builder(macros)
+    try:
+        tree = _run(tokens, builder, len(source))
+    except SyntaxIssue as issue:
+        builder.issues.append((issue.pos, str(issue)))
+        raise failure(source, builder.issues) from None
+    if builder.issues:
+        raise failure(source, builder.issues)
+    if len(tokens) > MAX_DEPTH and tree_depth(tree) > MAX_DEPTH:
+        raise failure(source, [(-1, _TOO_DEEP)])
+    return tree
+
+
+def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
+    """Make the error of some (offset, message) issues; its text draws each of them."""
+    kept = sorted(issues[:ISSUES_MAX], key=lambda i: i[0])
+    found = tuple(Issue.at(source, pos, text) for pos, text in kept)
+    return CompileError(drawn(source, found, len(issues)), found)
+
+
+@cache
+def _settled(below: int, top: int, terminal: str) -> tuple[int, int | None]:
+    """Follow the rules that only rename what is on the stack; return the state and its action.
+
+    A literal is a primary, a member, a unary, a product, a sum and so on: ten steps that build
+    nothing, the same ones each time. The table is finite, and so is what is kept here.
+    """
+    while True:
+        action = None if top == END else STATES[top].get(terminal)
+        if action is None or action >= 0:
+            return top, action
+        nonterminal, _, build = _RULES[~action]
+        if build is not None:
+            return top, action
+        top = STATES[below][nonterminal]
+
+
+def _run(tokens: list[tuple[str, Token]], builder: Builder, end: int) -> Node:
+    states, values = [0, 0], [None]
+    tokens.append(("$END", Token("$END", "<EOF>", end)))
+    for terminal, token in tokens:
+        while True:
+            states[-1], action = _settled(states[-2], states[-1], terminal)
+            if action is None:
+                if states[-1] == END:
+                    return values[-1]  # type: ignore[return-value]
+                raise misplaced(token)
+            if action >= 0:
+                break
+            nonterminal, size, build = _RULES[~action]
+            value = build(builder, *values[-size:])  # type: ignore[misc]
+            del values[-size:], states[-size:]
+            values.append(value)
+            states.append(STATES[states[-1]][nonterminal])
+        states.append(action)
+        values.append(token)  # type: ignore[arg-type]
+    raise AssertionError("the end of the text is always shifted or refused")

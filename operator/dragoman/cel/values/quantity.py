@@ -1,0 +1,380 @@
+"""Quantities with the arithmetic of `k8s.io/apimachinery/pkg/api/resource`.
+
+A quantity has one of two forms. The *small* form is an int64 mantissa with a decimal scale; the
+*decimal* form is an arbitrary-precision decimal. Numbers compare across both, but `isInteger()`
+knows the small form only, so the rules of who gets which are part of the behaviour.
+
+Two things differ from Go on purpose. There, comparing a small with a decimal quantity rewrites
+the receiver, and adding to a decimal one changes it; here a quantity never changes. And exponents
+such as `1e1000000000` cost nothing here, where Go computes a billion digits.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.scalars import INT_MAX, INT_MIN
+
+_WRONG_FORM: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+_TOO_LARGE: Final = "quantity is too large to compute with"
+
+_SHAPE = re.compile(
+    r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII
+)
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
+_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in _BINARY.items()}}
+
+_NANO: Final = -9
+_FACTORS: Final = 18
+"""Decimal digits that always fit into an int64."""
+_PLAIN: Final = 400
+"""Scales up to here are written out; a larger one is kept apart from the mantissa."""
+_DIGITS_MAX: Final = 500
+"""Digits of the longest number computed with: a bound on time and memory, not on users. CEL charges
+one unit for adding or printing a quantity, and Python's own limit on printing is 4,300 digits."""
+
+
+class Quantity:
+    """A resource quantity: `value` x 10^`scale`.
+
+    Attributes:
+        value: the mantissa.
+        scale: power of ten of the mantissa's last digit.
+        decimal: whether it is in the arbitrary-precision form.
+        suffix: family of the suffix it prints with: "SI", "binary" or "exponent".
+        computed: whether it came out of `add` or `sub`, which Go tells apart in `==`.
+    """
+
+    __slots__ = ("_nanos", "_text", "computed", "decimal", "scale", "suffix", "value")
+
+    def __init__(  # noqa: PLR0913 — all but two are how Go came by the number
+        self,
+        value: int,
+        scale: int = 0,
+        *,
+        decimal: bool = False,
+        suffix: str = "SI",
+        computed: bool = False,
+        text: str = "",
+    ) -> None:
+        self.value = value
+        self.scale = scale
+        self.decimal = decimal
+        self.suffix = suffix
+        self.computed = computed
+        self._text = text
+        # Every parsed or computed quantity is a whole number of nanos, so one int orders them all.
+        self._nanos = value * _ten(scale + 9) if -10 < scale <= _PLAIN else None
+
+    def compare(self, other: Quantity) -> int:
+        """Return -1, 0 or 1 as this quantity is less than, equal to or greater than the other."""
+        left, right = self._nanos, other._nanos
+        if left is None or right is None:
+            return _compare_apart(self, other)
+        return (left > right) - (left < right)
+
+    def equals(self, other: Quantity) -> bool:
+        """Answer `==` of CEL.
+
+        Raises:
+            EvaluationError: when only the right side is a result of `add` or `sub`; Go keeps those
+                in another type, and its comparison does not look through it.
+        """
+        if other.computed:
+            raise EvaluationError("no such overload")
+        return self.compare(other) == 0
+
+    def add(self, other: Quantity | int) -> Quantity:
+        """Return the sum; an int counts as that many units."""
+        return _sum(self, other if isinstance(other, Quantity) else _of_int(other), 1)
+
+    def sub(self, other: Quantity | int) -> Quantity:
+        """Return the difference; an int counts as that many units."""
+        return _sum(self, other if isinstance(other, Quantity) else _of_int(other), -1)
+
+    def sign(self) -> int:
+        """Return -1, 0 or 1."""
+        return (self.value > 0) - (self.value < 0)
+
+    def is_integer(self) -> bool:
+        """Tell whether `as_integer` works: small form, no negative scale, within int64."""
+        return self._integer() is not None
+
+    def as_integer(self) -> int:
+        """Return the number as an int.
+
+        Raises:
+            EvaluationError: `cannot convert value to integer`, see `is_integer`.
+        """
+        number = self._integer()
+        if number is None:
+            raise EvaluationError("cannot convert value to integer")
+        return number
+
+    def as_approximate_float(self) -> float:
+        """Return mantissa x 10^scale in double arithmetic, infinite beyond its range."""
+        base = _float(self.value)
+        return base if self.scale == 0 else base * _power_of_ten(self.scale)
+
+    def _integer(self) -> int | None:
+        if self.decimal or self.scale < 0:
+            return None
+        if self.value == 0:
+            return 0
+        number = self.value * _ten(min(self.scale, 19))
+        return number if INT_MIN <= number <= INT_MAX else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.compare(other) == 0
+
+    def __hash__(self) -> int:
+        return hash(self._nanos) if self._nanos is not None else hash(_stripped(self))
+
+    def __str__(self) -> str:
+        if not self._text:
+            self._text = _canonical(self)  # the same whichever thread is first
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Quantity({self})"
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Read a quantity as apimachinery's `ParseQuantity` does.
+
+    Raises:
+        EvaluationError: the text is no quantity, with apimachinery's words.
+    """
+    match = _SHAPE.fullmatch(text) if text else None
+    if match is None:
+        raise EvaluationError(_WRONG_FORM)
+    sign, zeros, digits, fraction, suffix = match.groups()
+    fraction = fraction or ""
+    family, exponent = _interpret(suffix)
+    negative = sign == "-"
+    small = _small(digits or "0", fraction, family, exponent, text)
+    if small is None and not (zeros or digits or fraction):
+        raise EvaluationError("unable to parse numeric part of quantity")
+    return small or _decimal(digits, fraction, family, exponent, negative=negative)
+
+
+def is_quantity(text: str) -> bool:
+    """Tell whether `parse_quantity` takes the text."""
+    try:
+        parse_quantity(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _interpret(suffix: str) -> tuple[str, int]:
+    if (exponent := _DECIMAL.get(suffix)) is not None:
+        return "SI", exponent
+    if (exponent := _BINARY.get(suffix)) is not None:
+        return "binary", exponent
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None or len(match[1]) > 25:
+        raise EvaluationError(_WRONG_SUFFIX)
+    exponent = int(match[1])
+    if not INT_MIN <= exponent <= INT_MAX:
+        raise EvaluationError(_WRONG_SUFFIX)
+    return "exponent", _wrap_int32(exponent)
+
+
+@lru_cache(1024)
+def _ten(exponent: int) -> int:
+    power: int = 10**exponent
+    return power
+
+
+def _wrap_int32(number: int) -> int:
+    return ((number + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
+def _small(digits: str, fraction: str, family: str, exponent: int, text: str) -> Quantity | None:
+    if family == "binary":
+        factor = 1 << exponent
+        room = -1 if fraction else 15 - len(digits) - exponent * 3 // 10 - 1
+        scale = 0
+    else:
+        factor = 1
+        room = _FACTORS - len(digits) - len(fraction)
+        scale = exponent - len(fraction)
+    if room < 0 or scale < _NANO:
+        return None
+    number = int(digits + fraction)
+    value = number * factor
+    if value > INT_MAX:
+        return None
+    signed = -value if text[0] == "-" else value
+    kept = text if _is_canonical(number, digits + fraction, family, scale) else ""
+    return Quantity(signed, scale, suffix=family, text=kept)
+
+
+def _is_canonical(number: int, digits: str, family: str, scale: int) -> bool:
+    """Tell whether Go keeps the text as it was written; it looks no closer than this."""
+    if family == "binary":
+        return number & 7 != 0
+    return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _decimal(digits: str, fraction: str, family: str, exponent: int, *, negative: bool) -> Quantity:
+    value, scale = _whole(digits + fraction), -len(fraction)
+    if family == "binary":
+        value <<= exponent
+    else:
+        scale += exponent
+    value, scale = _rounded_to_nano(value, scale)
+    if family == "binary":
+        value, scale, family = _capped(value, scale)
+    return Quantity(-value if negative else value, scale, decimal=True, suffix=family)
+
+
+def _whole(digits: str) -> int:
+    digits = digits.lstrip("0")
+    if len(digits) > _DIGITS_MAX:
+        raise EvaluationError(_TOO_LARGE)
+    return int(digits or "0")
+
+
+def _rounded_to_nano(value: int, scale: int) -> tuple[int, int]:
+    """Bring a number to whole nanos, away from zero; giants keep their scale."""
+    if value == 0 or scale > _PLAIN:
+        return value, scale
+    if scale >= _NANO:
+        return value * _ten(scale - _NANO), _NANO
+    if -scale - 9 > value.bit_length():
+        return 1, _NANO
+    return -(-value // _ten(_NANO - scale)), _NANO
+
+
+def _capped(value: int, scale: int) -> tuple[int, int, str]:
+    one = _ten(-scale)
+    if value > INT_MAX * one:
+        return INT_MAX, 0, "binary"
+    return value, scale, "SI" if 0 < value < one else "binary"
+
+
+def _of_int(number: int) -> Quantity:
+    return Quantity(number, suffix="exponent")
+
+
+def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
+    suffix = right.suffix if left.value == 0 else left.suffix
+    if not left.decimal and not right.decimal:
+        small = _small_sum(left, right, sign, suffix)
+        if small is not None:
+            return small
+    scale = min(left.scale, right.scale)
+    if max(left.scale, right.scale) - scale > _DIGITS_MAX:
+        raise EvaluationError(_TOO_LARGE)
+    value = left.value * _ten(left.scale - scale) + sign * right.value * _ten(right.scale - scale)
+    return Quantity(value, scale, decimal=True, suffix=suffix, computed=True)
+
+
+def _small_sum(left: Quantity, right: Quantity, sign: int, suffix: str) -> Quantity | None:
+    """Add in int64, or answer None when Go leaves the small form."""
+    if right.value == 0:
+        return Quantity(left.value, left.scale, suffix=suffix, computed=True)
+    if left.value == 0:
+        return Quantity(sign * right.value, right.scale, suffix=suffix, computed=True)
+    scale = min(left.scale, right.scale)
+    if max(left.scale, right.scale) - scale > 19:
+        return None
+    scaled_left = left.value * _ten(left.scale - scale)
+    scaled_right = right.value * _ten(right.scale - scale)
+    value = scaled_left + sign * scaled_right
+    if all(INT_MIN <= part <= INT_MAX for part in (scaled_left, scaled_right, value)):
+        return Quantity(value, scale, suffix=suffix, computed=True)
+    return None
+
+
+def _stripped(quantity: Quantity) -> tuple[int, int]:
+    """Return mantissa and scale without trailing zeros."""
+    digits = str(quantity.value)
+    kept = digits.rstrip("0")
+    return (int(kept), quantity.scale + len(digits) - len(kept)) if kept else (0, 0)
+
+
+def _compare_apart(left: Quantity, right: Quantity) -> int:
+    """Compare when one side has too many zeros to write them out."""
+    if left.sign() != right.sign() or left.value == 0:
+        return (left.sign() > right.sign()) - (left.sign() < right.sign())
+    difference = _magnitude(left) - _magnitude(right)
+    if difference:
+        return left.sign() if difference > 0 else -left.sign()
+    scale = min(left.scale, right.scale)
+    first = left.value * _ten(left.scale - scale)
+    second = right.value * _ten(right.scale - scale)
+    return (first > second) - (first < second)
+
+
+def _magnitude(quantity: Quantity) -> int:
+    return _digit_count(abs(quantity.value)) + quantity.scale
+
+
+def _digit_count(number: int) -> int:
+    """Count decimal digits without writing the number."""
+    count = max(number.bit_length() * 30103 // 100000 - 1, 0)
+    number //= _ten(count)
+    while number:
+        number //= 10
+        count += 1
+    return count
+
+
+def _float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Multiply two table entries like Go's `math.Pow10`, whose last bit depends on it."""
+    if exponent > 308:
+        return float("inf")
+    if exponent < -323:
+        return 0.0
+    high, low = divmod(abs(exponent), 32)
+    if exponent >= 0:
+        return float(f"1e{high * 32}") * float(f"1e{low}")
+    return float(f"1e-{high * 32}") / float(f"1e{low}")
+
+
+def _canonical(quantity: Quantity) -> str:
+    if quantity.value == 0:
+        return "0"
+    if quantity.suffix == "binary" and quantity.scale <= _PLAIN:
+        one = _ten(max(-quantity.scale, 0))
+        whole = quantity.value * _ten(max(quantity.scale, 0))
+        # Below 1024 and with a fraction, binary suffixes would lose something.
+        if abs(whole) >= 1024 * one and whole % one == 0:
+            return _with_binary_suffix(whole // one)
+    return _with_decimal_suffix(quantity)
+
+
+def _with_binary_suffix(number: int) -> str:
+    exponent = 0
+    while abs(number) >= 1024 and number % 1024 == 0:
+        number //= 1024
+        exponent += 10
+    return f"{number}{_BINARY_NAMES.get(exponent, '')}"
+
+
+def _with_decimal_suffix(quantity: Quantity) -> str:
+    value, scale = _stripped(quantity)
+    value *= _ten(scale % 3)
+    scale -= scale % 3
+    if quantity.suffix == "exponent":
+        return f"{value}e{scale}" if scale else str(value)
+    return f"{value}{_DECIMAL_NAMES.get(scale, '')}"

@@ -1,0 +1,208 @@
+"""Regular expressions of Go's `regexp`, on RE2: linear time whatever the pattern and the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import re2
+
+from dragoman.cel.errors import EvaluationError
+
+_CACHED: Final = 128
+"""Patterns kept compiled."""
+_REMEMBERED: Final = 256
+"""Answers kept per pattern; devices and objects repeat the same few short texts."""
+_REMEMBERED_LENGTH: Final = 128
+
+_MEMORY: Final = 2 * 1024 * 1024
+"""Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
+some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is refused here."""
+_STEPS_PER_MATCH: Final = 3
+_MATCHES_MAX: Final = 200_000
+"""Matches that `find_all` collects at most: a quarter of a second."""
+_INSTRUCTIONS_PER_STEP: Final = 2
+_STEPS_PER_CLASS: Final = 1_000
+"""A Unicode class is a table of hundreds of ranges, whatever becomes of it."""
+_FAILED_STEPS: Final = 60_000
+_WORK_PER_STEP: Final = 6_000
+"""Instructions times bytes that the slowest kind of matching does in a microsecond."""
+_LEAST_SIZE: Final = 30
+"""Instructions below which a pattern is no faster."""
+_WIDEST: Final = 4
+"""Bytes of a code point that is not ASCII, at most."""
+
+_ANCHOR: Final = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001 — the wrapper above it is nine times slower
+_NO_MATCH: Final = -1
+
+_WORDS: Final = {
+    "unexpected error": "regexp/syntax: internal error",
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+"""Go's words for RE2's complaints, where they differ."""
+_COMPLAINT: Final = re.compile(
+    r"(unexpected error|invalid escape sequence|invalid character class range"
+    r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
+    r"|no argument for repetition operator|invalid repetition size|bad repetition operator"
+    r"|invalid perl operator|invalid UTF-8|invalid named capture group)(?:: (.*))?",
+    re.DOTALL,
+)
+_TOKEN: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|[^\\]+", re.DOTALL)
+
+
+def _options(*, groups: bool) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = not groups
+    options.max_mem = _MEMORY
+    return options
+
+
+_OPTIONS: Final = _options(groups=False)
+_NAMING_OPTIONS: Final = _options(groups=True)
+
+
+class Regex:
+    """A compiled pattern.
+
+    Attributes:
+        pattern: its text.
+        steps: time its compilation takes, in plain steps of about a microsecond.
+    """
+
+    __slots__ = ("_answers", "_match", "_size", "pattern", "steps")
+
+    def __init__(self, pattern: str, compiled: Any) -> None:
+        self.pattern = pattern
+        self._size = _LEAST_SIZE + int(compiled.ProgramSize())
+        self.steps = (
+            1 + int(compiled.ProgramSize()) // _INSTRUCTIONS_PER_STEP + _class_steps(pattern)
+        )
+        self._match = compiled.Match
+        self._answers: dict[str, bool] = {}
+
+    def matches(self, text: str) -> bool:
+        """Tell whether a text contains a match anywhere."""
+        answer = self._answers.get(text)
+        return self._ask(text) if answer is None else answer
+
+    def match_steps(self, text: str) -> int:
+        """Return the time that matching a text takes at worst, in plain steps; mostly 0."""
+        length = len(text) if text.isascii() else _WIDEST * len(text)
+        return length * self._size // _WORK_PER_STEP
+
+    def find(self, text: str) -> str:
+        """Return the first match, "" without one."""
+        data = _encoded(text)
+        start, end = self._span(data, 0)
+        return "" if start == _NO_MATCH else _decoded(data[start:end])
+
+    def find_all(
+        self, text: str, limit: int = -1, *, pay: Callable[[int], None] = lambda _: None
+    ) -> list[str]:
+        """Return the successive matches, at most `limit` of them unless that is negative.
+
+        Args:
+            text: where to look.
+            limit: how many matches are enough.
+            pay: takes the plain steps for each match, before it is looked for.
+        """
+        data = _encoded(text)
+        found: list[str] = []
+        position, previous_end = 0, -1
+        while position <= len(data) and (limit < 0 or len(found) < limit):
+            # Every search may read the whole rest of the text, as in Go.
+            pay(_STEPS_PER_MATCH + (len(data) - position) * self._size // _WORK_PER_STEP)
+            start, end = self._span(data, position)
+            if start == _NO_MATCH:
+                break
+            # An empty match right behind the previous match does not count.
+            if not start == end == previous_end:
+                found.append(_decoded(data[start:end]))
+            if len(found) > _MATCHES_MAX:
+                raise EvaluationError("operation cancelled: too many matches")
+            previous_end = end
+            position = _after_character(data, position) if end == position else end
+        return found
+
+    def _ask(self, text: str) -> bool:
+        data = _encoded(text)
+        answer = bool(self._match(_ANCHOR, data, 0, len(data))[0][0] != _NO_MATCH)
+        if len(text) <= _REMEMBERED_LENGTH:
+            if len(self._answers) >= _REMEMBERED:
+                self._answers.clear()
+            self._answers[text] = answer
+        return answer
+
+    def _span(self, data: bytes, position: int) -> tuple[int, int]:
+        start, end = self._match(_ANCHOR, data, position, len(data))[0]
+        return start, end
+
+
+@lru_cache(maxsize=_CACHED)
+def compile_regex(pattern: str) -> Regex:
+    """Compile a pattern; the same text costs nothing the second time.
+
+    Raises:
+        EvaluationError: `error parsing regexp: ..` with Go's words.
+    """
+    # Without groups a match is cheaper, but their names must be checked once.
+    named = "(?P<" in pattern or "(?<" in pattern
+    options = _NAMING_OPTIONS if named else _OPTIONS
+    compiled = re2._re2.RE2(_encoded(pattern), options)  # noqa: SLF001 — see _ANCHOR
+    if not compiled.ok():
+        raise EvaluationError(_complaint(pattern, _decoded(compiled.error())))
+    # RE2 knows `\C`, a single byte; Go does not.
+    if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
+        raise EvaluationError(_text("invalid escape sequence", "\\C"))
+    # RE2 takes letters of any script in a name, Go only ASCII.
+    for name, _ in compiled.NamedCapturingGroups() if named else ():
+        if not name.isascii():
+            part = f"(?P<{_decoded(name)}>"
+            shown = part if part in pattern else part.replace("P", "", 1)
+            raise EvaluationError(_text("invalid named capture", shown))
+    return Regex(pattern, compiled)
+
+
+def failed_steps(pattern: str) -> int:
+    """Return the plain steps that a pattern took which does not compile."""
+    return _FAILED_STEPS + _class_steps(pattern)
+
+
+def _class_steps(pattern: str) -> int:
+    return _STEPS_PER_CLASS * (pattern.count("\\p") + pattern.count("\\P"))
+
+
+def _complaint(pattern: str, error: str) -> str:
+    match = _COMPLAINT.fullmatch(error)
+    if match is None:
+        return _text("expression too large", pattern)
+    return _text(_WORDS.get(match[1], match[1]), match[2] or "")
+
+
+def _text(complaint: str, part: str) -> str:
+    return f"error parsing regexp: {complaint}: `{part}`"
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+def _decoded(data: bytes | str) -> str:
+    return data if isinstance(data, str) else data.decode(errors="replace")
+
+
+def _after_character(data: bytes, position: int) -> int:
+    position += 1
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position

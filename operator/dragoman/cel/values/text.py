@@ -1,0 +1,192 @@
+"""String functions of cel-go's strings extension. Positions count code points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.scalars import Uint
+
+TEXT_MAX: Final = 16 * 1024 * 1024
+"""Code points of the longest text that is built; Go has no bound but its memory."""
+
+PARTS_MAX: Final = 1024 * 1024
+"""Parts that a text is cut into at most."""
+
+_SHORT_PART: Final = 32
+_LONE: Final = "surrogatepass"
+
+_SPACE: Final = (
+    "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
+    "\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_ESCAPES: Final = (
+    ("\\", r"\\"),  # first, since the others write it
+    ("\a", r"\a"),
+    ("\b", r"\b"),
+    ("\f", r"\f"),
+    ("\n", r"\n"),
+    ("\r", r"\r"),
+    ("\t", r"\t"),
+    ("\v", r"\v"),
+    ('"', r"\""),
+)
+
+
+def bounded(length: int) -> None:
+    """Refuse to build a text of more than `TEXT_MAX` code points."""
+    if length > TEXT_MAX:
+        raise EvaluationError("operation cancelled: text is too long")
+
+
+def char_at(text: str, index: int) -> str:
+    """Return the character at an index; "" right behind the last one."""
+    if not 0 <= index <= len(text):
+        raise EvaluationError(f"index out of range: {index}")
+    return text[index : index + 1]
+
+
+def index_of(text: str, part: str, offset: int = 0) -> int:
+    """Return where a part begins at or after an offset, -1 without one."""
+    if not part:
+        return offset
+    if offset < 0:
+        raise EvaluationError(f"index out of range: {offset}")
+    return text.find(part, offset) if offset < len(text) else -1
+
+
+def last_index_of(text: str, part: str, offset: int | None = None) -> int:
+    """Return the last place at or before an offset where a part begins, -1 without one."""
+    if offset is None:
+        return _rfind(text, part)
+    if not part:
+        return offset
+    if offset < 0:
+        raise EvaluationError(f"index out of range: {offset}")
+    return _rfind(text[: offset + len(part)], part) if offset < len(text) else -1
+
+
+def _rfind(text: str, part: str) -> int:
+    """Find the last place of a part. Python's own way takes the product of the two lengths."""
+    if len(part) < _SHORT_PART:
+        return text.rfind(part)
+    place = text[::-1].find(part[::-1])
+    return place if place < 0 else len(text) - len(part) - place
+
+
+def substring(text: str, start: int, end: int | None = None) -> str:
+    """Return the characters from start to before end."""
+    if end is not None and start > end:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
+    for index in (start, len(text) if end is None else end):
+        if not 0 <= index <= len(text):
+            raise EvaluationError(f"index out of range: {index}")
+    return text[start:end]
+
+
+def replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    """Replace up to `limit` occurrences, all of them below 0; an empty `old` is between all."""
+    if len(new) > len(old):
+        count = text.count(old)
+        bounded(len(text) + (len(new) - len(old)) * (count if limit < 0 else min(limit, count)))
+    return text.replace(old, new, limit)
+
+
+def split(text: str, separator: str, limit: int = -1) -> list[str]:
+    """Cut into at most `limit` parts, without end below 0; an empty separator cuts characters."""
+    if limit == 0:
+        return []
+    parts = text.count(separator) if separator else len(text)
+    if (parts if limit < 0 else min(limit, parts)) > PARTS_MAX:
+        raise EvaluationError("operation cancelled: too many parts")
+    if separator:
+        return text.split(separator, limit - 1 if limit > 0 else -1)
+    if limit < 0 or limit >= len(text):
+        return list(text)
+    return [*text[: limit - 1], text[limit - 1 :]]
+
+
+def join(parts: Sequence[object], separator: str = "") -> str:
+    """Join texts.
+
+    Raises:
+        EvaluationError: `join: invalid input: ..` for an element that is no string.
+    """
+    for part in parts:
+        if not isinstance(part, str):
+            raise EvaluationError(f"join: invalid input: {_go_value(part)}")
+    texts = [part for part in parts if isinstance(part, str)]
+    bounded(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
+    return separator.join(texts)
+
+
+def trim(text: str) -> str:
+    """Strip what Unicode calls white space (Python's `strip` would take more)."""
+    return text.strip(_SPACE)
+
+
+def lower_ascii(text: str) -> str:
+    """Lower the ASCII letters only."""
+    return text.lower() if text.isascii() else _bytes(text).lower().decode(errors=_LONE)
+
+
+def upper_ascii(text: str) -> str:
+    """Raise the ASCII letters only."""
+    return text.upper() if text.isascii() else _bytes(text).upper().decode(errors=_LONE)
+
+
+def _bytes(text: str) -> bytes:
+    """Encode, since the case of bytes is that of ASCII letters alone, and many times faster."""
+    return text.encode(errors=_LONE)
+
+
+def quote(text: str) -> str:
+    """Put in double quotes with CEL's escapes: `strings.quote`."""
+    for char, escape in _ESCAPES:
+        text = text.replace(char, escape)
+    return f'"{text}"'
+
+
+def format_double(number: float) -> str:
+    """Write a double the way `string(double)` does: shortest, exponent from 1e-05 and 1e+06."""
+    if not math.isfinite(number):
+        return "NaN" if number != number else "+Inf" if number > 0 else "-Inf"  # noqa: PLR0124 — NaN
+    mantissa, _, exponent = f"{number!r}e0".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    sign = "-" if whole.startswith("-") else ""
+    whole = whole.lstrip("-")
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return sign + "0"
+    point = int(exponent.split("e")[0]) + len(whole) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0") or "0"
+    return sign + (_scientific(digits, point) if not -4 < point <= 6 else _plain(digits, point))
+
+
+def _scientific(digits: str, point: int) -> str:
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    exponent = point - 1
+    return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _plain(digits: str, point: int) -> str:
+    if point <= 0:
+        return "0." + "0" * -point + digits
+    if len(digits) <= point:
+        return digits.ljust(point, "0")
+    return f"{digits[:point]}.{digits[point:]}"
+
+
+def _go_value(value: object) -> str:
+    """Write a value as Go's `%v` does, for the scalars where that has a meaning."""
+    if value is None:
+        return "0"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | Uint):
+        return str(int(value))
+    if isinstance(value, float):
+        return format_double(value)
+    return "unsupported value"

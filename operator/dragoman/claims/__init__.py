@@ -1,0 +1,32 @@
+"""The life-cycle of claims: pure planners, from facts to actions with reasons."""
+
+from dragoman.claims.actions import (
+    Action,
+    Bind,
+    CreateClaim,
+    DeleteClaim,
+    SetConsumers,
+    Unprotect,
+)
+from dragoman.claims.creation import plan_group, plan_pod
+from dragoman.claims.facts import ClaimFacts, HolderFacts, Look, Plan, Wait
+from dragoman.claims.reasons import Reason
+from dragoman.claims.release import plan_claim
+
+__all__ = [
+    "Action",
+    "Bind",
+    "ClaimFacts",
+    "CreateClaim",
+    "DeleteClaim",
+    "HolderFacts",
+    "Look",
+    "Plan",
+    "Reason",
+    "SetConsumers",
+    "Unprotect",
+    "Wait",
+    "plan_claim",
+    "plan_group",
+    "plan_pod",
+]

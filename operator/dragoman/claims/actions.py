@@ -1,0 +1,150 @@
+"""What can be done: each action is one request to the API server, as a value."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.claims.reasons import Reason
+from dragoman.model import Claim, Consumer, Metadata, Owner, Template
+from dragoman.model.claim import DELETE_PROTECTION, POD_CLAIM_ANNOTATION
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """POST a claim made from a template, under a name that makes the creation repeatable."""
+
+    reason: Reason
+    namespace: str
+    name: str
+    entry: str
+    owner: Owner
+    template: Template
+
+    def document(self, api_version: str) -> dict[str, Any]:
+        """Return the claim in the API's JSON form.
+
+        Args:
+            api_version: The version of resource.k8s.io in which the template was read, as
+                `resource.k8s.io/v1`: the spec is copied as it is.
+        """
+        metadata: dict[str, Any] = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "annotations": {**self.template.annotations, POD_CLAIM_ANNOTATION: self.entry},
+            "ownerReferences": [
+                {
+                    "apiVersion": self.owner.api_version,
+                    "kind": self.owner.kind,
+                    "name": self.owner.name,
+                    "uid": self.owner.uid,
+                    "controller": True,
+                }
+            ],
+        }
+        if self.template.labels:
+            metadata["labels"] = dict(self.template.labels)
+        return {
+            "apiVersion": api_version,
+            "kind": "ResourceClaim",
+            "metadata": metadata,
+            "spec": dict(self.template.spec),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """PATCH the status of a pod or PodGroup so that it names the claims of these entries.
+
+    A strategic merge patch merges by entry name: other entries stay as they are. The UID in it
+    makes the API server refuse the patch (422) when the object was replaced.
+
+    Attributes:
+        bindings: Entry name -> claim name; only what differs from the stored status.
+    """
+
+    reason: Reason
+    holder: Owner
+    namespace: str
+    bindings: Mapping[str, str]
+
+    def without(self, claims: Collection[str]) -> "Bind":
+        """Return the same but for the entries of these claims."""
+        kept = {entry: name for entry, name in self.bindings.items() if name not in claims}
+        return replace(self, bindings=kept)
+
+    def document(self) -> dict[str, Any]:
+        """Return the strategic merge patch."""
+        return {
+            "metadata": {"uid": self.holder.uid},
+            "status": {
+                "resourceClaimStatuses": [
+                    {"name": entry, "resourceClaimName": claim}
+                    for entry, claim in self.bindings.items()
+                ]
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SetConsumers:
+    """PATCH `status.reservedFor` of a claim, and free its devices where nobody is left.
+
+    The resourceVersion in the merge patch makes it fail (409) when anything has changed.
+
+    Attributes:
+        consumers: The whole new list.
+        deallocate: Whether to clear `status.allocation` in the same write.
+    """
+
+    reason: Reason
+    claim: Claim
+    consumers: tuple[Consumer, ...]
+    deallocate: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the merge patch."""
+        consumers = [consumer.document() for consumer in self.consumers]
+        status: dict[str, Any] = {"reservedFor": consumers or None}
+        if self.deallocate:
+            status["allocation"] = None
+        return {"metadata": precondition(self.claim.metadata), "status": status}
+
+
+@dataclass(frozen=True, slots=True)
+class Unprotect:
+    """PATCH the scheduler's finalizer away from a claim that holds no devices."""
+
+    reason: Reason
+    claim: Claim
+
+    def document(self) -> dict[str, Any]:
+        """Return the merge patch."""
+        kept = [name for name in self.claim.finalizers if name != DELETE_PROTECTION]
+        return {"metadata": {**precondition(self.claim.metadata), "finalizers": kept or None}}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """DELETE a generated claim, and only the one with this UID.
+
+    Attributes:
+        exact: Whether to delete it only in exactly this state.
+    """
+
+    reason: Reason
+    claim: Claim
+    exact: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the DeleteOptions."""
+        metadata = self.claim.metadata
+        only = precondition(metadata) if self.exact else {"uid": metadata.uid}
+        return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
+
+
+Action = CreateClaim | Bind | SetConsumers | Unprotect | DeleteClaim
+
+
+def precondition(metadata: Metadata) -> dict[str, str]:
+    """Return the patch metadata that lets a write succeed on exactly this state of the object."""
+    return {"uid": metadata.uid, "resourceVersion": metadata.resource_version}

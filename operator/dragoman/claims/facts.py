@@ -1,0 +1,111 @@
+"""What planners are given, and what they answer."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from dragoman.claims.actions import Action
+from dragoman.claims.reasons import Reason
+from dragoman.model import Claim, Pod, PodGroup, Template
+
+
+class Look(NamedTuple):
+    """An object that a planner must see live before it decides."""
+
+    resource: Literal["pods", "resourceclaims", "podgroups"]
+    namespace: str
+    name: str
+
+
+Seen = Mapping[Look, Pod | Claim | PodGroup | None]
+"""Answers of the API server to looks: the object, or None where it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something that cannot be done yet, or at all.
+
+    Attributes:
+        reason: Why.
+        subject: The entry or claim that it is about.
+        message: A sentence for people.
+        after: Seconds until another look is worthwhile; None where an event will tell.
+        report: Whether it is worth an Event on the object.
+    """
+
+    reason: Reason
+    subject: str
+    message: str
+    after: float | None = None
+    report: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A planner's answer.
+
+    Attributes:
+        actions: What to do now, in this order. Empty when settled.
+        waits: What is not done, and why.
+        looks: What must be read from the API server before anything is decided; the plan is
+            then to be made again with the answers. Actions and looks never come together.
+    """
+
+    actions: tuple[Action, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    looks: tuple[Look, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HolderFacts:
+    """What `plan_pod` and `plan_group` decide on.
+
+    Attributes:
+        holder: The pod or PodGroup.
+        claims: Claims of its namespace by name, own writes included.
+        owned: The claims that the holder, or the pod's PodGroup, controls.
+        templates: Templates of its namespace by name.
+        groups: PodGroups of its namespace by name; None where the API is not served.
+        age: Seconds since the holder was created.
+        seen: Answers to looks.
+        unanswered: Looks that failed; the entries that need them wait, the others do not.
+    """
+
+    holder: Pod | PodGroup
+    claims: Mapping[str, Claim] = field(default_factory=dict)
+    owned: Collection[Claim] = ()
+    templates: Mapping[str, Template] = field(default_factory=dict)
+    groups: Mapping[str, PodGroup] | None = None
+    age: float = 0.0
+    seen: Seen = field(default_factory=dict)
+    unanswered: Collection[Look] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """What `plan_claim` decides on.
+
+    Attributes:
+        claim: The claim.
+        pods: Pods of its namespace by name, as far as they use claims.
+        users: Pods that refer to the claim by name.
+        groups: PodGroups of its namespace by name; None where the API is not served.
+        siblings: Other claims that the same owner controls.
+        duplicate_for: Seconds since another claim for the same entry was first seen beside it.
+        gone: UIDs of pods and PodGroups that are known to be deleted.
+        owner_missing_for: Seconds since the claim's owner was first found missing; 0 while
+            it is there.
+        unchanged_for: Seconds since this state of the claim was first seen.
+        seen: Answers to looks.
+    """
+
+    claim: Claim
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    users: Collection[Pod] = ()
+    groups: Mapping[str, PodGroup] | None = None
+    siblings: Collection[Claim] = ()
+    duplicate_for: float = 0.0
+    gone: Collection[str] = frozenset()
+    owner_missing_for: float = 0.0
+    unchanged_for: float = 0.0
+    seen: Seen = field(default_factory=dict)

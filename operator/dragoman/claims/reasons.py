@@ -1,0 +1,93 @@
+"""Every reason for which something is done, or not done, about a claim."""
+
+from enum import StrEnum
+from typing import Self
+
+
+class Reason(StrEnum):
+    """A reason, as it stands in logs and metrics; `meaning` explains it in a sentence."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str) -> Self:
+        """Make a member from its name in logs and its meaning."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    # Creation
+    TEMPLATE = "ClaimFromTemplate", "An entry names a template and has no claim yet."
+    CLAIM_LOST = "ClaimLost", "The claim that the status names does not exist any more."
+    CLAIM_FOREIGN = (
+        "ForeignResourceClaim",
+        "The claim that the status names belongs to another owner; it is left alone.",
+    )
+    BINDING = "ClaimBound", "The status does not name the claim of an entry yet."
+
+    # Waiting
+    TEMPLATE_MISSING = (
+        "TemplateNotFound",
+        "The template that an entry names does not exist in the pod's namespace.",
+    )
+    CLAIM_MISSING = (
+        "ResourceClaimNotFound",
+        "The claim that an entry names does not exist; whoever uses it must create it.",
+    )
+    GROUP_MISSING = "PodGroupNotFound", "The PodGroup that the pod names does not exist."
+    GROUP_CLAIM_PENDING = (
+        "PodGroupClaimPending",
+        "The entry stands for a claim of the PodGroup, which is not there yet.",
+    )
+    ENTRY_UNSUPPORTED = (
+        "UnsupportedEntry",
+        "The entry names neither a claim nor a template: a form of a newer API.",
+    )
+    NAMES_TAKEN = (
+        "ClaimNamesTaken",
+        "Every name that could be given to the claim is taken by other objects.",
+    )
+    CREATION_FAILED = (
+        "FailedResourceClaimCreation",
+        "The API server refused the claim, for example because of a quota or a policy.",
+    )
+
+    NOT_OVERDUE = (
+        "NotOverdue",
+        "Another controller is at work; its grace has not passed yet.",
+    )
+
+    # Reservation
+    POD_SCHEDULED = (
+        "PodScheduled",
+        "A pod that has a node uses the claim and is not in reservedFor.",
+    )
+    RESERVATIONS_FULL = (
+        "ReservedForFull",
+        "The claim has 256 consumers, which is the most that the API allows.",
+    )
+
+    # Release
+    CONSUMERS_GONE = (
+        "ConsumersGone",
+        "Consumers in reservedFor have finished, were deleted, or were replaced.",
+    )
+    LAST_CONSUMER_GONE = (
+        "LastConsumerGone",
+        "Nobody uses the claim any more: its devices are given back.",
+    )
+    CLAIM_DELETED = "ClaimDeleted", "A claim that is being deleted and not used gives devices back."
+    NOTHING_TO_PROTECT = (
+        "NothingToProtect",
+        "The claim holds no devices, so the scheduler's finalizer has nothing to protect.",
+    )
+    OWNER_DONE = "OwnerDone", "The pod that the claim was generated for has finished."
+    OWNER_REPLACED = "OwnerReplaced", "Another pod now has the name of the claim's owner."
+    DUPLICATE = (
+        "DuplicateClaim",
+        "Two controllers made a claim for one entry, and the pod's status names the other one.",
+    )
+    OWNER_GONE = (
+        "OwnerGone",
+        "The pod that the claim was generated for is gone, and no garbage collector came.",
+    )

@@ -1,0 +1,24 @@
+"""What commands share that ask an API server once and end."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from dragoman.runtime.api import Api, ApiError
+from dragoman.runtime.credentials import ConnectionSettingsError, Credentials
+from dragoman.runtime.discovery import NotServedError
+
+Answer = TypeVar("Answer")
+
+
+async def asked(
+    kubeconfig: Path | None, context: str | None, ask: Callable[[Api], Awaitable[Answer]]
+) -> Answer:
+    """Ask an API server; raise click.ClickException where it does not answer as it should."""
+    try:
+        async with Api(Credentials(kubeconfig, context)) as api:
+            return await ask(api)
+    except (ApiError, ConnectionSettingsError, NotServedError) as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,43 @@
+"""`dragoman delete-webhooks`: take the API server's questions away before nobody answers them."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from dragoman.cli.asking import asked
+from dragoman.cli.options import connection_options
+from dragoman.runtime.api import Api, ApiError, Resource
+from dragoman.runtime.settings import PREFIX
+
+CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
+
+
+@click.command("delete-webhooks")
+@connection_options
+@click.option(
+    "--webhook-configuration",
+    "name",
+    default="dragoman",
+    show_default=True,
+    envvar=f"{PREFIX}WEBHOOK_CONFIGURATION",
+    metavar="NAME",
+    help="The ValidatingWebhookConfiguration to delete.",
+)
+def delete_webhooks(kubeconfig: Path | None, context: str | None, name: str) -> None:
+    """Delete the webhook configuration, as the first step of an uninstallation.
+
+    One that is not there is no fault.
+    """
+    click.echo(asyncio.run(asked(kubeconfig, context, lambda api: _delete(api, name))))
+
+
+async def _delete(api: Api, name: str) -> str:
+    what = f"ValidatingWebhookConfiguration/{name}"
+    try:
+        await api.delete(CONFIGURATIONS.path(name=name), {})
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        return f"{what} is not there"
+    return f"{what} deleted"

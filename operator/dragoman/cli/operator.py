@@ -1,0 +1,142 @@
+"""`dragoman operator`: run the claim controller."""
+
+from typing import Any, get_args
+
+import click
+
+from dragoman.cli.options import connection_options, process_options
+from dragoman.cli.serving import SERVING, serving_options, serving_settings
+from dragoman.runtime.settings import PREFIX, ClaimsMode, FeedKind, Settings
+
+DEFAULTS = Settings()
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  # be the claim controller of a control plane that has no other
+  dragoman operator --claims=own --kubeconfig admin.conf
+  # in a cluster that has the stock controller: help where it fails
+  dragoman operator --claims=assist
+  # in a cluster, with probes and metrics on every interface
+  dragoman operator --metrics-address=:8080 --log-format=json
+"""
+)
+@connection_options
+@click.option(
+    "--claims",
+    type=click.Choice(get_args(ClaimsMode)),
+    default=DEFAULTS.claims,
+    help="own: be the claim controller; assist: help another one where it failed; "
+    "auto: assist until there is clearly no other; off: leave claims alone.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.grace,
+    metavar="SECONDS",
+    help="How long another controller has before dragoman acts in its stead.",
+)
+@click.option(
+    "--quiet",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.quiet,
+    metavar="SECONDS",
+    help="How long no other controller must be seen before auto becomes own.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=DEFAULTS.leader_elect,
+    help="Whether only the holder of the Lease dragoman-operator writes.",
+)
+@click.option(
+    "--lease-duration",
+    type=float,
+    default=DEFAULTS.lease_duration,
+    metavar="SECONDS",
+    help="How long a silent leader is left in office.",
+)
+@click.option(
+    "--renew-deadline",
+    type=float,
+    default=DEFAULTS.renew_deadline,
+    metavar="SECONDS",
+    help="How long a leader goes on without a successful renewal.",
+)
+@click.option(
+    "--retry-period",
+    type=float,
+    default=DEFAULTS.retry_period,
+    metavar="SECONDS",
+    help="Time between tries to take or renew the Lease.",
+)
+@click.option(
+    "--feed",
+    type=click.Choice(get_args(FeedKind)),
+    default=DEFAULTS.feed,
+    help="How pods and claims come in: own lists and watches, or kopf's, which cost more.",
+)
+@click.option(
+    "--namespace",
+    default=DEFAULTS.namespace,
+    help="Where the operator keeps its own objects; in a pod its own namespace.",
+)
+@process_options
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1000),
+    default=DEFAULTS.workers,
+    help="How many pods, and how many claims, are worked on at the same time.",
+)
+@click.option(
+    "--resync",
+    type=click.FloatRange(1.0),
+    default=DEFAULTS.resync,
+    metavar="SECONDS",
+    help="Time between full passes over everything.",
+)
+@click.option(
+    "--catalogue",
+    default=DEFAULTS.catalogue,
+    metavar="all|none|DRIVER,…",
+    help="Ready-made DriverConfigSchemas to apply; what admins change in them stays theirs.",
+)
+@click.option(
+    "--catalogue-mode",
+    multiple=True,
+    metavar="DRIVER=MODE",
+    help="Mode of a driver's schema: Enforce, Warn, Audit or Off.",
+)
+@click.option(
+    "--catalogue-variable",
+    multiple=True,
+    metavar="DRIVER:NAME=VALUE",
+    help="Variable of a driver's schema, such as a feature gate of the driver.",
+)
+@click.option(
+    "--with-webhook",
+    is_flag=True,
+    help="Serve reviews in this process too; see dragoman webhook.",
+)
+@serving_options("--webhook-address")
+def operator(**options: Any) -> None:
+    """Turn ResourceClaimTemplates into claims for pods, and take claims back.
+
+    Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
+    """
+    from dragoman.cli.running import run_operator  # noqa: PLC0415 — kopf costs half a second
+    from dragoman.runtime.leader import Terms  # noqa: PLC0415 — as below
+
+    with_webhook = options.pop("with_webhook")
+    serving = serving_settings(options, namespace=options["namespace"]) if with_webhook else None
+    options = {name: value for name, value in options.items() if name not in SERVING}
+    try:
+        settings = Settings(serving=serving, **options)
+        Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    raise SystemExit(run_operator(settings))
+
+
+operator.context_settings["auto_envvar_prefix"] = PREFIX.rstrip("_")
+operator.context_settings["show_default"] = True

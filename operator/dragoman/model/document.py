@@ -1,0 +1,76 @@
+"""Read fields out of JSON documents, or say which field is wrong and what was expected.
+
+One level at a time, and cheap: every event about every pod with claims passes through here. The
+`within` of each function is the path of the document itself, with its dot, for messages.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Document = Mapping[str, Any]
+
+NOTHING: Document = {}
+
+
+class MalformedObjectError(ValueError):
+    """An object does not have the shape that its API promises.
+
+    The message names the field's path, what was expected there and what was found.
+    """
+
+
+def text(document: Document, key: str, within: str = "") -> str:
+    """Return the string under a key; raise MalformedObjectError when there is none."""
+    found = document.get(key)
+    if isinstance(found, str):
+        return found
+    raise _mismatch(within + key, "a string", found)
+
+
+def optional_text(document: Document, key: str, within: str = "") -> str | None:
+    """Return the string under a key, or None where it is absent or null."""
+    found = document.get(key)
+    if found is None or isinstance(found, str):
+        return found
+    raise _mismatch(within + key, "a string", found)
+
+
+def mapping(document: Document, key: str, within: str = "") -> Document:
+    """Return the object under a key; absent and null are the empty object."""
+    found = document.get(key)
+    if found is None:
+        return NOTHING
+    if isinstance(found, dict):
+        return found
+    raise _mismatch(within + key, "an object", found)
+
+
+def items(document: Document, key: str, within: str = "") -> Sequence[Document]:
+    """Return the list of objects under a key; absent and null are the empty list."""
+    found = document.get(key)
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise _mismatch(within + key, "a list of objects", found)
+    for index, item in enumerate(found):
+        if not isinstance(item, dict):
+            raise _mismatch(f"{within}{key}[{index}]", "an object", item)
+    return found
+
+
+def texts(document: Document, key: str, within: str = "") -> tuple[str, ...]:
+    """Return the list of strings under a key; absent and null are the empty list."""
+    found = document.get(key)
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise _mismatch(within + key, "a list of strings", found)
+    for index, item in enumerate(found):
+        if not isinstance(item, str):
+            raise _mismatch(f"{within}{key}[{index}]", "a string", item)
+    return tuple(found)
+
+
+def _mismatch(path: str, expected: str, found: object) -> MalformedObjectError:
+    what = "nothing" if found is None else type(found).__name__
+    return MalformedObjectError(f"{path}: expected {expected}, found {what}")

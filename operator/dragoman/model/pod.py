@@ -1,0 +1,86 @@
+"""Pods, as far as their resource claims are concerned."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from dragoman.model.document import Document, items, mapping, optional_text
+from dragoman.model.holder import Holder, parse_bindings, parse_entries
+from dragoman.model.metadata import Metadata, Owner
+
+STOCK_MANAGER = "ResourceClaimController"
+"""Field manager of the claim controller in kube-controller-manager."""
+TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod(Holder):
+    """A pod that uses, or may use, resource claims.
+
+    Attributes:
+        phase: `status.phase`; empty when not set yet.
+        node_name: `spec.nodeName`; empty while unscheduled.
+        group_name: `spec.schedulingGroup.podGroupName`, or None.
+        stock_stamp: When the stock controller last wrote the pod's status, as an API timestamp;
+            empty if it never did. From `metadata.managedFields`.
+        extended_claim: `status.extendedResourceClaimStatus.resourceClaimName`, or None.
+    """
+
+    phase: str = ""
+    node_name: str = ""
+    group_name: str | None = None
+    extended_claim: str | None = None
+    stock_stamp: str = ""
+
+    @classmethod
+    def parse(cls, body: Document) -> Self:
+        """Parse a Pod; raise MalformedObjectError naming the field."""
+        spec, status = mapping(body, "spec"), mapping(body, "status")
+        group = mapping(spec, "schedulingGroup", "spec.")
+        extended = mapping(status, "extendedResourceClaimStatus", "status.")
+        return cls(
+            metadata=Metadata.parse(body),
+            phase=optional_text(status, "phase", "status.") or "",
+            node_name=optional_text(spec, "nodeName", "spec.") or "",
+            group_name=optional_text(group, "podGroupName", "spec.schedulingGroup."),
+            entries=parse_entries(spec),
+            bindings=parse_bindings(status),
+            extended_claim=optional_text(
+                extended, "resourceClaimName", "status.extendedResourceClaimStatus."
+            ),
+            stock_stamp=_stock_stamp(mapping(body, "metadata")),
+        )
+
+    @property
+    def reference(self) -> Owner:
+        """Return the pod as the controlling owner of claims generated for it."""
+        return Owner("v1", "Pod", self.metadata.name, self.metadata.uid)
+
+    @property
+    def uses_claims(self) -> bool:
+        """Whether the pod has anything to do with resource claims."""
+        return bool(self.entries) or self.extended_claim is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether the pod will not use its devices (any more).
+
+        True when it has run to its end, or is being deleted before it ever got a node. A running
+        pod that is merely being deleted still holds its devices.
+        """
+        if self.phase in TERMINAL_PHASES:
+            return True
+        return self.metadata.deleting and not self.node_name
+
+    def claim_names(self) -> Iterator[str]:
+        """Yield the names of all claims that the pod refers to, as far as they are known."""
+        yield from Holder.claim_names(self)
+        if self.extended_claim is not None:
+            yield self.extended_claim
+
+
+def _stock_stamp(metadata: Document) -> str:
+    for field in items(metadata, "managedFields", "metadata."):
+        if field.get("manager") == STOCK_MANAGER:
+            return optional_text(field, "time", "metadata.managedFields[].") or ""
+    return ""

@@ -1,0 +1,1 @@
+"""Effects: everything that talks to the API server, the clock or the operating system."""

@@ -1,0 +1,154 @@
+"""The claim controller in the operator, with all that feeds it and looks after it."""
+
+import asyncio
+import gc
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from dragoman.model import Claim, Pod
+from dragoman.runtime.api import PODS, Api, Resource
+from dragoman.runtime.census import Census
+from dragoman.runtime.controller import ClaimController
+from dragoman.runtime.discovery import Served
+from dragoman.runtime.feed.kopf_feed import Handler, KopfFeed, uses_claims
+from dragoman.runtime.feed.pulse import Pulse
+from dragoman.runtime.feed.reflector import Reflector
+from dragoman.runtime.feed.session import Listing
+from dragoman.runtime.intake import Intake
+from dragoman.runtime.leader import Elector
+from dragoman.runtime.logs import logger
+from dragoman.runtime.metrics import REGISTRY
+from dragoman.runtime.pilot import MODE_ANNOTATION, Pilot
+from dragoman.runtime.recorder import Recorder
+from dragoman.runtime.settings import Settings
+
+Reflectors = tuple[Reflector[Pod], Reflector[Claim]]
+
+log = logger("dragoman")
+
+
+class Claiming:
+    """Watches, and works while it leads.
+
+    Args:
+        settings: Mode, graces, workers and feed.
+        api: Where to read and write.
+        served: Which API versions the server has.
+        elector: Says who leads; None where this process always does.
+    """
+
+    def __init__(
+        self, settings: Settings, api: Api, served: Served, elector: Elector | None
+    ) -> None:
+        self._elector = elector
+        self._recorder = Recorder(api)
+        self._pilot = Pilot(
+            settings.claims,
+            grace=settings.grace,
+            quiet=settings.quiet,
+            keep=lambda mode: elector.annotate(MODE_ANNOTATION, mode.value) if elector else None,
+        )
+        self._controller = ClaimController(
+            api,
+            served,
+            self._recorder,
+            self._pilot,
+            may_write=(lambda: elector.leading) if elector else (lambda: True),
+            workers=settings.workers,
+            resync=settings.resync,
+        )
+        through_kopf = settings.feed == "kopf"
+        intake = self._controller.intake
+        self._feed = KopfFeed(served, intake, pods_and_claims=through_kopf)
+        self._reflectors = None if through_kopf else _reflectors(api, served, intake)
+        self._census = Census(self._controller.world)
+        self._synced = False
+        REGISTRY.register(self._census)
+        log.info(
+            "Controlling claims",
+            mode=settings.claims,
+            api_version=served.claims.api_version,
+            podgroups=served.groups.api_version if served.groups else "not served",
+        )
+
+    @property
+    def listings(self) -> dict[str, Listing]:
+        """The lists and watches of kopf's to look after, by URL path."""
+        return self._feed.listings
+
+    @property
+    def handlers(self) -> Mapping[Resource, Handler]:
+        """What kopf is to watch, and the event handlers for it."""
+        return self._feed.handlers
+
+    @property
+    def pulses(self) -> tuple[Pulse, ...]:
+        """The pulse of each feed."""
+        fed = (*self.listings.values(), *(self._reflectors or ()))
+        return tuple(one.pulse for one in fed)
+
+    def longest_running(self) -> float:
+        """Return for how many seconds the slowest worker has had its key."""
+        return self._controller.queue.longest_running()
+
+    def unready(self) -> str | None:
+        """Return None once everything there was at the start is known, else a sentence."""
+        return None if self._synced else "pods, claims and templates are not listed yet"
+
+    def works(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """Return what is to run until the end, by name."""
+        watching = {one.resource.plural: one.run() for one in self._reflectors or ()}
+        return {"events": self._recorder.run(), **watching, "claims": self._run()}
+
+    def close(self) -> None:
+        """Leave nothing behind in the metrics."""
+        REGISTRY.unregister(self._census)
+
+    async def _run(self) -> None:
+        reflected = (one.synced.wait() for one in self._reflectors or ())
+        await asyncio.gather(self._feed.wait_synced(), *reflected)
+        # What was listed lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 100)
+        self._controller.witness.wake()
+        world = self._controller.world
+        log.info(
+            "Synced", pods=len(world.pods), claims=len(world.claims), templates=len(world.templates)
+        )
+        self._synced = True
+        if self._elector is None:
+            await self._controller.run()
+        else:
+            await self._elector.run(self._lead)
+
+    async def _lead(self) -> None:
+        assert self._elector is not None
+        self._pilot.resume(self._elector.annotations.get(MODE_ANNOTATION))
+        await self._controller.run()
+
+
+def _reflectors(api: Api, served: Served, intake: Intake) -> Reflectors:
+    world = intake.world
+    pods = Reflector(
+        api=api,
+        resource=PODS,
+        shelf=world.pods,
+        parse=Pod.parse,
+        changed=intake.pod_changed,
+        deleted=intake.pod_deleted,
+        keep=uses_claims,
+        known=world.own_writes.take,
+        rewound=world.rewind,
+    )
+    claims = Reflector(
+        api=api,
+        resource=served.claims,
+        shelf=world.claims,
+        parse=Claim.parse,
+        changed=intake.claim_changed,
+        deleted=intake.claim_deleted,
+        known=world.own_writes.take,
+        rewound=world.rewind,
+    )
+    return pods, claims

@@ -1,0 +1,1 @@
+"""How the objects of the cluster come in."""

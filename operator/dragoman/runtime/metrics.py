@@ -1,0 +1,153 @@
+"""What the operator counts. Labels have few, known values; never names of objects."""
+
+from functools import cache
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+
+REGISTRY = CollectorRegistry(auto_describe=True)
+ProcessCollector(registry=REGISTRY)
+PlatformCollector(registry=REGISTRY)
+
+DURATIONS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+REQUESTS = Counter(
+    "rest_client_requests_total",
+    "Requests to the API server, by HTTP status (0: no answer) and method.",
+    ["code", "method"],
+    registry=REGISTRY,
+)
+REQUEST_DURATION = Histogram(
+    "rest_client_request_duration_seconds",
+    "How long requests to the API server took, by method.",
+    ["method"],
+    buckets=DURATIONS,
+    registry=REGISTRY,
+)
+QUEUE_DEPTH = Gauge("workqueue_depth", "Keys that wait for a worker.", ["name"], registry=REGISTRY)
+QUEUE_ADDS = Counter(
+    "workqueue_adds_total", "Keys put into the queue.", ["name"], registry=REGISTRY
+)
+QUEUE_RETRIES = Counter(
+    "workqueue_retries_total", "Keys put back after a failure.", ["name"], registry=REGISTRY
+)
+QUEUE_DURATION = Histogram(
+    "workqueue_queue_duration_seconds",
+    "How long keys waited for a worker.",
+    ["name"],
+    buckets=DURATIONS,
+    registry=REGISTRY,
+)
+WORK_DURATION = Histogram(
+    "workqueue_work_duration_seconds",
+    "How long workers took for a key.",
+    ["name"],
+    buckets=DURATIONS,
+    registry=REGISTRY,
+)
+ACTIONS = Counter(
+    "dragoman_actions_total",
+    "Writes for the life-cycle of claims, by action, reason and outcome.",
+    ["action", "reason", "outcome"],
+    registry=REGISTRY,
+)
+LEADER = Gauge(
+    "leader_election_master_status",
+    "1 on the replica that leads, 0 on the others.",
+    ["name"],
+    registry=REGISTRY,
+)
+MODE = Gauge(
+    "dragoman_claims_mode",
+    "1 for the mode that is in force, 0 for the others.",
+    ["mode"],
+    registry=REGISTRY,
+)
+FAULTS = Counter(
+    "dragoman_other_controller_faults_total",
+    "Faults of another claim controller that were seen, by fault.",
+    ["fault"],
+    registry=REGISTRY,
+)
+PUBLISHED = Histogram(
+    "dragoman_claim_publication_seconds",
+    "Time from a pod's creation until its status names its claims. Creation times of the API "
+    "have a resolution of one second.",
+    buckets=(1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800),
+    registry=REGISTRY,
+)
+LOOP_LAG = Histogram(
+    "dragoman_event_loop_lag_seconds",
+    "How late the event loop was, measured each second.",
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
+    registry=REGISTRY,
+)
+WATCHES = Counter(
+    "dragoman_feed_watches_total",
+    "Watches opened, each a list or its continuation.",
+    registry=REGISTRY,
+)
+FEED_DROPPED = Counter(
+    "dragoman_feed_dropped_events_total",
+    "Events about pods without claims, dropped before they were parsed.",
+    registry=REGISTRY,
+)
+FEED_RESTARTS = Counter(
+    "dragoman_feed_restarts_total",
+    "Watches that ended in a way that needs a new list, by cause.",
+    ["cause"],
+    registry=REGISTRY,
+)
+
+
+@cache
+def _request(method: str, code: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(str(code), method), REQUEST_DURATION.labels(method)
+
+
+@cache
+def _action(action: str, reason: str, outcome: str) -> Counter:
+    return ACTIONS.labels(action, reason, outcome)
+
+
+SCHEMA_ERRORS = Gauge(
+    "dragoman_schema_errors",
+    "Faults for which DriverConfigSchemas of a driver do not compile.",
+    ["driver"],
+    registry=REGISTRY,
+)
+AUDIT_CHECKED = Gauge(
+    "dragoman_audit_checked_objects",
+    "Stored objects with configs of a driver, by driver and kind, at the last audit.",
+    ["driver", "kind"],
+    registry=REGISTRY,
+)
+AUDIT_VIOLATIONS = Gauge(
+    "dragoman_audit_violations",
+    "Violations in stored objects, by driver and kind, at the last audit.",
+    ["driver", "kind"],
+    registry=REGISTRY,
+)
+AUDIT_TIME = Gauge(
+    "dragoman_audit_timestamp_seconds",
+    "When the last audit ended, as Unix time.",
+    registry=REGISTRY,
+)
+
+
+def request_done(method: str, code: int, seconds: float) -> None:
+    """Count a request to the API server."""
+    counter, histogram = _request(method, code)
+    counter.inc()
+    histogram.observe(seconds)
+
+
+def action_done(action: str, reason: str, outcome: str) -> None:
+    """Count a write for the life-cycle of claims."""
+    _action(action, reason, outcome).inc()

@@ -1,0 +1,5 @@
+"""`make bench`."""
+
+from tests.bench.claims.__main__ import main
+
+main()

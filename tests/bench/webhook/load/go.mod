@@ -1,0 +1,3 @@
+module dragoman.dev/bench/load
+
+go 1.26.0

@@ -1,0 +1,104 @@
+"""Installations that differ as much as they can: what holds for the chart must hold for each."""
+
+from tests.charts.rendering import Values
+
+CA = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
+"""Base64 of something that looks like a certificate."""
+
+MATRIX: dict[str, Values] = {
+    "as it comes": {},
+    "operator alone, the only claim controller": {
+        "claims": {"mode": "own"},
+        "webhook": {"enabled": False},
+        "operator": {"replicas": 3},
+    },
+    "webhook alone": {"operator": {"enabled": False}, "rbac": {"aggregateView": False}},
+    "claims left alone, all of the catalogue": {
+        "claims": {"mode": "off"},
+        "catalogue": {"enabled": True},
+        "leaderElection": {"enabled": False},
+    },
+    "some of the catalogue": {
+        "catalogue": {
+            "enabled": True,
+            "scope": "listed",
+            "drivers": {
+                "gpu.nvidia.com": {"mode": "Warn", "variables": {"MPSSupport": True}},
+                "dra.net": None,
+            },
+        }
+    },
+    "certificates of cert-manager, own issuer": {"webhook": {"tls": {"mode": "cert-manager"}}},
+    "certificates of cert-manager, an issuer of the cluster": {
+        "webhook": {
+            "tls": {
+                "mode": "cert-manager",
+                "certManager": {"issuerRef": {"name": "corporate", "kind": "ClusterIssuer"}},
+            }
+        }
+    },
+    "certificates in a Secret": {
+        "webhook": {"tls": {"mode": "secret", "secret": {"name": "mine", "caBundle": CA}}}
+    },
+    "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
+    "everything watched": {
+        "monitoring": {
+            "renderMode": "alwaysRender",
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "prometheusRule": {"enabled": True, "alertLabels": {"team": "platform"}},
+            "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
+        }
+    },
+    "pods watched": {
+        "monitoring": {
+            "renderMode": "alwaysRender",
+            "services": False,
+            "podMonitor": {"enabled": True, "interval": "30s"},
+        }
+    },
+    "fenced in": {
+        "networkPolicy": {
+            "enabled": True,
+            "apiServerCIDRs": ["192.0.2.0/28"],
+            "monitoring": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
+        },
+        "flowControl": {"enabled": True},
+    },
+    "everything set": {
+        "global": {"imageRegistry": "registry.example.com", "imagePullSecrets": ["shared"]},
+        "commonLabels": {"team": "platform"},
+        "commonAnnotations": {"example.com/owner": "platform"},
+        "image": {"digest": f"sha256:{'0' * 64}", "pullPolicy": "Always"},
+        "imagePullSecrets": [{"name": "mine"}],
+        "crds": {"keep": False, "annotations": {"example.com/crd": "yes"}},
+        "operator": {
+            "extraArgs": ["--workers=64"],
+            "extraEnv": [{"name": "SSL_CERT_DIR", "value": "/certificates"}],
+            "extraVolumes": [{"name": "certificates", "configMap": {"name": "certificates"}}],
+            "extraVolumeMounts": [{"name": "certificates", "mountPath": "/certificates"}],
+            "serviceAccount": {"annotations": {"example.com/identity": "dragoman"}},
+            "podLabels": {"example.com/pod": "operator"},
+            "podAnnotations": {"example.com/pod": "operator"},
+            "podDisruptionBudget": {"enabled": True, "minAvailable": "50%"},
+            "affinity": {"nodeAffinity": {}},
+            "tolerations": [{"key": "control-plane", "operator": "Exists"}],
+            "priorityClassName": "system-cluster-critical",
+            "dnsPolicy": "ClusterFirst",
+            "preStopSeconds": 1,
+        },
+        "webhook": {
+            "replicas": 3,
+            "failurePolicy": "IgnoreOnInstallOnly",
+            "excludedNamespaces": ["legacy"],
+            "matchConditions": [
+                {"name": "not-me", "expression": "request.userInfo.username != 'me'"}
+            ],
+            "configurationAnnotations": {"example.com/webhook": "yes"},
+            "topologySpread": {"enabled": False},
+        },
+        "extraObjects": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "extra"}},
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: '{{ .Release.Name }}-text'\n",
+        ],
+    },
+}

@@ -1,0 +1,211 @@
+"""Who may do what: the whole of it stands here, so that growth shows in review."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.charts.matrix import MATRIX
+from tests.charts.rendering import Json, Values, one, render
+from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
+
+OPERATOR = """
+pods: get list watch
+pods/status: patch
+resourceclaims.resource.k8s.io: create delete get list patch watch
+resourceclaims/binding.resource.k8s.io: patch
+resourceclaims/status.resource.k8s.io: patch
+resourceclaimtemplates.resource.k8s.io: list watch
+podgroups.scheduling.k8s.io: get list watch
+podgroups/status.scheduling.k8s.io: patch
+deviceclasses.resource.k8s.io: list watch
+events.events.k8s.io: create
+driverconfigschemas.dragoman.dev: list watch
+driverconfigschemas/status.dragoman.dev: patch
+"""
+WITHOUT_CLAIMS = """
+resourceclaims.resource.k8s.io: list watch
+resourceclaimtemplates.resource.k8s.io: list watch
+deviceclasses.resource.k8s.io: list watch
+events.events.k8s.io: create
+driverconfigschemas.dragoman.dev: list watch
+driverconfigschemas/status.dragoman.dev: patch
+"""
+CATALOGUE = {"catalogue": {"enabled": True}}
+OWN_SECRET = {"webhook": {"tls": {"mode": "cert-manager"}}}
+
+ROLES: dict[str, tuple[Values, str, str, str]] = {
+    "the operator": ({}, "ClusterRole", "dragoman-operator", OPERATOR),
+    "the operator that leaves claims alone": (
+        {"claims": {"mode": "off"}},
+        "ClusterRole",
+        "dragoman-operator",
+        WITHOUT_CLAIMS,
+    ),
+    "the leader": (
+        {},
+        "Role",
+        "dragoman-leader",
+        """
+        leases.coordination.k8s.io: create
+        leases.coordination.k8s.io dragoman-operator: get update
+        """,
+    ),
+    "the webhook": (
+        {},
+        "ClusterRole",
+        "dragoman-webhook",
+        """
+        driverconfigschemas.dragoman.dev: list watch
+        validatingwebhookconfigurations.admissionregistration.k8s.io dragoman: get patch watch
+        """,
+    ),
+    "the webhook's certificates": (
+        {},
+        "Role",
+        "dragoman-webhook-tls",
+        "secrets dragoman-webhook-tls: get update watch",
+    ),
+    "the webhook whose certificates somebody else keeps": (
+        OWN_SECRET,
+        "ClusterRole",
+        "dragoman-webhook",
+        "driverconfigschemas.dragoman.dev: list watch",
+    ),
+    "the test": (
+        {},
+        "ClusterRole",
+        "dragoman-verify",
+        """
+        driverconfigschemas.dragoman.dev: create list
+        deviceclasses.resource.k8s.io: create
+        """,
+    ),
+    "the hook before an uninstallation": (
+        {},
+        "ClusterRole",
+        "dragoman-delete-webhooks",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io dragoman: delete",
+    ),
+    "people who look": (
+        {},
+        "ClusterRole",
+        "dragoman-schemas-view",
+        """
+        driverconfigschemas.dragoman.dev: get list watch
+        driverconfigschemas/status.dragoman.dev: get list watch
+        """,
+    ),
+    "people who decide": (
+        {},
+        "ClusterRole",
+        "dragoman-schemas-edit",
+        "driverconfigschemas.dragoman.dev: create delete get list patch update watch",
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "kind", "name", "expected"), ROLES.values(), ids=ROLES)
+def test_may_do_exactly_this(values: Values, kind: str, name: str, expected: str) -> None:
+    assert set(spelt(one(render(values), kind, name))) == lines(expected)
+
+
+def test_the_catalogue_adds_the_right_to_apply_it() -> None:
+    role = one(render(CATALOGUE), "ClusterRole", "dragoman-operator")
+    added = set(spelt(role)) - lines(OPERATOR)
+    assert added == {"driverconfigschemas.dragoman.dev: create patch"}
+
+
+GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {
+    "the operator": (CATALOGUE, "dragoman-operator dragoman-leader", SCHEMA_RULES),
+    "the webhook": ({}, "dragoman-webhook dragoman-webhook-tls", WEBHOOK_RULES),
+}
+
+
+@pytest.mark.parametrize(("values", "roles", "rules"), GRANTED.values(), ids=GRANTED)
+def test_all_tests_with_an_api_server_grant_what_the_chart_grants(
+    values: Values, roles: str, rules: Iterable[Mapping[str, Any]]
+) -> None:
+    given = [
+        rule
+        for document in render(values)
+        if document["kind"] in {"Role", "ClusterRole"}
+        and document["metadata"]["name"] in roles.split()
+        for rule in document["rules"]
+    ]
+    assert grants(given) == grants(rules)
+
+
+def grants(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_there_are_no_other_roles() -> None:
+    found = {
+        (role["kind"], role["metadata"]["name"])
+        for role in render(CATALOGUE)
+        if role["kind"] in {"Role", "ClusterRole"}
+    }
+    assert found == {(kind, name) for _, kind, name, _ in ROLES.values()}
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
+def test_nobody_may_do_everything_or_read_secrets_of_others(values: Values) -> None:
+    roles = [one for one in render(values) if one["kind"] in {"Role", "ClusterRole"}]
+    assert roles
+    for role in roles:
+        for rule in role["rules"]:
+            assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"]
+            assert not {"escalate", "bind", "impersonate"} & set(rule["verbs"])
+            if "secrets" in rule["resources"]:
+                assert rule["resourceNames"] == ["dragoman-webhook-tls"]
+
+
+def test_only_the_role_that_reads_is_part_of_what_everyone_has() -> None:
+    aggregated = [
+        role["metadata"]["name"]
+        for role in render()
+        if any("aggregate-to" in label for label in role["metadata"]["labels"])
+    ]
+    assert aggregated == ["dragoman-schemas-view"]
+
+
+def test_bindings_bind_the_accounts_that_the_pods_run_as() -> None:
+    documents = render({"operator": {"serviceAccount": {"create": False, "name": "mine"}}})
+    deployment = one(documents, "Deployment", "dragoman-operator")
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
+    for kind, name in (
+        ("ClusterRoleBinding", "dragoman-operator"),
+        ("RoleBinding", "dragoman-leader"),
+    ):
+        (subject,) = one(documents, kind, name)["subjects"]
+        assert subject == {
+            "kind": "ServiceAccount",
+            "name": "mine",
+            "namespace": "dragoman-system",
+        }
+
+
+def test_without_rbac_nothing_is_left_that_would_need_it() -> None:
+    kinds = {document["kind"] for document in render({"rbac": {"create": False}})}
+    assert not {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Job", "Pod"} & kinds
+
+
+def spelt(role: Json) -> Iterator[str]:
+    """Yield a role's rules, one line for each resource."""
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                what = f"{resource}.{group}" if group else resource
+                named = " ".join([what, *rule.get("resourceNames", ())])
+                yield f"{named}: {' '.join(sorted(rule['verbs']))}"
+
+
+def lines(text: str) -> set[str]:
+    return {line.strip() for line in text.strip().splitlines()}

@@ -1,0 +1,354 @@
+"""What is watched: monitors that find the pods, alerts that Prometheus reads, pages that exist."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry, generate_latest
+
+from docs import generate_dashboard
+from dragoman.runtime.census import Census
+from dragoman.runtime.metrics import REGISTRY
+from dragoman.runtime.world import World
+from dragoman_webhooks import metrics as reviews
+from tests.charts.matrix import MATRIX
+from tests.charts.rendering import CHART, MONITORED, Json, Values, names, one, pods, render
+
+DOCS = CHART.parents[1] / "docs"
+WATCHED = MATRIX["everything watched"]
+DOCUMENTED = re.compile(r"^\| `([a-z_]+)` \| (\w+) \|", re.MULTILINE)
+METRIC = re.compile(r"\b(?:dragoman|workqueue|rest_client|leader_election)_[a-z_]+\b")
+
+
+@pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor", "PrometheusRule"])
+@pytest.mark.parametrize(
+    ("mode", "flags", "there"),
+    [
+        pytest.param("skipIfMissing", (), False, id="left out where nobody knows them"),
+        pytest.param("skipIfMissing", (f"--api-versions={MONITORED}",), True, id="where known"),
+        pytest.param("failIfMissing", (f"--api-versions={MONITORED}",), True, id="demanded"),
+        pytest.param("alwaysRender", (), True, id="rendered without a cluster"),
+    ],
+)
+def test_monitors_are(kind: str, mode: str, flags: tuple[str, ...], there: bool) -> None:
+    asked = {"enabled": True}
+    key = kind[0].lower() + kind[1:]
+    found = render({"monitoring": {"renderMode": mode, key: asked}}, *flags)
+    assert bool(names(found, kind)) is there
+
+
+def test_nothing_is_watched_unless_somebody_asks() -> None:
+    kinds = {document["kind"] for document in render({}, f"--api-versions={MONITORED}")}
+    assert not kinds & {"ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
+
+
+def test_service_monitors_find_the_services_of_metrics_and_no_others() -> None:
+    documents = render(WATCHED)
+    services = [document for document in documents if document["kind"] == "Service"]
+    for part in ("operator", "webhook"):
+        spec = one(documents, "ServiceMonitor", f"dragoman-{part}")["spec"]
+        (found,) = [
+            service
+            for service in services
+            if spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        ]
+        assert found["metadata"]["name"] == f"dragoman-{part}-metrics"
+        (endpoint,) = spec["endpoints"]
+        (port,) = found["spec"]["ports"]
+        assert endpoint["port"] == port["name"]
+        assert spec["namespaceSelector"] == {"matchNames": ["dragoman-system"]}
+    monitor = one(documents, "ServiceMonitor", "dragoman-operator")
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_pod_monitors_find_the_pods() -> None:
+    documents = render(MATRIX["pods watched"])
+    assert names(documents, "Service") == ["dragoman-webhook"]
+    deployed = dict(pods([one for one in documents if one["kind"] == "Deployment"]))
+    for name, pod in deployed.items():
+        spec = one(documents, "PodMonitor", name)["spec"]
+        chosen = spec["selector"]["matchLabels"]
+        assert chosen.items() <= pod["metadata"]["labels"].items()
+        (endpoint,) = spec["podMetricsEndpoints"]
+        assert endpoint["interval"] == "30s"
+        assert endpoint["port"] in [port["name"] for port in pod["spec"]["containers"][0]["ports"]]
+
+
+def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
+    rules = {rule["alert"]: rule for rule in alerts(WATCHED)}
+    assert rules.keys() == {path.stem for path in (DOCS / "runbooks").glob("Dragoman*.md")}
+    for name, rule in rules.items():
+        assert rule["annotations"]["runbook_url"] == f"https://dragoman.dev/runbooks/{name}"
+        assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+        assert rule["labels"]["team"] == "platform"
+        assert {"summary", "description"} <= rule["annotations"].keys()
+        page = (DOCS / "runbooks" / f"{name}.md").read_text()
+        assert page.startswith(f"# {name}\n")
+        for heading in ("## What people notice", "## Finding the cause", "## What helps"):
+            assert heading in page
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for path in (DOCS / "runbooks").glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize(
+    ("values", "missing"),
+    [
+        pytest.param({}, set(), id="everything"),
+        pytest.param(
+            {"leaderElection": {"enabled": False}}, {"DragomanOperatorNotLeading"}, id="no election"
+        ),
+        pytest.param({"webhook": {"enabled": False}}, {"DragomanWebhookDown"}, id="no webhook"),
+        pytest.param(
+            {"operator": {"enabled": False}},
+            {"DragomanOperatorNotLeading", "DragomanSchemaBroken"},
+            id="no operator",
+        ),
+        pytest.param({"claims": {"mode": "off"}}, {"DragomanPodsWaitForClaims"}, id="no claims"),
+        pytest.param(
+            {"monitoring": {"prometheusRule": {"disabled": ["DragomanQueueSlow"]}}},
+            {"DragomanQueueSlow"},
+            id="without one of them",
+        ),
+    ],
+)
+def test_alerts_are_about_what_is_installed(values: Values, missing: set[str]) -> None:
+    told = {rule["alert"] for rule in alerts(values)}
+    everything = {rule["alert"] for rule in alerts({})}
+    assert missing <= everything
+    assert not missing & told
+    assert told
+
+
+def test_groups_of_admins_are_added() -> None:
+    mine = {"name": "mine", "rules": [{"alert": "Mine", "expr": "vector(1)"}]}
+    assert alerts({"monitoring": {"prometheusRule": {"groups": [mine]}}})[-1]["alert"] == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("tls", "seconds"),
+    [
+        pytest.param({}, 22.5 * 86400, id="a quarter of 90 days"),
+        pytest.param({"lifetimeDays": 8}, 2 * 86400, id="a quarter of 8 days"),
+        pytest.param(
+            {
+                "mode": "secret",
+                "secret": {"name": "a", "caBundle": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"},
+            },
+            14 * 86400,
+            id="two weeks for certificates of others",
+        ),
+    ],
+)
+def test_certificates_are_overdue_when_renewal_must_have_failed(tls: Json, seconds: float) -> None:
+    (rule,) = [
+        rule
+        for rule in alerts({"webhook": {"tls": tls}})
+        if rule["alert"] == "DragomanCertificateExpires"
+    ]
+    assert rule["expr"].endswith(f"< {seconds:.0f}")
+
+
+def test_alerts_and_dashboard_ask_for_metrics_that_there_are() -> None:
+    documented = DOCUMENTED.findall((DOCS / "metrics.md").read_text())
+    known = {name for name, _ in documented} | {
+        f"{name}_bucket" for name, kind in documented if kind == "histogram"
+    }
+    asked = {
+        metric
+        for text in [*generate_dashboard.expressions(), *(rule["expr"] for rule in alerts({}))]
+        for metric in METRIC.findall(text)
+    }
+    assert len(asked) > 15
+    assert asked - known == set()
+
+
+def test_the_dashboard_is_up_to_date_and_found_by_the_sidecar_of_grafana() -> None:
+    written = (CHART / "files/dashboard.json").read_text()
+    assert written == generate_dashboard.dashboard(), "run python docs/generate_dashboard.py"
+    config = one(render(WATCHED), "ConfigMap", "dragoman-dashboard")
+    assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert config["metadata"]["annotations"] == {"grafana_folder": "DRA"}
+    assert json.loads(config["data"]["dragoman.json"]) == json.loads(written)
+
+
+def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
+    cells = [
+        (x, y)
+        for panel in json.loads(generate_dashboard.dashboard())["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < generate_dashboard.WIDTH
+
+
+@pytest.fixture
+def promtool() -> str:
+    """Find promtool (Debian's package `prometheus` has it)."""
+    found = shutil.which("promtool")
+    if found is None:
+        pytest.skip("promtool is not installed: on Debian, apt-get install prometheus")
+    return found
+
+
+def test_prometheus_reads_the_rules_and_the_queries_of_the_dashboard(
+    promtool: str, tmp_path: Path
+) -> None:
+    queries = [
+        query.replace("$__rate_interval", "5m").replace("$namespace", ".*")
+        for query in generate_dashboard.expressions()
+    ]
+    recorded = [{"record": f"panel{number}", "expr": query} for number, query in enumerate(queries)]
+    rules = tmp_path / "rules.yaml"
+    groups = [*groups_of(WATCHED), {"name": "dashboard", "rules": recorded}]
+    rules.write_text(yaml.safe_dump({"groups": groups}))
+    said = run(promtool, "check", "rules", str(rules))
+    assert f"{len(alerts(WATCHED)) + len(queries)} rules found" in said
+
+
+def test_prometheus_finds_nothing_to_criticize_in_the_metrics(promtool: str) -> None:
+    census = CollectorRegistry()
+    census.register(Census(World()))
+    scraped = b"".join(map(generate_latest, (REGISTRY, reviews.REGISTRY, census)))
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=scraped, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+FIRING: dict[str, tuple[str, str, str]] = {
+    "nobody leads": (
+        "DragomanOperatorNotLeading",
+        'leader_election_master_status{namespace="dragoman-system", name="dragoman-operator"}',
+        "0x90",
+    ),
+    "a pod waits for long": (
+        "DragomanPodsWaitForClaims",
+        'dragoman_oldest_waiting_pod_seconds{namespace="dragoman-system"}',
+        "301+60x90",
+    ),
+    "devices are held by nobody": (
+        "DragomanDevicesHeldByNobody",
+        'dragoman_resource_claims{namespace="dragoman-system", allocated="true", reserved="false"}',
+        "2x90",
+    ),
+    "writes fail": (
+        "DragomanClaimWritesFail",
+        'dragoman_actions_total{namespace="dragoman-system", action="Bind", outcome="failed"}',
+        "0+60x90",
+    ),
+    "requests fail": (
+        "DragomanRequestsFail",
+        'rest_client_requests_total{namespace="dragoman-system", container="operator", code="500"}',
+        "0+60x90",
+    ),
+    "reviews fail": (
+        "DragomanWebhookErrors",
+        'dragoman_webhook_requests_refused_total{namespace="dragoman-system", code="503"}',
+        "0+6x90",
+    ),
+    "a certificate ends": (
+        "DragomanCertificateExpires",
+        'dragoman_webhook_certificate_expiry_timestamp_seconds{namespace="dragoman-system"}',
+        "86400x90",
+    ),
+    "a schema is broken": (
+        "DragomanSchemaBroken",
+        'dragoman_schema_errors{namespace="dragoman-system", driver="gpu.nvidia.com"}',
+        "3x90",
+    ),
+}
+
+
+@pytest.mark.parametrize(("alert", "series", "values"), FIRING.values(), ids=FIRING)
+def test_an_alert_fires_when(
+    promtool: str, tmp_path: Path, alert: str, series: str, values: str
+) -> None:
+    assert fires(promtool, tmp_path, alert, series, values)
+
+
+QUIET: dict[str, tuple[str, str, str]] = {
+    "somebody leads": (
+        "DragomanOperatorNotLeading",
+        'leader_election_master_status{namespace="dragoman-system", name="dragoman-operator"}',
+        "1x90",
+    ),
+    "a pod has waited for a minute": (
+        "DragomanPodsWaitForClaims",
+        'dragoman_oldest_waiting_pod_seconds{namespace="dragoman-system"}',
+        "60x90",
+    ),
+    "writes are done": (
+        "DragomanClaimWritesFail",
+        'dragoman_actions_total{namespace="dragoman-system", action="Bind", outcome="done"}',
+        "0+60x90",
+    ),
+    "nothing is wrong with a schema": (
+        "DragomanSchemaBroken",
+        'dragoman_schema_errors{namespace="dragoman-system", driver="gpu.nvidia.com"}',
+        "0x90",
+    ),
+}
+
+
+@pytest.mark.parametrize(("alert", "series", "values"), QUIET.values(), ids=QUIET)
+def test_an_alert_does_not_fire_when(
+    promtool: str, tmp_path: Path, alert: str, series: str, values: str
+) -> None:
+    assert not fires(promtool, tmp_path, alert, series, values)
+
+
+def fires(promtool: str, folder: Path, alert: str, series: str, values: str) -> bool:
+    """Whether an alert fires an hour and a quarter after a series began."""
+    (rule,) = [rule for rule in alerts({}) if rule["alert"] == alert]
+    rule = {"alert": alert, "expr": rule["expr"], "for": rule.get("for", "0s")}
+    (folder / "rules.yaml").write_text(
+        yaml.safe_dump({"groups": [{"name": "tried", "rules": [rule]}]})
+    )
+    # An alert that is expected to be quiet: promtool complains, and says which fire.
+    test: Json = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values}],
+        "alert_rule_test": [{"eval_time": "75m", "alertname": alert, "exp_alerts": []}],
+    }
+    (folder / "test.yaml").write_text(
+        yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]})
+    )
+    done = subprocess.run(
+        [promtool, "test", "rules", "test.yaml"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 or "alertname: " in done.stderr + done.stdout, done.stderr
+    return done.returncode != 0
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def alerts(values: Values) -> list[Json]:
+    """Return the alerts of an installation that has them."""
+    return [rule for group in groups_of(values) for rule in group["rules"]]
+
+
+def groups_of(values: Values) -> list[Json]:
+    monitoring: Any = values.get("monitoring", {})
+    rules = {"enabled": True, **monitoring.get("prometheusRule", {})}
+    asked = {**monitoring, "renderMode": "alwaysRender", "prometheusRule": rules}
+    rendered = render({**values, "monitoring": asked})
+    listed: list[Json] = one(rendered, "PrometheusRule", "dragoman")["spec"]["groups"]
+    return listed

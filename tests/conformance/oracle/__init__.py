@@ -1,0 +1,110 @@
+"""Asks the code of Kubernetes itself: builds the Go program of this folder once and talks to it.
+
+    with Oracle() as oracle:
+        oracle.ask({"op": "base", "expression": "1 + 1"})
+
+The program is built on demand into the user's cache, named by a hash of its sources.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+SOURCES = Path(__file__).parent
+Answer = dict[str, Any]
+
+
+class OracleUnavailableError(RuntimeError):
+    """There is no Go compiler, or the program does not build."""
+
+
+class Oracle:
+    """A running oracle; answers come in the order of the requests."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [str(build())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def ask(self, request: Answer) -> Answer:
+        """Ask one question."""
+        return next(self.ask_all([request]))
+
+    def ask_all(self, requests: Iterable[Answer]) -> Iterator[Answer]:
+        """Ask many questions; they are written while the answers are read."""
+        asked = [json.dumps(request) for request in requests]
+        writer = threading.Thread(target=self._write, args=(asked,), daemon=True)
+        writer.start()
+        for _ in asked:
+            assert self._process.stdout
+            line = self._process.stdout.readline()
+            if not line:
+                raise RuntimeError("the oracle ended")
+            yield json.loads(line)
+        writer.join()
+
+    def kill(self) -> None:
+        """End a program that does not answer; whoever waits for it gets a RuntimeError."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """End the program."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        self._process.stdout.close()
+
+    def _write(self, lines: list[str]) -> None:
+        assert self._process.stdin
+        # An oracle that was killed reads no more; whoever waits for its answers notices.
+        with contextlib.suppress(BrokenPipeError):
+            for line in lines:
+                self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+
+def build() -> Path:
+    """Return the program, building it when its sources changed (about a minute)."""
+    program = _cache() / "dragoman" / "oracle" / _fingerprint() / "oracle"
+    if program.exists():
+        return program
+    compiler = shutil.which("go")
+    if compiler is None:
+        raise OracleUnavailableError("the oracle needs a Go compiler")
+    print("building the CEL oracle (once, about a minute) ...", file=sys.stderr, flush=True)
+    program.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = program.with_name(f"oracle.{os.getpid()}")
+    command = ["nice", compiler, "build", "-trimpath", "-o", str(unfinished), "."]
+    built = subprocess.run(command, cwd=SOURCES, check=False, capture_output=True, text=True)
+    if built.returncode:
+        raise OracleUnavailableError(f"the oracle does not build:\n{built.stderr}")
+    unfinished.rename(program)
+    return program
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for source in sorted([*SOURCES.glob("*.go"), *SOURCES.glob("go.*")]):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,3 @@
+module dragoman.dev/controlplane/errand
+
+go 1.24

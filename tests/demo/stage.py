@@ -1,0 +1,187 @@
+"""Where the story is played: apply files, let pods finish, expect what must follow, show it."""
+
+import subprocess
+import textwrap
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.controlplane.plane import ControlPlane
+from tests.demo import table
+from tests.demo.interruption import Interruption
+from tests.demo.kubelet import Kubelet
+from tests.demo.nodes import Nodes
+from tests.demo.picture import Picture, Row, compose
+from tests.demo.terminal import Screen, Span, Tone
+
+NAMESPACE = "default"
+OPERATOR, WEBHOOK = "dragoman", "dragoman-webhook"
+"""Names of the processes and of their service accounts in examples/."""
+PATIENCE = 30.0
+"""Seconds after which something that has not happened counts as a fault."""
+REDRAWS = 0.1
+"""Seconds between two looks at the API server."""
+
+
+class DeviationError(Exception):
+    """Something did not happen as it must; the message says what, and what was seen instead."""
+
+
+class Stage:
+    """One namespace of a control plane, and the screen on which it is shown."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        screen: Screen,
+        interruption: Interruption,
+        kubelet: Kubelet | Nodes,
+    ) -> None:
+        self.plane = plane
+        self._interruption = interruption
+        self.screen = screen
+        self._api = plane.api()
+        self._kubelet = kubelet
+        self._shown = Picture((), (), ())
+        self._thread = ThreadPoolExecutor(1)
+        self._done = time.monotonic()
+
+    def look(self) -> Picture:
+        """Return what there is now, after showing it.
+
+        Raises:
+            DeviationError: The operator or a part of the control plane has ended.
+            KeyboardInterrupt: Somebody wants the demo to end.
+        """
+        self._interruption.check()
+        for process in self.plane.processes.values():
+            if process.pid is None:
+                raise DeviationError(f"{process.name} ended\n\n{process.tail()}")
+        pods = self._api.list("pods", NAMESPACE)
+        self._kubelet.attend(pods)
+        picture = compose(
+            pods,
+            self._api.list("resourceclaims", NAMESPACE),
+            self._api.list("resourceclaimtemplates", NAMESPACE),
+            self._api.list("resourceslices"),
+        )
+        self.screen.show(table.block(picture))
+        return picture
+
+    def apply(self, *files: str) -> None:
+        """Run kubectl apply, and show what happens meanwhile."""
+        options = [option for file in files for option in ("-f", file)]
+        self.kubectl("apply", *options)
+
+    def refuse(self, file: str, *paths: str) -> None:
+        """Run kubectl apply on what must be refused for faults at these paths, and quote why.
+
+        Raises:
+            DeviationError: It was not refused, or for something else.
+        """
+        start = time.monotonic()
+        done = self.kubectl("apply", "-f", file, check=False)
+        said = done.stdout + done.stderr
+        if not done.returncode or any(f"{path}: " not in said for path in paths):
+            raise DeviationError(f"{file} must be refused for {', '.join(paths)}\n\n{said}")
+        self.tick("refused", self._done - start)
+        self.quote(said)
+
+    def kubectl(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Say that kubectl is run, run it, and show what happens meanwhile."""
+        self.command("kubectl", *words)
+        running = self._thread.submit(self.plane.kubectl, *words, check=check)
+        while not running.done():
+            self.pause(REDRAWS, always=True)
+        self._done = time.monotonic()
+        return running.result()
+
+    def plug_in(self) -> None:
+        """Let the devices be published."""
+        self.apply(*self._kubelet.hardware)
+        if words := self._kubelet.plug_in():
+            self.note(words)
+
+    def inside(self, rows: Iterable[Row]) -> None:
+        """Show what pods see from inside their containers, where there are any."""
+        seen = {row.pod: words for row in rows if (words := self._kubelet.said(row.pod, row.node))}
+        if seen:
+            self.note("their containers say:")
+            self.show(*(f"{pod}: {words}" for pod, words in seen.items()))
+
+    def finish(self, *pods: str) -> None:
+        """Let pods end well, as if their containers had exited."""
+        self.note(f"{listed(pods)} {'finishes' if len(pods) == 1 else 'finish'}")
+        for pod in pods:
+            self._kubelet.finish(pod)
+            self._done = time.monotonic()
+            self.pause(0.3)
+
+    def expect(self, what: str, happened: Callable[[Picture], bool]) -> Picture:
+        """Wait until something is the case, and say so with the seconds since the last deed.
+
+        Raises:
+            DeviationError: It is not the case after `PATIENCE` seconds.
+        """
+        start = time.monotonic()
+        while not happened(picture := self.look()):
+            if time.monotonic() - start > PATIENCE:
+                raise DeviationError(self._explain(what, picture))
+            time.sleep(REDRAWS)
+        self.tick(what, time.monotonic() - self._done)
+        return picture
+
+    def pause(self, seconds: float, *, always: bool = False) -> None:
+        """Give a person time to read while the table lives on; no pause where nobody watches."""
+        end = time.monotonic() + seconds * (self.screen.live or always)
+        while (left := end - time.monotonic()) > 0:
+            self.look()
+            time.sleep(min(REDRAWS, left))
+
+    def curtain(self) -> None:
+        """End a scene: show the changes to those who read a log, rest for those who watch."""
+        picture = self.look()
+        if not self.screen.live and picture != self._shown:
+            self.screen.say("", *table.snapshot(picture, self._shown))
+        self._shown = picture
+        self.pause(1.2)
+
+    # Words ------------------------------------------------------------------------------------
+
+    def command(self, *words: str) -> None:
+        """Say which command is run."""
+        self.screen.say((Span("   $ ", Tone.FAINT), Span(" ".join(words), Tone.FRESH)))
+
+    def note(self, text: str) -> None:
+        """Say what is done without a command."""
+        self.screen.say(f"   {text}")
+
+    def tick(self, text: str, seconds: float) -> None:
+        """Say what has happened, and how long it took."""
+        took = Span(f"  {seconds:.1f} s" if seconds >= 0.1 else "  at once", Tone.FAINT)
+        self.screen.say((Span("   ✓ ", Tone.GOOD), Span(text), took))
+
+    def quote(self, text: str) -> None:
+        """Say what somebody else has said; long lines are wrapped, but no word is broken."""
+        wrapper = textwrap.TextWrapper(95, break_on_hyphens=False, break_long_words=False)
+        for line in text.splitlines():
+            self.show(*wrapper.wrap(line))
+
+    def show(self, *lines: str) -> None:
+        """Say what somebody else has said, as it stands there."""
+        self.screen.say(*[(Span(f"     {line}", Tone.FAINT),) for line in lines])
+
+    def _explain(self, what: str, picture: Picture) -> str:
+        seen = ["".join(span.text for span in line) for line in table.block(picture)]
+        log = self.plane.processes[OPERATOR].tail(5)
+        return (
+            f"expected within {PATIENCE:g} s: {what}\n\nseen instead:\n"
+            + "\n".join(seen)
+            + f"\n\nthe operator's last words:\n{log}"
+        )
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Join names as people do."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,115 @@
+"""Readers of the pages: they type what a page says, where the page says it is to be typed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.controlplane import binaries
+from tests.controlplane.plane import ControlPlane
+from tests.docs.pages import ROOT, Command, agrees
+from tests.e2e.running import OperatorProcess
+from tests.e2e.webhook.door import Door, asked, configuration
+
+SECONDS = 120
+SYSTEM = "dragoman"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody in a copy of the checkout.
+
+    Attributes:
+        desk: The copy.
+        environment: Variables beside PATH and HOME.
+    """
+
+    desk: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def follow(self, command: Command, folder: Path) -> str:
+        """Do what a page says in the folder where it stands; return what is wrong, or nothing."""
+        place = self.desk / folder if folder.parts[:1] == ("examples",) else self.desk
+        tools = binaries.find(["kubectl", "helm"])
+        path = [Path(sys.executable).parent, *{tool.parent for tool in tools.values()}]
+        answer = subprocess.run(
+            ["/bin/bash", "-euo", "pipefail", "-c", command.line],
+            cwd=place,
+            env={
+                "PATH": ":".join([*map(str, path), os.environ["PATH"]]),
+                "HOME": str(self.desk),
+                **self.environment,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        if command.output is None and answer.returncode:
+            return f"{command.line}\nends with {answer.returncode}:\n{answer.stdout}"
+        if command.output is not None and not agrees(answer.stdout, command.output):
+            return f"{command.line}\nprints:\n{answer.stdout}\nnot:\n{command.output}"
+        return ""
+
+
+def at_desk(desk: Path) -> Reader:
+    """Return a reader without a cluster, whose files are not those of the checkout."""
+    for name in ("examples", "crds", "charts"):
+        shutil.copytree(ROOT / name, desk / name)
+    for name in ("docs", "operator", "webhooks", "README.md", "pyproject.toml"):
+        (desk / name).symlink_to(ROOT / name)
+    return Reader(desk)
+
+
+@contextmanager
+def on_cluster(desk: Path, *, empty: bool) -> Iterator[Reader]:
+    """Give a reader a cluster, `empty` or with operator and webhook as `examples` install them."""
+    with ExitStack() as stack:
+        plane = stack.enter_context(ControlPlane(scheduler=True))
+        if not empty:
+            _install(plane, stack, desk)
+        yield Reader(at_desk(desk).desk, {"KUBECONFIG": str(plane.kubeconfig)})
+
+
+def _install(plane: ControlPlane, stack: ExitStack, desk: Path) -> None:
+    for manifest in ("crds/driverconfigschemas.yaml", "examples/operator", "examples/hardware"):
+        plane.kubectl("apply", "-f", str(ROOT / manifest))
+    for manifest in ("rbac.yaml", "operator-rbac.yaml"):
+        plane.kubectl("apply", "-f", str(ROOT / "examples/webhook" / manifest))
+    operator = plane.service_account("dragoman", SYSTEM)
+    stack.enter_context(OperatorProcess(plane, operator, f"--namespace={SYSTEM}"))
+    keys = desk / "keys"
+    keys.mkdir()
+    door = Door(plane, plane.service_account("dragoman-webhook", SYSTEM), keys)
+    stack.enter_context(door)
+    plane.api().create(configuration(door.port, door.bundle))
+    asked(plane, UNREADABLE)
+
+
+UNREADABLE = {
+    "apiVersion": "dragoman.dev/v1alpha1",
+    "kind": "DriverConfigSchema",
+    "metadata": {"name": "unreadable"},
+    "spec": {
+        "driver": "unreadable",
+        "configs": [
+            {
+                "kind": "Unreadable",
+                "apiVersion": "v1",
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-validations": [{"rule": "1 +"}],
+                    }
+                },
+            }
+        ],
+    },
+}
+"""What the webhook refuses as soon as it is asked."""

@@ -1,0 +1,115 @@
+"""Pages agree with the code, with each other, and with files that they show parts of."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dragoman.claims import Reason
+from tests.bench.claims.record import Record
+from tests.docs.pages import ROOT, Block, blocks, pages
+
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+EXCERPTS = [block for page in pages() for block in blocks(page) if block.mark.startswith("from: ")]
+
+
+def script(name: str) -> ModuleType:
+    """Import a script of docs/, which are no packages."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    targets = [match[1] for match in LINK.finditer(text) if match[1]]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("block", EXCERPTS, ids=lambda block: block.name)
+def test_an_excerpt_is_a_part_of_its_file(block: Block) -> None:
+    assert block.text in (ROOT / block.mark.removeprefix("from: ")).read_text()
+
+
+def test_the_picture_of_the_architecture_is_that_of_the_imports() -> None:
+    architecture = script("generate_architecture")
+    found = architecture.packages()
+    renew = "run `make pages`"
+    assert (DOCS / "architecture.svg").read_text() == architecture.picture(found), renew
+    page = (DOCS / "architecture.md").read_text()
+    assert page == architecture.renewed(page, found), renew
+
+
+@pytest.mark.parametrize("page", ["operations.md", "comparison.md"])
+def test_measured_tables_are_those_of_the_record(page: str) -> None:
+    renewed = script("generate_measurements").renewed(page, Record.read())
+    assert (DOCS / page).read_text() == renewed, "run `make pages`"
+
+
+@pytest.mark.parametrize("page", ["troubleshooting.md", "operations.md", "security.md"])
+def test_metrics_that_are_named_exist(page: str) -> None:
+    known = set(re.findall(r"^\| `(\w+)`", (DOCS / "metrics.md").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"\bdragoman_[a-z_]+", (DOCS / page).read_text()))
+    assert named - known - {"dragoman_webhooks"} == set()
+
+
+def test_every_reason_of_an_event_is_in_troubleshooting() -> None:
+    page = (DOCS / "troubleshooting.md").read_text()
+    events = re.findall(r"\| `(\w+)` \|$", (DOCS / "reasons.md").read_text(), flags=re.MULTILINE)
+    assert len(events) > 3
+    assert [event for event in sorted(set(events)) if f"`{event}`" not in page] == []
+
+
+def test_reasons_that_troubleshooting_names_are_real() -> None:
+    ours = {reason.value for reason in Reason}
+    page = (DOCS / "troubleshooting.md").read_text()
+    claimed = set(re.findall(r"\(`([A-Z]\w+)`(?:, `([A-Z]\w+)`)?\)", page))
+    named = {name for pair in claimed for name in pair if name}
+    assert named
+    assert named - ours == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "names neither a claim nor a template",
+        "names for the claim are taken",
+        "nothing can be said about this driver's configs",
+        "DriverConfigInvalid",
+    ],
+)
+def test_words_of_ours_that_troubleshooting_quotes_are_in_the_code(words: str) -> None:
+    assert words in (DOCS / "troubleshooting.md").read_text()
+    sources = (ROOT / "operator/dragoman").rglob("*.py")
+    assert any(words in source.read_text() for source in sources)
+
+
+def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert "WARNING" not in built.stderr
+    assert (tmp_path / "site/troubleshooting/index.html").exists()
+
+
+def test_links_out_of_the_site_become_paths() -> None:
+    replaced = script("outside_links").replaced
+    page = "[a](b.md) [c](../tests/docs) [`tests/unit`](../tests/unit) [d](https://e.f) [g](#h)"
+    assert replaced(page, DOCS, DOCS) == (
+        "[a](b.md) c (`tests/docs`) `tests/unit` [d](https://e.f) [g](#h)"
+    )

@@ -1,0 +1,100 @@
+"""Releases change under people's feet: nothing gets in unseen, and nothing of theirs is lost."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.api import Api, wait_for
+from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
+from tests.e2e.chart.helm import CHART, RELEASE
+from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
+
+pytestmark = pytest.mark.slow
+CATALOGUE = {"catalogue": {"enabled": True}}
+NEWER = {**CATALOGUE, "commonLabels": {"changed": "yes"}, "webhook": {"timeoutSeconds": 6}}
+
+
+@pytest.fixture(scope="module")
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the chart as it was before: an older version, and a CRD that knew less."""
+    older = tmp_path_factory.mktemp("charts") / "dragoman"
+    shutil.copytree(CHART, older)
+    meta = yaml.safe_load((older / "Chart.yaml").read_text())
+    (older / "Chart.yaml").write_text(yaml.safe_dump(meta | {"version": "0.0.9"}))
+    template = older / "templates/crds/driverconfigschemas.yaml"
+    template.write_text(template.read_text().replace("shortNames: [dcs]", "shortNames: []"))
+    return older
+
+
+@pytest.fixture
+def api(cluster: Cluster, previous: Path) -> Iterator[Api]:
+    """Install the previous version, and give an administrator's client when it refuses."""
+    client = cluster.plane.api()
+    cluster.helm.install(CATALOGUE, chart=previous)
+    wait_for(lambda: answer(client, device_class(BAD)) == "denied", message="a denial")
+    yield client
+    if client.list("deployments", NAMESPACE):
+        cluster.helm.uninstall()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(("--server-side=true",), id="by server-side apply"),
+        pytest.param(("--server-side=false",), id="by client-side apply"),
+    ],
+)
+def test_the_webhook_keeps_answering_through_an_upgrade_and_the_way_back(
+    cluster: Cluster, api: Api, flags: tuple[str, ...]
+) -> None:
+    trust = bundles(api)
+    with Insistence(cluster.plane) as insistence:
+        cluster.helm.upgrade(NEWER, *flags)
+        configuration = api.get(CONFIGURATIONS, RELEASE)
+        assert {one["timeoutSeconds"] for one in configuration["webhooks"]} == {6}
+        assert api.get("customresourcedefinitions", CRD)["spec"]["names"]["shortNames"] == ["dcs"]
+        cluster.helm("rollback", RELEASE, "1", "--wait", "--timeout=90s", *flags)
+        assert api.get(CONFIGURATIONS, RELEASE)["webhooks"][0]["timeoutSeconds"] == 5
+    assert set(insistence.answers) == {"denied"}
+    assert insistence.answers["denied"] > 20
+    assert bundles(api) == trust
+
+
+def test_the_webhook_comes_back_by_itself_after_objects_were_replaced(
+    cluster: Cluster, api: Api
+) -> None:
+    with Insistence(cluster.plane) as insistence:
+        cluster.helm.upgrade(NEWER, "--force-replace", "--server-side=false")
+        wait_for(lambda: answer(api, device_class(BAD)) == "denied", message="a denial")
+    print(f"longest time without a denial: {insistence.gap:.2f} s, {dict(insistence.answers)}")
+    assert insistence.answers["denied"] > 20
+    assert insistence.answers["let in"] == 0
+
+
+def test_an_uninstallation_goes_through_where_the_webhook_is_gone_already(
+    cluster: Cluster, api: Api
+) -> None:
+    api.delete(CONFIGURATIONS, RELEASE)
+    cluster.helm.uninstall()
+    assert "ValidatingWebhookConfiguration/dragoman is not there" in cluster.kubelet.said(
+        "delete-webhooks"
+    )
+    assert left_behind(api) == {f"customresourcedefinitions/{CRD}"}
+
+
+def test_a_new_installation_takes_over_what_the_last_one_left(cluster: Cluster, api: Api) -> None:
+    mine = api.patch(CRD, "dra.net", None, {"spec": {"mode": "Warn"}})
+    cluster.helm.uninstall()
+    cluster.helm.install(CATALOGUE)
+    wait_for(lambda: answer(api, device_class(BAD)) == "denied", message="a denial")
+    kept = api.get(CRD, "dra.net")
+    assert kept["metadata"]["uid"] == mine["metadata"]["uid"]
+    assert kept["spec"]["mode"] == "Warn"
+
+
+def bundles(api: Api) -> set[str]:
+    configuration = api.get(CONFIGURATIONS, RELEASE)
+    return {one["clientConfig"]["caBundle"] for one in configuration["webhooks"]}

@@ -1,0 +1,32 @@
+"""Fixtures: the operator beside the control plane, and a namespace to play in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess, Running
+from tests.e2e.scene import Scene
+
+
+@pytest.fixture(scope="module")
+def operator(plane: ControlPlane) -> Iterator[Running]:
+    """Run the operator as its own process for the tests of one file.
+
+    Files whose tests start and stop operators have their own fixture of this name.
+    """
+    with OperatorProcess(plane, plane.user("dragoman", OPERATOR_RULES)) as running:
+        yield running
+        assert running.faults() == []
+
+
+@pytest.fixture
+def scene(
+    plane: ControlPlane, namespace: str, operator: Running, tmp_path: Path
+) -> Iterator[Scene]:
+    """Set up an empty namespace and count what the operator writes in it."""
+    made = Scene(plane, namespace, operator.user.name, tmp_path)
+    yield made
+    made.clear()

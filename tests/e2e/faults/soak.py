@@ -1,0 +1,126 @@
+"""`make soak MINUTES=n`: random faults under churn, round after round, with a seed to repeat them.
+
+python -m tests.e2e.faults.soak MINUTES [SEED]
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from tests.controlplane.plane import API_SERVER, ETCD, ControlPlane
+from tests.e2e.faults.proxy import Call, Loss, Rule
+from tests.e2e.faults.stage import ALONE, Stage
+from tests.e2e.faults.streams import Ending
+
+Fault = Callable[[Stage], None]
+FAULTS_A_ROUND = 5
+
+
+def breaks_watches(stage: Stage) -> None:
+    """End all watches in some way; silence takes too long to be noticed here."""
+    stage.proxy.end_watches(stage.chance.choice([*set(Ending) - {Ending.STALL}]))
+
+
+def refuses_writes(stage: Stage) -> None:
+    """Refuse a share of the writes."""
+    code, reason = stage.chance.choice(
+        [(409, "Conflict"), (404, "NotFound"), (429, "TooManyRequests"), (500, "InternalError")]
+    )
+    _for_a_while(stage, _writes(stage, code=code, reason=reason))
+
+
+def loses_writes(stage: Stage) -> None:
+    """Break connections before or after the server has done a share of the writes."""
+    _for_a_while(stage, _writes(stage, loss=stage.chance.choice([*Loss])))
+
+
+def refuses_everything(stage: Stage) -> None:
+    """Answer nothing but 503, or 429 with Retry-After."""
+    code, wait = stage.chance.choice([(503, None), (429, 1)])
+    _for_a_while(stage, Rule(code=code, reason="ServiceUnavailable", retry_after=wait))
+
+
+def slows_down(stage: Stage) -> None:
+    """Let everything take longer, by up to two seconds."""
+    delay = stage.chance.uniform(0.05, 2.0)
+    _for_a_while(stage, Rule(delay=delay, lag=delay))
+
+
+def kills_operator(stage: Stage) -> None:
+    """Kill the operator and start it again."""
+    stage.operator.kill()
+    stage.operator.launch()
+
+
+def kills_api_server(stage: Stage) -> None:
+    """Kill the API server and start it again."""
+    stage.plane.restart(API_SERVER)
+
+
+def kills_etcd(stage: Stage) -> None:
+    """Kill etcd, start it again, and let it forget old revisions."""
+    stage.plane.restart(ETCD)
+    stage.compact()
+    stage.plane.restart(API_SERVER)
+
+
+FAULTS: Mapping[Fault, float] = {
+    breaks_watches: 4,
+    refuses_writes: 4,
+    loses_writes: 4,
+    refuses_everything: 2,
+    slows_down: 2,
+    kills_operator: 3,
+    kills_api_server: 1,
+    kills_etcd: 1,
+}
+"""How often each happens, in relation to the others."""
+
+
+def _writes(stage: Stage, **fault: object) -> Rule:
+    def applies(call: Call) -> bool:
+        return call.writes
+
+    share = stage.chance.uniform(0.1, 0.6)
+    return Rule(applies, share=share, **fault)  # type: ignore[arg-type]  # names as in Rule
+
+
+def _for_a_while(stage: Stage, rule: Rule) -> None:
+    stage.proxy.add(rule)
+    stage.churn.lasts(stage.chance.randint(10, 60))
+    stage.proxy.heal()
+
+
+def play(plane: ControlPlane, seed: int) -> str:
+    """Play one round; returns what happened in it."""
+    chance = random.Random(seed)
+    feed = chance.choice(["reflector", "reflector", "kopf"])
+    faults = chance.choices([*FAULTS], [*FAULTS.values()], k=FAULTS_A_ROUND)
+    story = f"feed {feed}: {', '.join(fault.__name__.replace('_', ' ') for fault in faults)}"
+    print(f"seed {seed}: {story}", flush=True)
+    with Stage(plane, seed, ALONE, f"--feed={feed}") as stage:
+        for fault in faults:
+            stage.churn.lasts(chance.randint(5, 50))
+            stage.look()
+            fault(stage)
+        stage.calm()
+    return story
+
+
+def main(minutes: float, seed: int) -> int:
+    """Play rounds until the time is over; returns the exit status."""
+    ends = time.monotonic() + minutes * 60
+    rounds = 0
+    print(f"first seed {seed}; each round's seed is one more", flush=True)
+    with ControlPlane(scheduler=True, garbage_collector=True) as plane:
+        while time.monotonic() < ends or not rounds:
+            play(plane, seed + rounds)
+            rounds += 1
+    print(f"{rounds} rounds, all as they must be")
+    return 0
+
+
+if __name__ == "__main__":
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1_000_000)
+    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10, first))

@@ -1,0 +1,93 @@
+"""Writes that are refused, lost on the way, or done without an answer."""
+
+import pytest
+
+from tests.e2e.faults import impatient
+from tests.e2e.faults.conftest import MakeStage
+from tests.e2e.faults.proxy import Loss, Rule
+from tests.e2e.faults.stage import ALONE, Stage
+
+SHARE = 0.4
+
+
+def run(stage: Stage, rule: Rule) -> None:
+    """Let the rule befall a share of all writes for a while."""
+    stage.churn.lasts(10)
+    stage.proxy.add(rule)
+    for _ in range(4):
+        stage.churn.lasts(12)
+        stage.look()
+    assert rule.hits >= 5
+    stage.calm()
+
+
+def writes(**fault: object) -> Rule:
+    return Rule(lambda call: call.writes, share=SHARE, **fault)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        writes(loss=Loss.BEFORE),
+        writes(loss=Loss.AFTER),
+        writes(code=500, reason="InternalError"),
+        writes(code=429, reason="TooManyRequests", retry_after=1),
+        writes(code=409, reason="Conflict"),
+        writes(code=404, reason="NotFound"),
+        pytest.param(writes(code=503, reason="ServiceUnavailable"), marks=pytest.mark.slow),
+        pytest.param(writes(code=403, reason="Forbidden"), marks=pytest.mark.slow),
+        pytest.param(writes(code=504, reason="Timeout"), marks=pytest.mark.slow),
+    ],
+    ids=[
+        "a reset before the server has done it",
+        "a reset after the server has done it",
+        "500",
+        "429 with Retry-After",
+        "409",
+        "404",
+        "503",
+        "403",
+        "504",
+    ],
+)
+def test_a_share_of_all_writes_fails(make_stage: MakeStage, rule: Rule) -> None:
+    with make_stage() as stage:
+        run(stage, rule)
+
+
+@pytest.mark.parametrize(
+    ("path", "loss"),
+    [
+        ("/resourceclaims", Loss.AFTER),
+        ("/pods", Loss.AFTER),
+        pytest.param("/resourceclaims", Loss.BEFORE, marks=pytest.mark.slow),
+        pytest.param("/pods", Loss.BEFORE, marks=pytest.mark.slow),
+    ],
+    ids=[
+        "claims, done without an answer",
+        "statuses, done without an answer",
+        "claims, lost on the way",
+        "statuses, lost on the way",
+    ],
+)
+def test_every_write_of_one_kind_is_lost_for_a_while(
+    make_stage: MakeStage, path: str, loss: Loss
+) -> None:
+    with make_stage() as stage:
+        stage.churn.lasts(10)
+        rule = stage.proxy.add(Rule(lambda call: call.writes and path in call.path, loss=loss))
+        stage.churn.lasts(25)
+        assert rule.hits >= 5
+        stage.calm()
+
+
+@pytest.mark.slow
+def test_creations_are_done_without_an_answer_through_kopfs_feed(make_stage: MakeStage) -> None:
+    with make_stage(ALONE, "--feed=kopf") as stage:
+        run(stage, writes(loss=Loss.AFTER))
+
+
+@pytest.mark.slow
+def test_writes_that_hang_are_given_up_and_done_again(make_stage: MakeStage) -> None:
+    with make_stage(disguise=impatient) as stage:
+        run(stage, Rule(lambda call: call.writes, hangs=True, share=0.3))

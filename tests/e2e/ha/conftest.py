@@ -1,0 +1,34 @@
+"""Fixtures: replicas of the operator, and what people do in their namespace."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.ha.replicas import SHORT, Replicas
+from tests.e2e.scene import Scene
+
+MakeReplicas = Callable[..., Replicas]
+
+
+@pytest.fixture
+def make_replicas(plane: ControlPlane, namespace: str) -> Iterator[MakeReplicas]:
+    """Return a maker of replicas, which are stopped afterwards."""
+    made: list[Replicas] = []
+
+    def make(count: int, *flags: str) -> Replicas:
+        made.append(Replicas(plane, namespace, count, flags or SHORT))
+        return made[-1]
+
+    yield make
+    for replicas in made:
+        replicas.stop()
+
+
+@pytest.fixture
+def scene(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+    """Set up an empty namespace; whoever writes there."""
+    made = Scene(plane, namespace, "nobody", tmp_path)
+    yield made
+    made.clear()

@@ -1,0 +1,86 @@
+"""Ten thousand pods at once: exactly as many claims and publications, and not one write more."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane import objects
+from tests.controlplane.api import wait_for
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+from tests.e2e.scene import NO_CLASS, Scene
+
+PODS = 10_000
+MINUTES = 60
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def plane() -> Iterator[ControlPlane]:
+    """Run an own control plane, without a scheduler: only the operator writes."""
+    with ControlPlane() as running:
+        yield running
+
+
+def test_ten_thousand_pods_made_before_the_start_get_exactly_one_claim_each(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    user = plane.user("dragoman", OPERATOR_RULES)
+    scene = Scene(plane, plane.create_namespace("burst"), user.name, tmp_path)
+    scene.apply(scene.template())
+    began = time.monotonic()
+    scene.api.create_many(
+        objects.pod(f"pod-{number}", scene.namespace, templates={"a": "template"})
+        for number in range(PODS)
+    )
+    made = time.monotonic()
+    with OperatorProcess(plane, user) as operator:
+        ready = time.monotonic()
+        wait_for(
+            lambda: scene.counts()["patch pods/status"] >= PODS,
+            30 * MINUTES,
+            f"{PODS} publications",
+            every=1,
+        )
+        done = time.monotonic()
+        plane.audit.settled(user.name, quiet=10)
+        assert operator.faults() == []
+    assert scene.counts() == {"create resourceclaims": PODS, "patch pods/status": PODS}
+    assert scene.counts(refused=True) == {}
+    claims = scene.claims()
+    pods = scene.api.list("pods", scene.namespace)
+    bound = {pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"] for pod in pods}
+    assert len(claims) == PODS
+    assert bound == {*claims}
+    assert {pod["metadata"]["uid"] for pod in pods} == {
+        claim["metadata"]["ownerReferences"][0]["uid"] for claim in claims.values()
+    }
+    print(
+        f"{PODS} pods made in {made - began:.0f} s; operator ready {ready - made:.1f} s after its "
+        f"start; all published {done - made:.0f} s after it ({PODS / (done - made):.0f} pods/s)"
+    )
+
+
+def test_ten_thousand_finished_pods_cost_one_delete_each(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    user = plane.user("dragoman", OPERATOR_RULES)
+    scene = Scene(plane, plane.create_namespace("burst"), user.name, tmp_path)
+    scene.apply(scene.template("template", NO_CLASS))
+    names = [f"pod-{number}" for number in range(PODS)]
+    scene.api.create_many(scene.pod(name) for name in names)
+    with OperatorProcess(plane, user) as operator:
+        wait_for(lambda: scene.counts()["patch pods/status"] >= PODS, 30 * MINUTES, every=1)
+        scene.forget()
+        began = time.monotonic()
+        scene.finish(*names)
+        wait_for(lambda: scene.counts()["delete resourceclaims"] >= PODS, 30 * MINUTES, every=1)
+        print(f"{PODS} claims of finished pods deleted in {time.monotonic() - began:.0f} s")
+        plane.audit.settled(user.name, quiet=10)
+        assert operator.faults() == []
+    assert scene.counts(refused=None) == {"delete resourceclaims": PODS}
+    assert scene.claims() == {}

@@ -1,0 +1,72 @@
+"""The operator as a process: how it starts, ends and says what is wrong."""
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.api import wait_for
+from tests.controlplane.plane import API_SERVER, ControlPlane
+from tests.controlplane.process import Process
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+
+USER = "dragoman-process"
+
+
+@pytest.fixture
+def operator(plane: ControlPlane) -> OperatorProcess:
+    """Return an operator that the test starts."""
+    return OperatorProcess(plane, plane.user(USER, OPERATOR_RULES))
+
+
+def test_sigterm_ends_it_with_status_zero(operator: OperatorProcess) -> None:
+    for _ in range(2):
+        operator.start()
+        assert operator.stop(grace=5) == 0
+    assert operator.faults() == []
+
+
+def test_sigterm_ends_it_also_while_it_waits_for_the_api_server(
+    plane: ControlPlane, operator: OperatorProcess
+) -> None:
+    plane.kill(API_SERVER)
+    operator.launch()
+    wait_for(lambda: "Cannot ask the API server yet" in operator.said(), message="a try")
+    assert operator.stop(grace=5) == 0
+    plane.revive(API_SERVER)
+    assert operator.faults() == []
+
+
+def test_without_a_kubeconfig_one_clear_line_is_said_and_the_status_is_one(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-m", "dragoman", "operator", f"--kubeconfig={tmp_path / 'none'}"]
+    operator = Process("operator", command, tmp_path / "log")
+    operator.start()
+    assert operator.wait(30) == 1
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith("dragoman: no way to an API server in ")
+
+
+def test_an_address_in_use_is_told_and_the_status_is_one(plane: ControlPlane) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        user = plane.user(USER, OPERATOR_RULES)
+        operator = OperatorProcess(plane, user, f"--metrics-address=127.0.0.1:{port}")
+        operator.launch()
+        assert operator.wait(30) == 1
+    assert str(port) in operator.said().splitlines()[-1]
+    assert operator.faults() == []
+
+
+def test_nothing_is_refused_to_it_with_exactly_its_rules(
+    plane: ControlPlane, operator: OperatorProcess
+) -> None:
+    since = plane.audit.mark()
+    operator.start()
+    operator.stop()
+    refused = plane.audit.writes(USER, since, refused=True, leases=True)
+    assert [write for write in refused if write.code == 403] == []
+    assert [line for line in operator.said().splitlines() if "forbidden" in line] == []

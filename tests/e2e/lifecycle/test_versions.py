@@ -1,0 +1,84 @@
+"""API servers that serve resource.k8s.io in an older version, or not at all."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.api import wait_for
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+from tests.e2e.scene import Scene
+
+GROUP = "resource.k8s.io"
+OLDER = ("v1beta2", "v1beta1")
+
+
+@pytest.fixture(scope="module", params=OLDER)
+def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Run an API server that serves one older version only."""
+    served = {f"{GROUP}/{version}": version == request.param for version in ("v1", *OLDER)}
+    with ControlPlane(runtime_config=served) as running:
+        yield running
+
+
+def test_the_life_of_a_claim_is_the_same_in_every_version(
+    plane: ControlPlane, scene: Scene
+) -> None:
+    version = plane.api().resource("resourceclaims").version
+    assert version in OLDER
+    scene.apply(scene.template(metadata={"labels": {"team": "blue"}}), scene.pod())
+    claim = scene.claim_of("pod")
+    assert claim["apiVersion"] == f"{GROUP}/{version}"
+    assert claim["spec"] == scene.get("resourceclaimtemplates", "template")["spec"]["spec"]
+    assert claim["metadata"]["labels"] == {"team": "blue"}
+    assert scene.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
+    scene.forget()
+    scene.finish("pod")
+    scene.gone(claim["metadata"]["name"])
+    assert scene.writes() == {"delete resourceclaims": 1}
+
+
+def test_a_late_template_and_a_lost_claim_are_noticed_in_every_version(scene: Scene) -> None:
+    scene.apply(scene.pod())
+    scene.event()
+    scene.apply(scene.template())
+    before = scene.claim_of("pod")["metadata"]
+    scene.plane.kubectl("delete", "-n", scene.namespace, "resourceclaim", before["name"])
+    wait_for(
+        lambda: {one["metadata"]["uid"] for one in scene.claims().values()} - {before["uid"]},
+        message="another claim",
+    )
+    assert scene.writes()["create resourceclaims"] == 2
+
+
+def test_placed_pods_are_reserved_for_and_let_go_in_every_version(scene: Scene) -> None:
+    scene.apply(scene.template(), scene.pod(nodeName="by-hand"))
+    claim = scene.published()["a"]
+    device = {"request": "devices", "driver": "x.example.com", "pool": "p", "device": "d"}
+    body = {"status": {"allocation": {"devices": {"results": [device]}}}}
+    finalizer = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
+    scene.api.patch("resourceclaims", claim, scene.namespace, finalizer)
+    scene.api.patch("resourceclaims", claim, scene.namespace, body, subresource="status")
+    scene.reserved(claim, "pod")
+    scene.forget()
+    scene.finish("pod")
+    scene.gone(claim)
+    assert scene.writes() == {
+        "patch resourceclaims/status": 1,
+        "delete resourceclaims": 1,
+        "patch resourceclaims": 1,
+    }
+
+
+def test_without_any_version_one_clear_line_is_said_and_the_status_is_one() -> None:
+    served = {f"{GROUP}/{version}": False for version in ("v1", *OLDER)}
+    with ControlPlane(runtime_config=served) as bare:
+        operator = OperatorProcess(bare, bare.user("dragoman", OPERATOR_RULES))
+        operator.launch()
+        assert operator.wait(30) == 1
+        last = operator.said().splitlines()[-1]
+        assert last.startswith("dragoman: the API server serves no resource.k8s.io in v1, v1beta2")
+        assert "Kubernetes >= 1.34" in last
+        assert operator.faults() == []
+        assert "Unclosed" not in operator.said()

@@ -1,0 +1,148 @@
+"""`--claims=auto` beside the real stock controller: who is the claim controller, and when."""
+
+import random
+
+import pytest
+
+from dragoman.runtime.operator import LEASE_NAME
+from dragoman.runtime.pilot import MODE_ANNOTATION
+from tests.controlplane.api import wait_for
+from tests.controlplane.components import UNTHROTTLED, StockController
+from tests.controlplane.plane import CLAIM_CONTROLLER
+from tests.e2e.faults.churn import Churn
+from tests.e2e.faults.expected import Settled
+from tests.e2e.modes.conftest import MakeOperator
+from tests.e2e.modes.watched import Watched
+from tests.e2e.scene import Scene
+
+ALL_CLAIMS = 30.0
+"""Seconds after which a duplicate is removed, in claims/release.py."""
+
+
+def burst(stage: Scene, count: int) -> list[str]:
+    """Create pods of one claim each."""
+    names = [f"burst-{number}" for number in range(count)]
+    stage.api.create_many(stage.pod(name) for name in names)
+    return names
+
+
+def beside_a_slow_stock_controller(
+    stage: Scene, make_operator: MakeOperator, count: int, grace: float
+) -> None:
+    stage.plane.start_stock_controller(StockController())
+    operator = make_operator("auto", grace=grace, quiet=grace)
+    stage.apply(stage.template())
+    names = burst(stage, count)
+    wait_for(lambda: len(stage.claims()) == count, count / 4, "the stock controller's claims")
+    bound = {name: stage.published(name)["a"] for name in names}
+    assert sorted(bound.values()) == sorted(stage.claims())
+    assert stage.writes(refused=None) == {}
+    assert operator.mode == "assist"
+
+
+def test_beside_the_stock_controller_at_its_default_limits_it_creates_nothing_in_a_burst(
+    stage: Scene, make_operator: MakeOperator
+) -> None:
+    beside_a_slow_stock_controller(stage, make_operator, 120, grace=6)
+
+
+@pytest.mark.slow
+def test_in_a_burst_of_a_thousand_pods_it_creates_nothing_either(
+    stage: Scene, make_operator: MakeOperator
+) -> None:
+    beside_a_slow_stock_controller(stage, make_operator, 1000, grace=30)
+
+
+def become_own(stage: Scene, operator: Watched, pods: int = 4) -> None:
+    """Let overdue claims be created, and the quiet time pass."""
+    stage.apply(stage.template())
+    for number in range(pods):
+        stage.api.create(stage.pod(f"first-{number}"))
+    for number in range(pods):
+        stage.published(f"first-{number}")
+    operator.becomes("own")
+
+
+def kept_mode(stage: Scene) -> str:
+    """Return the mode that stands in the Lease."""
+    lease = stage.api.get("leases", LEASE_NAME, stage.namespace)
+    return str((lease["metadata"].get("annotations") or {}).get(MODE_ANNOTATION))
+
+
+def test_without_another_it_creates_what_is_overdue_becomes_own_and_hands_over_at_a_sign(
+    stage: Scene, make_operator: MakeOperator
+) -> None:
+    operator = make_operator("auto", grace=2, quiet=5)
+    stage.apply(stage.template())
+    stage.api.create(stage.pod("lonely"))
+    wait_for(lambda: operator.metric("workqueue_adds_total"), message="the pod to be seen")
+    assert stage.claims() == {}
+    become_own(stage, operator)
+    stage.api.create(stage.pod("at-once"))
+    stage.published("at-once")
+    wait_for(lambda: kept_mode(stage) == "own", 5, "the mode in the Lease")
+
+    stage.plane.start_stock_controller(UNTHROTTLED)
+    assert operator.mode == "own"
+    number = 0
+
+    def noticed() -> bool:
+        nonlocal number
+        number += 1
+        stage.api.create(stage.pod(f"later-{number}"))
+        return operator.mode == "assist"
+
+    wait_for(noticed, 30, "the stock controller's first visible write", every=0.2)
+    wait_for(lambda: kept_mode(stage) == "assist", 5, "the mode in the Lease")
+
+
+def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
+    stage: Scene, make_operator: MakeOperator
+) -> None:
+    first = make_operator("auto", grace=1, quiet=3)
+    second = make_operator("auto", grace=1, quiet=3, name="-second")
+    become_own(stage, first)
+    wait_for(lambda: kept_mode(stage) == "own", 5, "the mode in the Lease")
+    assert second.mode == "assist"
+    first.kill()
+    second.becomes("own")
+    stage.api.create(stage.pod("next"))
+    stage.published("next")
+
+
+@pytest.mark.parametrize(
+    "comes",
+    [
+        pytest.param(True, id="the stock controller comes"),
+        pytest.param(False, id="the stock controller goes", marks=pytest.mark.slow),
+    ],
+)
+def test_a_hand_over_under_churn_leaves_no_duplicate(
+    stage: Scene, make_operator: MakeOperator, comes: bool
+) -> None:
+    operator = make_operator("auto", grace=2, quiet=4)
+    plane = stage.plane
+    if comes:
+        become_own(stage, operator)
+    else:
+        plane.start_stock_controller(UNTHROTTLED)
+    chance = random.Random(comes)
+    churn = Churn(plane, stage.namespace, stage.devices(), chance, finishes=False, meddles=False)
+    churn.prepare()
+    with churn:
+        churn.lasts(40)
+        if comes:
+            plane.start_stock_controller(UNTHROTTLED)
+        else:
+            plane.stop_part(CLAIM_CONTROLLER)
+        churn.lasts(80)
+    operator.becomes("assist" if comes else "own")
+
+    def right() -> bool:
+        return not Settled.read(stage.api, stage.namespace).differences()
+
+    try:
+        wait_for(right, ALL_CLAIMS + 30, "the world to be right", every=1)
+    except TimeoutError as error:
+        found = Settled.read(stage.api, stage.namespace).differences()
+        raise AssertionError("\n".join(found)) from error

@@ -1,0 +1,77 @@
+"""Fixtures: one real node with a driver and the operator beside it, for all tests here."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane import binaries, objects
+from tests.controlplane.node.enclosure import obstacle
+from tests.controlplane.node.node import NODE_FLAGS, Node
+from tests.controlplane.plane import (
+    API_SERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    SCHEDULER,
+    ControlPlane,
+)
+from tests.controlplane.recipes import NODE
+from tests.driver.driver import RULES, Driver
+from tests.e2e.node.shift import CLASS, Shift
+from tests.e2e.running import OperatorProcess
+from tests.e2e.webhook.conftest import install
+from tests.e2e.webhook.rbac import SCHEMA_RULES
+
+JOBS = "job-controller"
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Run a control plane to which a kubelet can join, with the controllers that jobs need."""
+    if reason := obstacle():
+        pytest.skip(reason)
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():  # a first build takes minutes and says so
+        binaries.find([ETCD, API_SERVER, SCHEDULER, CONTROLLER_MANAGER, *NODE])
+    with ControlPlane(
+        scheduler=True, garbage_collector=True, extra_apiserver_flags=NODE_FLAGS
+    ) as running:
+        running.start_controllers(JOBS, [JOBS])
+        running.api().create(running.served(objects.device_class(CLASS)))
+        install(running)
+        yield running
+        running.keep_logs |= request.session.testsfailed > 0
+
+
+@pytest.fixture(scope="session")
+def node(plane: ControlPlane) -> Iterator[Node]:
+    """Run a real node."""
+    with Node(plane) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def driver(plane: ControlPlane, node: Node) -> Iterator[Driver]:
+    """Run a driver with four devices on the node."""
+    account = plane.user("driver", RULES)
+    places = node.places
+    with Driver(plane.api(account), places.kubelet, places.cdi, node=node.name) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
+    """Run the operator as a process of its own; nothing that happens may surprise it."""
+    with OperatorProcess(plane, plane.user("dragoman", SCHEMA_RULES)) as running:
+        yield running
+        assert running.faults() == []
+
+
+@pytest.fixture
+def shift(
+    plane: ControlPlane, node: Node, driver: Driver, operator: OperatorProcess
+) -> Iterator[Shift]:
+    """Set up an empty namespace on the node; all devices are free before and after."""
+    assert operator.pid
+    made = Shift(plane, node, driver, plane.create_namespace("shift"))
+    yield made
+    made.clear()

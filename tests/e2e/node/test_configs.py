@@ -1,0 +1,98 @@
+"""A config that the driver cannot decode: what it does on the node, and the door against it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api import Api, ApiError, Json, wait_for
+from tests.controlplane.plane import ControlPlane
+from tests.driver.config import API_VERSION, KIND, MODES
+from tests.driver.driver import Driver
+from tests.e2e.node.shift import TEMPLATE, Shift
+from tests.e2e.webhook.conftest import CRD
+from tests.e2e.webhook.door import Door, asked, close, configuration, webhook_user
+
+pytestmark = [pytest.mark.node, pytest.mark.slow]
+TYPED = {"apiVersion": API_VERSION, "kind": KIND}
+BAD = {**TYPED, "lable": "night"}
+GOOD = {**TYPED, "label": "night"}
+COMPLAINT = 'strict decoding error: unknown field "lable"'
+
+
+def schema(driver: Driver) -> Json:
+    """Return what the driver's vendor would publish: the same rules as its decoder's."""
+    properties = {
+        "mode": {"type": "string", "enum": [*MODES]},
+        "label": {"type": "string", "maxLength": 63},
+    }
+    config = {**TYPED, "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}
+    return {
+        "apiVersion": "dragoman.dev/v1alpha1",
+        "kind": "DriverConfigSchema",
+        "metadata": {"name": driver.name},
+        "spec": {"driver": driver.name, "configs": [config]},
+    }
+
+
+@pytest.fixture
+def schemas(plane: ControlPlane) -> Iterator[Api]:
+    """Give a client for DriverConfigSchemas; none is left behind."""
+    yield plane.api()
+    plane.api().delete_all(CRD)
+
+
+def audit(schemas: Api, driver: Driver) -> dict[str, Any]:
+    """Return what the audit of stored objects has found so far."""
+    found: dict[str, Any] = schemas.get(CRD, driver.name).get("status", {}).get("audit", {})
+    return found
+
+
+def test_a_pod_with_a_bad_config_that_was_stored_before_the_schema_is_told_and_repaired(
+    shift: Shift, schemas: Api, driver: Driver
+) -> None:
+    shift.template(parameters=BAD)
+    shift.pod("night")
+    wait_for(
+        lambda: any(COMPLAINT in one for one in shift.failures("night")),
+        message="an Event with the driver's complaint",
+    )
+    assert shift.phase("night") == "Pending"
+    schemas.create(schema(driver))
+    found = wait_for(
+        lambda: seen if (seen := audit(schemas, driver)).get("violations") else None,
+        message="the audit to find the stored objects",
+    )
+    named = {(one["kind"], one["name"]) for one in found["sample"]}
+    assert ("ResourceClaimTemplate", TEMPLATE) in named
+
+    shift.api.delete("resourceclaimtemplates", TEMPLATE, shift.namespace)
+    shift.delete("night")
+    shift.gone("night")
+    shift.at_rest()
+    shift.template(parameters=GOOD)
+    shift.pod("night")
+    shift.until("night")
+    (seen,) = shift.told("night")
+    assert "Exclusive,night" in seen["variables"].values()
+
+
+def test_the_door_keeps_the_same_config_from_the_node(
+    shift: Shift, schemas: Api, driver: Driver, plane: ControlPlane, tmp_path: Path
+) -> None:
+    schemas.create(schema(driver))
+    with Door(plane, webhook_user(plane), tmp_path) as door:
+        try:
+            plane.api().create(configuration(door.port, door.bundle))
+            asked(plane, shift.template_manifest("probe", BAD))
+            with pytest.raises(ApiError, match="lable"):
+                shift.template(parameters=BAD)
+            shift.template(parameters=GOOD)
+            shift.pod("night")
+            shift.until("night")
+        finally:
+            close(plane)
+    assert shift.failures("night") == []
+    (seen,) = shift.told("night")
+    assert "Exclusive,night" in seen["variables"].values()

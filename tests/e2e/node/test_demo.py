@@ -1,0 +1,40 @@
+"""`make demo NODE=1`: the same story, with pods that really run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.controlplane import binaries
+from tests.controlplane.node.enclosure import obstacle
+from tests.controlplane.recipes import NETWORK, NODE
+from tests.demo.story import SCENES
+from tests.e2e.test_demo import LIMIT, demo
+
+pytestmark = [pytest.mark.node, pytest.mark.slow]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return where the demo keeps its files: paths of sockets must be short."""
+    with TemporaryDirectory(prefix="demo-") as made:
+        yield Path(made)
+
+
+def test_the_demos_containers_say_which_devices_they_see(folder: Path) -> None:
+    if reason := obstacle():
+        pytest.skip(reason)
+    binaries.find([*NODE, *NETWORK])
+    with demo(folder, NODE="1") as process:
+        output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, output
+    titles = [f"{number}  {scene.title}" for number, scene in enumerate(SCENES, 1)]
+    assert [line for line in output.splitlines() if line in titles] == titles
+
+    said = dict(re.findall(r"(batch-\d): /dev/devices/(gpu-\d) is readable", output))
+    shown = dict(re.findall(r"(batch-\d) +batch-\d-gpu-\S+ +(gpu-\d) +node-\w +running", output))
+    assert len(said) == 7
+    assert said == shown
+    assert [*folder.iterdir()] == []

@@ -1,0 +1,38 @@
+"""What the operator may do: the rules that the chart grants it, and nothing more.
+
+A test of the chart compares them, so all tests with a real API server try the chart's rules.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+DRA, SCHEDULING = "resource.k8s.io", "scheduling.k8s.io"
+READ = ("get", "list", "watch")
+
+
+def rule(group: str, resource: str, *verbs: str) -> Mapping[str, Any]:
+    """Return one rule of a ClusterRole."""
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+# Since 1.36 a change of allocation or reservedFor is also authorized on `resourceclaims/binding`,
+# a subresource that exists for that purpose alone.
+OPERATOR_RULES = (
+    rule("", "pods", *READ),
+    rule("", "pods/status", "patch"),
+    rule(DRA, "resourceclaims", *READ, "create", "delete", "patch"),
+    rule(DRA, "resourceclaims/status", "patch"),
+    rule(DRA, "resourceclaims/binding", "patch"),
+    rule(DRA, "resourceclaimtemplates", "list", "watch"),
+    rule(SCHEDULING, "podgroups", *READ),
+    rule(SCHEDULING, "podgroups/status", "patch"),
+    rule("events.k8s.io", "events", "create"),
+    rule("coordination.k8s.io", "leases", "get", "create", "update"),
+    rule("dragoman.dev", "driverconfigschemas", "list", "watch"),
+    rule("dragoman.dev", "driverconfigschemas/status", "patch"),
+)
+
+
+def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the operator's rules but for those of some resources, such as `pods/status`."""
+    return tuple(one for one in OPERATOR_RULES if one["resources"][0] not in resources)

@@ -1,0 +1,159 @@
+"""`python -m tests.demo`, as `make demo` runs it, with nobody watching."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.binaries import find
+from tests.demo.story import SCENES
+
+ROOT = Path(__file__).parent.parent.parent
+LIMIT = 180
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return where the demo keeps its files, so that leftovers are seen."""
+    made = tmp_path / "tmp"
+    made.mkdir()
+    return made
+
+
+@contextmanager
+def demo(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the demo with its output in a pipe; it ends with the block at the latest."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "tests.demo"],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(folder)} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    """Return the output up to the line that contains the text."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if text in line:
+            return "".join(lines)
+    raise AssertionError(f"the demo ended without {text!r}:\n{''.join(lines)}")
+
+
+def summary(output: str) -> dict[str, str]:
+    """Return the numbers of the summary by name."""
+    text = output.partition("Summary\n")[2]
+    return {
+        name.strip(): number
+        for name, number in re.findall(r"^ +(.+?) {2,}([\d.]+)", text, re.MULTILINE)
+    }
+
+
+def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind(folder: Path) -> None:
+    with demo(folder) as process:
+        output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, output
+    titles = [f"{number}  {scene.title}" for number, scene in enumerate(SCENES, 1)]
+    assert [line for line in output.splitlines() if line in titles] == titles
+    assert "\x1b" not in output, "escape sequences in a pipe"
+    assert [*folder.iterdir()] == []
+
+    claims = set(
+        re.findall(r"batch-\d-gpu-[a-z0-9]{5}|trainer-(?:left|right)-\S+|viewer-gpu-\S+", output)
+    )
+    assert len(claims) == 10, "a claim changed its name, or was made twice"
+    numbers = summary(output)
+    assert {
+        name: numbers[name] for name in ("pods", "claims made", "claims left", "devices free")
+    } == {
+        "pods": "12",
+        "claims made": "10",
+        "claims left": "2",
+        "devices free": "8",
+    }
+    assert numbers["create resourceclaims"] == numbers["delete resourceclaims"] == "10"
+    assert numbers["patch pods/status"] == "9"
+
+    said = " ".join(output.split())
+    claim, template = "spec.devices.config[0].opaque.parameters", "spec.spec.devices.config[0]"
+    assert f'{claim}.sharing.strategy: Unsupported value: "MSP"' in said
+    assert 'spec.config[0].opaque.parameters.mode: Unsupported value: "passthrough"' in said
+    assert f"{template}.opaque.parameters.domainID: Required value" in said
+    assert re.search(
+        r"^ +compute-domain.nvidia.com +\S+ +Enforce +2/2 +True +1 ", output, re.MULTILINE
+    )
+
+
+def test_a_kept_demo_can_be_played_with_until_it_is_interrupted(folder: Path) -> None:
+    with demo(folder, KEEP="1") as process:
+        output = read_until(process, "export KUBECONFIG=") + read_until(process, "tail -f")
+        config = re.findall(r"KUBECONFIG=(\S+)", output)[0]
+        listed = subprocess.run(
+            [
+                find(["kubectl"])["kubectl"],
+                "get",
+                "resourceclaims",
+                "-o",
+                "name",
+                f"--kubeconfig={config}",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        process.send_signal(signal.SIGINT)
+        last, _ = process.communicate(timeout=LIMIT)
+    assert listed.stdout.split() == [
+        "resourceclaim.resource.k8s.io/shared-by-mps",
+        "resourceclaim.resource.k8s.io/shared-gpu",
+    ]
+    assert process.returncode == 0
+    assert "nothing is left running" in last
+    assert [*folder.iterdir()] == []
+
+
+def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -> None:
+    with demo(folder) as process:
+        read_until(process, SCENES[1].title)
+        process.send_signal(signal.SIGINT)
+        last, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130, last
+    assert "nothing is left running" in last
+    assert [*folder.iterdir()] == []
+
+
+def test_a_demo_whose_operator_dies_fails_and_names_it(folder: Path) -> None:
+    with demo(folder) as process:
+        read_until(process, SCENES[1].title)
+        os.kill(operator_of(process.pid), signal.SIGKILL)
+        last, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "The demo failed: dragoman ended" in last
+    assert re.search(r"^control plane logs: \S+$", last, re.MULTILINE)
+
+
+def operator_of(demo_pid: int) -> int:
+    """Return the process id of the demo's operator."""
+    children = subprocess.run(
+        ["ps", "--ppid", str(demo_pid), "-o", "pid=,args="],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    return next(int(child.split()[0]) for child in children if "dragoman operator" in child)

@@ -1,0 +1,24 @@
+"""What the schema controller and the webhook may do beside the operator's own rules."""
+
+from tests.e2e.rbac import DRA, OPERATOR_RULES, rule
+
+GROUP = "dragoman.dev"
+
+SCHEMA_RULES = (
+    *OPERATOR_RULES,
+    rule(DRA, "deviceclasses", "list", "watch"),
+    rule(GROUP, "driverconfigschemas", "list", "watch", "create", "patch"),
+    rule(GROUP, "driverconfigschemas/status", "patch"),
+)
+
+WEBHOOK_RULES = (
+    rule(GROUP, "driverconfigschemas", "list", "watch"),
+    {
+        **rule(
+            *("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+            *("get", "watch", "patch"),
+        ),
+        "resourceNames": ["dragoman"],
+    },
+    {**rule("", "secrets", "get", "watch", "update"), "resourceNames": ["dragoman-webhook-tls"]},
+)

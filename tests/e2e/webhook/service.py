@@ -1,0 +1,89 @@
+"""The webhook behind a Service: replicas at addresses of their own, and what names them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.certificates import Authority
+from tests.controlplane.network import Network
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.webhook.door import Door
+
+Json = dict[str, Any]
+NAMESPACE, SERVICE, ACCOUNT = "dragoman", "dragoman-webhook", "dragoman-webhook"
+HOST = f"{SERVICE}.{NAMESPACE}.svc"
+"""By which the API server calls, whatever address it dials."""
+PORT = 9443
+
+
+def publish(plane: ControlPlane, replicas: Iterable[Door]) -> None:
+    """Let the Service stand for these replicas, dead or alive: no controller looks after it."""
+    api = plane.api()
+    place = {"name": SERVICE, "namespace": NAMESPACE}
+    port = {"name": "https", "port": 443, "targetPort": PORT}
+    api.apply({"apiVersion": "v1", "kind": "Service", "metadata": place, "spec": {"ports": [port]}})
+    api.apply(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {**place, "labels": {"kubernetes.io/service-name": SERVICE}},
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": PORT, "protocol": "TCP"}],
+            "endpoints": [
+                {"addresses": [one.address], "conditions": {"ready": True}} for one in replicas
+            ],
+        }
+    )
+
+
+@contextmanager
+def several(
+    plane: ControlPlane, network: Network, flags: Sequence[str], count: int = 2
+) -> Iterator[list[Door]]:
+    """Run replicas as the account of the examples; `publish` lets the Service stand for them."""
+    user = plane.service_account(ACCOUNT, NAMESPACE)
+    replicas = [
+        Door(plane, user, plane.folder, *flags, address=network.add_address(), port=PORT)
+        for _ in range(count)
+    ]
+    with ExitStack() as running:
+        for replica in replicas:
+            running.callback(replica.process.stop)
+            replica.process.start()
+        for replica in replicas:
+            replica.await_ready()
+        yield replicas
+        for replica in replicas:
+            assert replica.faults() == []
+
+
+class Mounted:
+    """A Secret of type kubernetes.io/tls as the kubelet mounts it: a change is one rename.
+
+    Attributes:
+        flags: By which the webhook reads it.
+        bundle: Certificate of the authority of what is mounted.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._data = folder / "..data"
+        self._count = 0
+        self.flags = (f"--tls-certificate={self._data}/tls.crt", f"--tls-key={self._data}/tls.key")
+        self.mount(self.issue())
+
+    def issue(self) -> Authority:
+        """Make a certificate of another authority, and leave what is mounted as it is."""
+        self._count += 1
+        folder = self._data.with_name(f"..{self._count}")
+        folder.mkdir()
+        authority = Authority(folder)
+        authority.serving("tls", (HOST,))
+        return authority
+
+    def mount(self, issuer: Authority) -> None:
+        """Mount the certificate of that authority."""
+        link = self._data.with_name("..next")
+        link.symlink_to(issuer.folder)
+        link.rename(self._data)
+        self.bundle = issuer.certificate.read_bytes()

@@ -1,0 +1,65 @@
+"""What keeps a process from starting is said in one line, and the exit status is one."""
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import Process
+from tests.e2e.running import faults_in
+from tests.e2e.webhook.door import Door, webhook_user
+from tests.e2e.webhook.rbac import SCHEMA_RULES
+
+
+def ended(process: Process) -> str:
+    """Start, wait for the end, and return the last line."""
+    process.start()
+    assert process.wait(30) == 1
+    said = process.log.read_text()
+    assert faults_in(said) == []
+    return said.splitlines()[-1]
+
+
+def test_a_certificate_that_is_none_is_named(plane: ControlPlane, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("no certificate")
+    flags = (f"--tls-certificate={wrong}", f"--tls-key={wrong}")
+    line = ended(Door(plane, webhook_user(plane), tmp_path, *flags).process)
+    assert line.startswith(f"dragoman: {wrong} and {wrong}: expected a PEM certificate")
+
+
+def test_an_address_in_use_is_named(plane: ControlPlane, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        door = Door(
+            plane,
+            webhook_user(plane),
+            tmp_path,
+            "--tls=self",
+            f"--address=127.0.0.1:{port}",
+        )
+        line = ended(door.process)
+    assert line.startswith("dragoman: ")
+    assert str(port) in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        ("--catalogue=gpu.nvidia.co", "--catalogue: expected a driver of the catalogue"),
+        ("--catalogue-mode=gpu.nvidia.com=On", "--catalogue-mode: expected DRIVER=MODE"),
+        ("--catalogue-variable=gpu.nvidia.com:X=1", "--catalogue-variable: gpu.nvidia.com has"),
+    ],
+    ids=["an unknown driver", "an unknown mode", "an unknown variable"],
+)
+def test_a_choice_that_the_catalogue_does_not_have_is_named(
+    plane: ControlPlane, tmp_path: Path, flag: str, words: str
+) -> None:
+    user = plane.user("schema-controller", SCHEMA_RULES)
+    command = [
+        *(sys.executable, "-m", "dragoman", "operator", f"--kubeconfig={user.kubeconfig}"),
+        *("--catalogue=all", flag),
+    ]
+    assert ended(Process("operator", command, tmp_path / "log")).startswith(f"dragoman: {words}")

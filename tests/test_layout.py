@@ -1,0 +1,30 @@
+"""The shape of the repository."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOP_LEVEL = {
+    *("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"),
+    *("Makefile", "Dockerfile", "requirements.txt", "mkdocs.yml"),
+    *("operator", "webhooks", "crds", "charts", "tests", "examples", "docs"),
+}
+
+
+@pytest.mark.parametrize("root", ["operator", "webhooks"])
+def test_a_source_root_is_no_package(root: str) -> None:
+    """`operator/__init__.py` would hide the standard library's `operator` from Python itself."""
+    assert (ROOT / root).is_dir()
+    assert not (ROOT / root / "__init__.py").exists()
+
+
+def test_the_top_level_holds_nothing_unexpected() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: nothing tells which files belong to it")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    found = {Path(path).parts[0] for path in listed}
+    assert {name for name in found if not name.startswith(".")} <= TOP_LEVEL

@@ -1,0 +1,113 @@
+"""Every case of the stock controller's own table of single syncs is tested here, or explained.
+
+Names are those of TestSyncHandler in kubernetes/pkg/controller/resourceclaim.
+"""
+
+from collections import Counter
+
+from tests.unit.claims import (
+    test_creation,
+    test_documents,
+    test_groups,
+    test_release,
+    test_reservation,
+    test_stale_views,
+)
+
+CASES = [
+    *test_creation.CASES,
+    *test_groups.CASES,
+    *test_release.CASES,
+    *test_reservation.CASES,
+]
+
+ELSEWHERE = {
+    "flapping-resourceclaim-statuses": (
+        test_creation.test_publication_of_a_second_entry_keeps_the_first
+    ),
+    "find-created-claim-in-cache": test_stale_views.test_an_own_claim_is_known_before_the_watch,
+    "find-created-claim-in-cache-podgroup": (
+        test_stale_views.test_an_own_claim_is_known_before_the_watch
+    ),
+    "create-conflict": test_stale_views.test_a_name_that_was_taken_unseen_is_looked_at,
+    "create-conflict-podgroup": test_stale_views.test_a_name_that_was_taken_unseen_is_looked_at,
+    "stay-reserved-not-seen": test_stale_views.test_a_consumer_that_is_not_known_is_looked_up_live,
+    "TestCreateClaimDoesNotMutateTemplate": (
+        test_documents.test_a_template_serves_two_pods_and_stays_as_it_was
+    ),
+}
+
+SKIPPED = "skip create ResourceClaim for Pod with PodGroup claim"
+GATE = "a feature gate inside the stock controller; the API server's answer decides here"
+NOT_APPLICABLE = {
+    "create with admin and feature gate off": GATE,
+    f"{SKIPPED} when GenericWorkload feature is disabled": GATE,
+    f"{SKIPPED} when DRAWorkloadResourceClaims feature is disabled": GATE,
+    "skip-add-reserved-podgroup-genericworkload-disabled": GATE,
+}
+
+UPSTREAM = {
+    "create",
+    "create with admin and feature gate off",
+    "create with admin and feature gate on",
+    "create for Pod in PodGroup",
+    "skip-create-for-pod-podgroup-does-not-exist",
+    "create for PodGroup",
+    "skip create for Pod with PodGroup before template exists",
+    "skip create for Pod with PodGroup after template exists",
+    "update Pod status with PodGroup claim",
+    f"{SKIPPED} when GenericWorkload feature is disabled",
+    f"{SKIPPED} when DRAWorkloadResourceClaims feature is disabled",
+    test_groups.UNGROUPED,
+    "nop",
+    "nop for PodGroup",
+    "recreate",
+    "recreate for PodGroup",
+    "missing-template",
+    "missing-template-podgroup",
+    "find-existing-claim-by-label",
+    "find-existing-claim-by-label-podgroup",
+    "find-created-claim-in-cache",
+    "find-created-claim-in-cache-podgroup",
+    "no-such-pod",
+    "no-such-podgroup",
+    "pod-deleted",
+    "podgroup-deleted",
+    "no-volumes",
+    "create-with-other-claim",
+    "create-with-other-claim-podgroup",
+    "wrong-claim-owner",
+    "wrong-claim-owner-podgroup",
+    "create-conflict",
+    "create-conflict-podgroup",
+    "stay-reserved-seen",
+    "stay-reserved-not-seen",
+    "clear-reserved-structured",
+    "clear-reserved-podgroup",
+    "dont-clear-reserved-podgroup-feature-disabled",
+    "dont-clear-reserved-structured",
+    "clear-reserved-structured-deleted",
+    "structured-deleted",
+    "clear-reserved-when-done",
+    "remove-reserved",
+    "delete-claim-when-done",
+    "add-reserved",
+    "add-reserved-podgroup",
+    "skip-add-reserved-podgroup-genericworkload-disabled",
+    "skip-add-reserved-podgroup-workloadresourceclaims-disabled",
+    "clean up pod reservation with non-pod reservation present",
+    "flapping-resourceclaim-statuses",
+    "TestCreateClaimDoesNotMutateTemplate",
+}
+
+
+def test_every_upstream_case_is_tested_once_or_explained() -> None:
+    named = [name for case in CASES for name in case.upstream]
+    told = Counter([*named, *ELSEWHERE, *NOT_APPLICABLE])
+    assert set(told) == UPSTREAM
+    assert [name for name, count in told.items() if count > 1] == []
+
+
+def test_titles_are_unique() -> None:
+    titles = Counter(case.title for case in CASES)
+    assert [title for title, count in titles.items() if count > 1] == []

@@ -1,0 +1,193 @@
+"""What the demo draws and how it judges."""
+
+import io
+import re
+import subprocess
+from typing import Any, cast
+from unittest.mock import create_autospec
+
+import pytest
+
+from tests.controlplane import objects
+from tests.controlplane.plane import ControlPlane
+from tests.demo.interruption import Interruption
+from tests.demo.kubelet import Kubelet
+from tests.demo.picture import State, compose
+from tests.demo.stage import DeviationError, Stage
+from tests.demo.summary import AT_MOST, EXACTLY, judge
+from tests.demo.table import block
+from tests.demo.terminal import Screen, Span, Tone, plain
+
+AS_EXPECTED = EXACTLY | AT_MOST
+
+
+class Terminal(io.StringIO):
+    """Somebody who watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_pipe_gets_the_lines_and_nothing_else() -> None:
+    out = io.StringIO()
+    with Screen(out, {}) as screen:
+        screen.show([plain("table")])
+        screen.say((Span("done", Tone.GOOD),), "")
+    assert out.getvalue() == "done\n\n"
+
+
+def test_a_terminal_redraws_the_block_below_the_lines() -> None:
+    out = Terminal()
+    screen = Screen(out, {})
+    screen.show([plain("one"), plain("two")])
+    out.truncate(0)
+    screen.say("said")
+    drawn = out.getvalue().lstrip("\0")
+    assert drawn.startswith("\r\x1b[2A"), "the cursor goes up to where the block began"
+    assert drawn.index("said") < drawn.index("one") < drawn.index("two")
+
+
+def test_an_unchanged_block_is_not_drawn_again() -> None:
+    out = Terminal()
+    screen = Screen(out, {})
+    screen.show([plain("one")])
+    before = out.getvalue()
+    screen.show([plain("one")])
+    assert out.getvalue() == before
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [
+        pytest.param({}, True, id="colours on a terminal"),
+        pytest.param({"NO_COLOR": "1"}, False, id="none where NO_COLOR is set"),
+        pytest.param({"NO_COLOR": ""}, True, id="an empty NO_COLOR says nothing"),
+        pytest.param({"TERM": "dumb"}, False, id="none on a dumb terminal"),
+    ],
+)
+def test_colours(environment: dict[str, str], coloured: bool) -> None:
+    out = Terminal()
+    Screen(out, environment).say((Span("done", Tone.GOOD),))
+    assert ("\x1b[32m" in out.getvalue()) is coloured
+
+
+def test_the_table_fits_a_terminal_of_80_columns() -> None:
+    pod = world_pod(phase="Running")
+    claim = objects.claim("trainer-right-abcde", "default", "any") | {
+        "status": allocated("gpu-0") | {"reservedFor": [{"uid": uid} for uid in ("u", "v", "w")]}
+    }
+    picture = compose([pod], [claim], [], [objects.resource_slice("node-a", 4)])
+    widths = [sum(len(span.text) for span in line) for line in block(picture)]
+    assert max(widths) < 80
+
+
+def world_pod(phase: str, bound: str = "trainer-right-abcde") -> dict[str, Any]:
+    """Return a pod of one template entry, with its status."""
+    pod = objects.pod("notebook-1", "default", templates={"gpu": "one-gpu"}, nodeName="node-a")
+    pod["metadata"]["uid"] = "u"
+    statuses = [{"name": "gpu", "resourceClaimName": bound}] if bound else []
+    return pod | {"status": {"phase": phase, "resourceClaimStatuses": statuses}}
+
+
+def allocated(device: str) -> dict[str, Any]:
+    """Return a claim's status with one device of node-a."""
+    return {"allocation": {"devices": {"results": [{"pool": "node-a", "device": device}]}}}
+
+
+FOR_THE_POD = {"reservedFor": [{"uid": "u"}]}
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "template", "state"),
+    [
+        pytest.param("Pending", None, False, State.NO_TEMPLATE, id="no template"),
+        pytest.param("Pending", None, True, State.NO_CLAIM, id="a template, no claim yet"),
+        pytest.param("Pending", {}, True, State.NO_DEVICE, id="a claim without a device"),
+        pytest.param(
+            "Pending", allocated("gpu-0"), True, State.NO_DEVICE, id="a device for somebody else"
+        ),
+        pytest.param(
+            "Pending", allocated("gpu-0") | FOR_THE_POD, True, State.SCHEDULED, id="scheduled"
+        ),
+        pytest.param(
+            "Running", allocated("gpu-0") | FOR_THE_POD, True, State.RUNNING, id="running"
+        ),
+        pytest.param(
+            "Succeeded", allocated("gpu-0") | FOR_THE_POD, True, State.RELEASING, id="just done"
+        ),
+        pytest.param("Succeeded", {}, True, State.FINISHED, id="done and released"),
+        pytest.param("Failed", None, True, State.FINISHED, id="failed, claim gone"),
+    ],
+)
+def test_what_a_row_says(
+    phase: str, status: dict[str, Any] | None, template: bool, state: State
+) -> None:
+    pod = world_pod(phase, bound="c" if status is not None else "")
+    claims = [] if status is None else [objects.claim("c", "default", "any") | {"status": status}]
+    templates = [objects.template("one-gpu", "default", "any")] if template else []
+    picture = compose([pod], claims, templates, [])
+    assert [row.state for row in picture.rows] == [state]
+
+
+def test_the_writes_that_the_story_needs_are_accepted() -> None:
+    judge(AS_EXPECTED)
+    judge(AS_EXPECTED | {"patch resourceclaims/status": 11})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"create resourceclaims": 11}, "create resourceclaims: 11 instead of 10"),
+        ({"patch pods/status": 0}, "patch pods/status: 0 instead of 9"),
+        ({"patch resourceclaims/status": 99}, "patch resourceclaims/status: 99, more than 13"),
+        ({"update pods": 1}, "update pods: not expected at all"),
+    ],
+)
+def test_other_writes_are_named(change: dict[str, int], message: str) -> None:
+    with pytest.raises(DeviationError, match=message):
+        judge(AS_EXPECTED | change)
+
+
+class Answering:
+    """A control plane where kubectl has one answer to everything."""
+
+    def __init__(self, status: int, stderr: str) -> None:
+        self._status, self._stderr = status, stderr
+        self.processes: dict[str, Any] = {}
+
+    def api(self) -> "Answering":
+        return self
+
+    def list(self, *_: Any) -> list[Any]:
+        return []
+
+    def kubectl(self, *words: str, check: bool) -> subprocess.CompletedProcess[str]:
+        assert not check
+        return subprocess.CompletedProcess(words, self._status, "", self._stderr)
+
+
+def stage_that(plane: Answering, out: io.StringIO) -> Stage:
+    nobody = create_autospec(Interruption, instance=True)  # a real one takes the signals over
+    kubelet = create_autospec(Kubelet, instance=True)
+    return Stage(cast("ControlPlane", plane), Screen(out, {}), nobody, kubelet)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        pytest.param(0, "Warning: spec.mode: Unsupported", id="let in with a warning"),
+        pytest.param(1, "failed calling webhook", id="refused because nobody answered"),
+        pytest.param(1, "spec.model: Unsupported", id="refused for another field"),
+    ],
+)
+def test_a_scene_fails_where_something_is_not_refused_for_its_fault(status: int, said: str) -> None:
+    stage = stage_that(Answering(status, said), io.StringIO())
+    with pytest.raises(DeviationError, match=re.escape(said)):
+        stage.refuse("bad.yaml", "spec.mode")
+
+
+def test_a_refusal_is_quoted() -> None:
+    out = io.StringIO()
+    stage_that(Answering(1, "bad: spec.mode: Unsupported"), out).refuse("bad.yaml", "spec.mode")
+    assert "$ kubectl apply -f bad.yaml\n" in out.getvalue()
+    assert "     bad: spec.mode: Unsupported\n" in out.getvalue()

@@ -1,0 +1,1 @@
+"""The admission webhook: driver configs and DriverConfigSchemas, checked at `kubectl apply`."""

@@ -1,0 +1,104 @@
+"""Requests and responses as values, and who turns the ones into the others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dragoman_webhooks.connection import Connection
+
+JSON = "application/json"
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+@dataclass(slots=True)
+class Request:
+    """A request; while it comes in, only part of this is known.
+
+    Attributes:
+        method: Such as `POST`.
+        path: Of the URL, without a query.
+        content_type: The media type in lower case, without parameters; empty without one.
+        body: All of it, once the request is complete.
+    """
+
+    method: str = ""
+    path: str = ""
+    content_type: str = ""
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What to answer.
+
+    Attributes:
+        status: HTTP status.
+        body: Its bytes.
+        content_type: Their media type.
+    """
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+    @classmethod
+    def plain(cls, status: int, text: str) -> Response:
+        """Answer with a sentence."""
+        return cls(status, text.encode("utf-8", "replace"))
+
+    def written(self, *, last: bool, bare: bool) -> bytes:
+        """Write it out.
+
+        Args:
+            last: The connection is closed behind it.
+            bare: Without the body, as an answer to HEAD must be.
+        """
+        head = (
+            f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
+            f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+        )
+        head += "Connection: close\r\n\r\n" if last else "\r\n"
+        return head.encode("ascii") + (b"" if bare else self.body)
+
+
+class Service(Protocol):
+    """Who answers the requests of all connections.
+
+    Attributes:
+        body_limit: Bytes of a body.
+        reading: Seconds for a client to send one request.
+    """
+
+    body_limit: int
+    reading: float
+
+    def opened(self, connection: Connection) -> bool:
+        """Take note of a connection; False where it is one too many."""
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+
+    def admit(self, request: Request) -> Response | None:
+        """Look at a request before its body; say why it is not served, or None.
+
+        After None comes either `answer` or `dropped`.
+        """
+
+    def answer(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer a request; never raises, nor does what it returns."""
+
+    def hold(self, size: int) -> bool:
+        """Take note of so many more bytes of bodies; False where they are too many.
+
+        They count until the request is answered or dropped.
+        """
+
+    def dropped(self, request: Request, size: int) -> None:
+        """Take note that a request that was admitted, with so many bytes, will not be answered."""
+
+    def refused(self, response: Response) -> Response:
+        """Take note of what is answered to something that was not served."""
