@@ -35,6 +35,9 @@ def server_context() -> ssl.SSLContext:
 def serve(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Serve new connections with a certificate and its key.
 
+    To be called where handshakes begin, in the event loop's thread: between certificate and key
+    OpenSSL has half a pair, and a handshake that begins then is lost.
+
     Args:
         context: Unchanged when they cannot be used.
         certificate: PEM, with the chain behind it.
@@ -74,18 +77,28 @@ class CertificateFiles:
 
     def load(self) -> bool:
         """Load the files if they changed; raise CertificateFilesError where they are no pair."""
+        return self._take(self._read())
+
+    def _read(self) -> tuple[bytes, bytes]:
         try:
-            content = self._certificate.read_bytes(), self._key.read_bytes()
-            if content == self._loaded:
-                return False
+            return self._certificate.read_bytes(), self._key.read_bytes()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _take(self, content: tuple[bytes, bytes]) -> bool:
+        if content == self._loaded:
+            return False
+        try:
             serve(self.context, *content)
         except (OSError, ssl.SSLError, ValueError) as error:
-            raise CertificateFilesError(
-                f"{self._certificate} and {self._key}: expected a PEM certificate and its key: "
-                f"{error}"
-            ) from error
+            raise self._unusable(error) from error
         self._loaded = content
         return True
+
+    def _unusable(self, error: Exception) -> CertificateFilesError:
+        return CertificateFilesError(
+            f"{self._certificate} and {self._key}: expected a PEM certificate and its key: {error}"
+        )
 
     def unready(self) -> None:
         """Return None: files that could not be loaded would have kept the webhook from starting."""
@@ -95,7 +108,7 @@ class CertificateFiles:
         while True:
             await asyncio.sleep(CHECK_INTERVAL)
             try:
-                await asyncio.to_thread(self.load)
+                self._take(await asyncio.to_thread(self._read))
             except CertificateFilesError as error:
                 # Half of a change may be there: the old pair serves on.
                 log.warning("Cannot load certificate", error=str(error))

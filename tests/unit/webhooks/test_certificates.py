@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -89,6 +90,25 @@ async def test_files_are_followed_and_half_a_change_is_waited_for(
         async with asyncio.timeout(20):
             while not await trusted(new, client.url):  # noqa: ASYNC110 — nobody tells when files are loaded
                 await asyncio.sleep(0.01)
+    following.cancel()
+
+
+async def test_no_handshake_is_lost_while_files_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "CHECK_INTERVAL", 0)
+    root = authority()
+    pairs = [pair(root), pair(root)]
+    files = CertificateFiles(*store(tmp_path, pairs[1]))
+    trust = ssl.create_default_context(cadata=root.certificate.pem.decode())
+    following = asyncio.create_task(files.run())
+    async with serving(tls=files.context) as client:
+        address = urlsplit(client.url)
+        for made in pairs * 40:
+            store(tmp_path, made)
+            for _ in range(2):
+                _, writer = await asyncio.open_connection(address.hostname, address.port, ssl=trust)
+                writer.close()
     following.cancel()
 
 
