@@ -1,0 +1,43 @@
+"""A right whose lack shows only when devices are given back."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane import binaries
+from tests.controlplane.api import wait_for
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.rbac import OPERATOR_RULES, rules_without
+from tests.e2e.running import OperatorProcess
+from tests.e2e.scene import Scene
+
+USER = "dragoman-unbound"
+ASKED = not binaries.chosen_version().startswith("v1.34.")
+"""Whether the API server asks for `resourceclaims/binding`, as it does since 1.36."""
+
+
+@pytest.fixture
+def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
+    """Run an operator that may patch the status of claims, but not bind them."""
+    user = plane.user(USER, rules_without("resourceclaims/binding"))
+    with OperatorProcess(plane, user, "--log-level=debug") as running:
+        yield running
+        assert running.faults() == []
+
+
+@pytest.mark.skipif(not ASKED, reason="this API server does not ask for resourceclaims/binding")
+def test_without_the_right_to_bind_devices_stay_held_and_the_log_names_the_right(
+    plane: ControlPlane, scene: Scene, operator: OperatorProcess
+) -> None:
+    scene.apply(scene.template(device_class=scene.devices()), scene.pod())
+    claim = scene.claim_of("pod")["metadata"]["name"]
+    wait_for(lambda: scene.node_of("pod"), message="the pod to have a node")
+    scene.finish("pod")
+    wait_for(lambda: sum(scene.counts(refused=True).values()) > 3, message="refusals")
+    refused = plane.audit.writes(scene.user, namespace=scene.namespace, refused=True)
+    # Not 403: the patch of the status is allowed, what it changes is not.
+    assert {(one.what, one.code) for one in refused} == {("patch resourceclaims/status", 422)}
+    assert "resourceclaims/binding" in operator.said()
+    assert scene.allocated(claim)
+    plane.user(USER, OPERATOR_RULES)
+    scene.gone(claim)
