@@ -21,7 +21,7 @@ from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.nodes import Nodes
 from tests.demo.stage import NAMESPACE, OPERATOR, WEBHOOK, Stage
-from tests.demo.story import BEFORE, DRIVERS
+from tests.demo.story import BEFORE
 from tests.demo.terminal import Screen, plain
 
 NEEDED = (ETCD, API_SERVER, SCHEDULER)
@@ -109,7 +109,7 @@ def start_dragoman(plane: ControlPlane) -> None:
     """Start operator and webhook as their service accounts of the examples; wait for both."""
     reviews, *_ = free_ports(1)
     plane.api().create(configuration(reviews))
-    schemas = [f"--catalogue={','.join(DRIVERS)}", f"--catalogue-variable={','.join(GATES)}"]
+    schemas = ["--catalogue=all", f"--catalogue-variable={','.join(GATES)}"]
     serving = [f"--address=127.0.0.1:{reviews}", "--tls=self", "--tls-host=127.0.0.1"]
     starting = [
         launch(plane, OPERATOR, "operator", "--claims=own", *schemas),

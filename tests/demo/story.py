@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from dragoman.runtime import catalogue
 from tests.demo.picture import Picture, Row, State
 from tests.demo.stage import NAMESPACE, Stage
 
@@ -13,8 +14,10 @@ BEFORE = f"{CONFIGS}/bad-template.yaml"
 """What is applied before dragoman is there."""
 SHARED, CORRECTED = "shared-gpu", "shared-by-mps"
 DEVICES = 8
-DRIVERS = ("gpu.nvidia.com", "compute-domain.nvidia.com", "dra.nvme")
-"""Whose configs are checked; `all` would do as well, but takes longer to start."""
+DRIVERS = tuple(sorted(schema["metadata"]["name"] for schema in catalogue.schemas()))
+"""Whose configs are checked: all that the catalogue knows."""
+WRONG_BEFORE = "compute-domain.nvidia.com"
+"""Whose config is wrong in what is applied before dragoman is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,12 @@ def door(stage: Stage) -> None:
 
 def audit(stage: Stage) -> None:
     """Show what the audit found: the template that was stored before anybody checked."""
-    name, driver = "channel", DRIVERS[1]
+    name = "channel"
     why = partial(told, stage, name, "DriverConfigInvalid")
     stage.note(f"{BEFORE} was applied before dragoman came")
     stage.expect("the audit has found it, and an Event says why", lambda _: bool(why()))
     stage.quote(why())
-    stage.show(*stage.kubectl("get", "driverconfigschemas", driver).stdout.splitlines())
+    stage.show(*stage.kubectl("get", "driverconfigschemas", WRONG_BEFORE).stdout.splitlines())
 
 
 SCENES = (
