@@ -20,7 +20,7 @@ HEAD_LIMIT = 32 * 1024
 URL and headers, and what is written between and behind the chunks of a body.
 """
 KEEP_ALIVE = 120.0
-"""Seconds that a connection stays open without a complete request, or without its answers read."""
+"""Seconds that a connection stays open without a request, or without its answers read."""
 
 
 @dataclass(slots=True)
@@ -45,16 +45,16 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._loop = loop
+        self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._turn: _Turn | None = None
         self._queue: deque[_Turn] = deque()
         self._task: asyncio.Task[None] | None = None
         self._reading: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
-        self._active = 0.0  # when something was last complete, on the loop's clock
+        self._active = 0.0  # when a request last began, came in or was answered; the loop's clock
         self._full = False  # the transport takes no more answers for now
         self._paused = False
         self._leaving = False  # nothing new is begun
@@ -68,18 +68,26 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once."""
+        self._transport.close()  # tells the client, where that takes no time
         self._transport.abort()
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether an answer is under way to a client that reads answers."""
+        return bool(self._task or self._queue) and not self._full
+
+    def missed(self) -> tuple[bool, float]:
+        """Say how much it would be missed, for comparing: least where nothing goes on for long."""
+        return self._turn is not None, 0.0 if self._ending else self._active
 
     # Called by asyncio ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
-        if not self._service.opened(self):
-            self._transport.abort()
-            return
         self._active = self._loop.time()
         self._idle = self._loop.call_later(KEEP_ALIVE, self._look_whether_idle)
+        self._service.opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in, and answer what is complete."""
@@ -124,6 +132,7 @@ class Connection(asyncio.Protocol):
         """Begin a request."""
         if not self._ending:
             self._turn = _Turn()
+            self._active = self._loop.time()
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the URL."""

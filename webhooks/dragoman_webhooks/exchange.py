@@ -76,8 +76,8 @@ class Service(Protocol):
     body_limit: int
     reading: float
 
-    def opened(self, connection: Connection) -> bool:
-        """Take note of a connection; False where it is one too many."""
+    def opened(self, connection: Connection) -> None:
+        """Take note of a connection; where it is one too many, one of them is closed."""
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""

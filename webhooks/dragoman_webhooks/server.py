@@ -21,6 +21,7 @@ from dragoman.configs.registry import Registry
 from dragoman_webhooks import metrics
 from dragoman_webhooks.connection import Connection
 from dragoman_webhooks.exchange import JSON, Request, Response
+from dragoman_webhooks.listener import Listener
 from dragoman_webhooks.memory import Memories
 from dragoman_webhooks.review import Answer, UnreviewableError, answer, quick_answer
 
@@ -47,14 +48,14 @@ class Limits:
         deadline: Seconds for a review; below the timeoutSeconds of the webhook configuration.
         reading: Seconds for a client to send its request.
         in_flight: Reviews at the same time; more are refused with 503 at once.
-        connections: Connections at the same time; more are closed.
+        connections: Connections at the same time, of 270 KiB each; for one more, one is closed.
         held: Bytes of all bodies under way; more are refused with 503.
     """
 
     deadline: float = 4.0
     reading: float = 3.0
     in_flight: int = 128
-    connections: int = 1024
+    connections: int = 512
     held: int = 64 * 1024 * 1024
 
 
@@ -82,7 +83,6 @@ class WebhookServer:
     ) -> None:
         self._registry = registry
         self._ready = ready
-        self._tls = tls
         self._limits = limits or Limits()
         self._memories = Memories()
         self._in_flight = 0
@@ -92,29 +92,18 @@ class WebhookServer:
         self._connections: set[Connection] = set()
         self._quiet = asyncio.Event()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="review")
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(lambda: Connection(self), tls, self._limits.reading)
         self.body_limit = BODY_LIMIT
         self.reading = self._limits.reading
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address in use."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self, loop),
-            host or None,
-            port,
-            ssl=self._tls,
-            ssl_handshake_timeout=self._limits.reading if self._tls else None,
-            ssl_shutdown_timeout=self._limits.reading if self._tls else None,
-        )
-        bound = self._server.sockets[0].getsockname()
-        return str(bound[0]), int(bound[1])
+        return await self._listener.start(host, port)
 
     async def stop(self) -> None:
         """Stop listening, after the reviews under way."""
-        if self._server is not None:
-            self._server.close()
+        await self._listener.stop()
         for connection in tuple(self._connections):
             connection.finish()
         try:
@@ -129,10 +118,14 @@ class WebhookServer:
 
     # What connections ask -------------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> bool:
-        """Take note of a connection; False where it is one too many."""
+    def opened(self, connection: Connection) -> None:
+        """Take note of a connection; where it is one too many, one of them is closed."""
         self._connections.add(connection)
-        return len(self._connections) <= self._limits.connections
+        if len(self._connections) > self._limits.connections:
+            others = (one for one in self._connections if one is not connection and not one.busy)
+            least = min(others, key=Connection.missed, default=connection)
+            least.abort()
+            self._connections.remove(least)
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 
 from dragoman_webhooks import connection as connections
+from dragoman_webhooks import server as servers
 from dragoman_webhooks.connection import HEAD_LIMIT
+from dragoman_webhooks.review import Answer, answer
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
 from tests.unit.webhooks.reviews import BAD, REGISTRY, Client, claim, review, serving
 
@@ -198,17 +202,66 @@ async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPat
         assert (await client.reviewed(review(claim())))["allowed"] is True
 
 
-async def test_more_connections_than_the_limit_are_closed_and_later_ones_are_not() -> None:
-    async with serving(limits=Limits(connections=2)) as client:
-        async with wire(client) as (reader, writer), wire(client):
-            writer.write(post())
-            assert (await response(reader))[0] == 200
-            async with wire(client) as (surplus, _):
-                assert await surplus.read() == b""
-            writer.write(post())
-            assert (await response(reader))[0] == 200
+async def test_idle_connections_keep_nobody_out_and_the_longest_idle_one_gives_way() -> None:
+    async with (
+        serving(limits=Limits(connections=2)) as client,
+        wire(client) as (reader, writer),
+        wire(client) as (idle, _),
+    ):
+        writer.write(post())
+        assert (await response(reader))[0] == 200
+        async with wire(client) as (new_reader, new_writer):
+            new_writer.write(post())
+            assert (await response(new_reader))[0] == 200
+        assert await idle.read() == b""
+        writer.write(post())
+        assert (await response(reader))[0] == 200
+
+
+async def test_a_request_that_has_begun_gives_way_after_all_idle_connections() -> None:
+    async with (
+        serving(limits=Limits(connections=2, reading=30)) as client,
+        wire(client) as (reader, writer),
+        wire(client) as (idle, _),
+    ):
+        writer.write(post()[:-10])
         await asyncio.sleep(0.05)
+        async with wire(client):
+            assert await idle.read() == b""
+            writer.write(post()[-10:])
+            assert (await response(reader))[0] == 200
+
+
+async def test_requests_that_never_end_keep_nobody_out() -> None:
+    async with (
+        serving(limits=Limits(connections=2, reading=30)) as client,
+        AsyncExitStack() as all_,
+    ):
+        begun = []
+        for _ in range(2):
+            reader, writer = await all_.enter_async_context(wire(client))
+            writer.write(post()[:-10])
+            begun.append(reader)
+            await asyncio.sleep(0.05)
         assert (await client.reviewed(review(claim())))["allowed"] is True
+        assert await begun[0].read() == b""
+
+
+async def test_a_review_under_way_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def slow(*given: Any) -> Answer:
+        release.wait(10)
+        return answer(*given)
+
+    monkeypatch.setattr(servers, "quick_answer", lambda *_: None)
+    monkeypatch.setattr(servers, "answer", slow)
+    async with serving(limits=Limits(connections=1)) as client, wire(client) as (reader, writer):
+        writer.write(post())
+        await asyncio.sleep(0.05)
+        assert await all_of(client, b"") == b""
+        release.set()
+        assert (await response(reader))[0] == 200
 
 
 async def test_more_bytes_than_the_limit_are_refused_and_later_ones_are_not() -> None:
