@@ -34,8 +34,8 @@ CRD_METADATA = """\
 metadata:
   {{- $kept := ternary (dict "helm.sh/resource-policy" "keep") (dict) .Values.crds.keep }}
   {{- include "dragoman.metadata" (dict "root" . "component" "crds" "global" true \
-"name" "driverconfigschemas.dragoman.dev" "annotations" (merge $kept .Values.crds.annotations)) \
-| nindent 2 }}
+"name" "driverconfigschemas.dragoman.dev" \
+"annotations" (merge $kept (default dict .Values.crds.annotations))) | nindent 2 }}
 """
 
 
@@ -126,10 +126,18 @@ def schema(value: Value) -> dict[str, Any]:
             "type": "object",
             "additionalProperties": False,
             "properties": {key: schema(member) for key, member in value.members.items()},
+            "required": [key for key, member in value.members.items() if _is_needed(member)],
         }
     elif not {"type", "enum"} & value.narrowing.keys():
         made["type"] = _type(value)
     return made | _resolved(value.narrowing)
+
+
+def _is_needed(value: Value) -> bool:
+    """Whether nothing can stand for it: helm drops a default where somebody sets null."""
+    if value.members or "minItems" in value.narrowing:
+        return True
+    return value.default not in (None, "") and not isinstance(value.default, dict | list)
 
 
 def _type(value: Value) -> str:

@@ -96,6 +96,10 @@ MATRIX: dict[str, Values] = {
             "configurationAnnotations": {"example.com/webhook": "yes"},
             "topologySpread": {"enabled": False},
         },
+        "hooks": {
+            "podLabels": {"sidecar.istio.io/inject": "false"},
+            "podAnnotations": {"example.com/pod": "hook"},
+        },
         "extraObjects": [
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "extra"}},
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: '{{ .Release.Name }}-text'\n",

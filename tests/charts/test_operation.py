@@ -119,6 +119,23 @@ def test_a_disruption_budget_is_there_when_it_cannot_block_a_drain(
     assert {key: spec[key] for key in spec.keys() & {"minAvailable", "maxUnavailable"}} == expected
 
 
+@pytest.mark.parametrize("name", ["dragoman-delete-webhooks", "dragoman-verify"])
+def test_pods_of_hooks_take_labels_and_annotations_and_are_hooks_still(name: str) -> None:
+    labels = {"sidecar.istio.io/inject": "false", "app.kubernetes.io/component": "mine"}
+    annotations = {"example.com/pod": "hook"}
+    documents = render({"hooks": {"podLabels": labels, "podAnnotations": annotations}})
+    pod = dict(pods(documents))[name]["metadata"]
+    assert pod["labels"]["sidecar.istio.io/inject"] == "false"
+    assert pod["labels"]["app.kubernetes.io/component"] == name.removeprefix("dragoman-")
+    assert pod["annotations"]["example.com/pod"] == "hook"
+    (hook,) = [
+        one
+        for one in documents
+        if one["kind"] in {"Job", "Pod"} and one["metadata"]["name"] == name
+    ]
+    assert hook["metadata"]["annotations"]["helm.sh/hook"] in {"pre-delete", "test"}
+
+
 def test_pods_of_one_generation_spread_over_nodes_and_zones() -> None:
     for name, pod in pods([d for d in render() if d["kind"] == "Deployment"]):
         constraints = pod["spec"]["topologySpreadConstraints"]

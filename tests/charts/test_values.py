@@ -7,7 +7,7 @@ import pytest
 
 from docs import generate_chart
 from tests.charts.matrix import CA
-from tests.charts.rendering import CHART, RefusedError, Values, helm, render
+from tests.charts.rendering import CHART, Json, RefusedError, Values, helm, render
 
 OUTSIDE = re.compile(r"\.Values\.([A-Za-z.]+)")
 
@@ -31,6 +31,15 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "rights for the account of all other pods": (
         {"operator": {"serviceAccount": {"create": False}}},
         "operator.serviceAccount.name must name the account",
+    ),
+    "a group that is nothing": ({"webhook": None}, "at '': missing property 'webhook'"),
+    "a group in a group that is nothing": (
+        {"operator": {"ports": None}},
+        "at '/operator': missing property 'ports'",
+    ),
+    "a number that is nothing": (
+        {"claims": {"graceSeconds": None}},
+        "at '/claims': missing property 'graceSeconds'",
     ),
     "half a digest": ({"image": {"digest": "sha256:abc"}}, "does not match pattern"),
     "a URL at which the webhook answers nothing": (
@@ -113,6 +122,21 @@ def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(RefusedError) as refused:
         render(values)
     assert str(refused.value).count("\n  - ") == 2
+
+
+def test_what_may_be_empty_may_be_null() -> None:
+    emptied: Json = {}
+    for value in generate_chart.read(values_text()).leaves():
+        if not value.members and isinstance(value.default, dict | list | str | None):
+            *outer, last = value.path
+            inner = emptied
+            for key in outer:
+                inner = inner.setdefault(key, {})
+            if not value.default or isinstance(value.default, dict):
+                inner[last] = None
+    assert emptied["operator"]["securityContext"] is emptied["image"]["tag"] is None
+    watched = {"monitoring": {"renderMode": "alwaysRender", "prometheusRule": {"enabled": True}}}
+    assert render(emptied | {"catalogue": {"enabled": True, "drivers": None}} | watched)
 
 
 def test_a_cluster_that_is_too_old_is_refused() -> None:

@@ -39,7 +39,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- $_ := set $own "app.kubernetes.io/managed-by" $root.Release.Service -}}
 {{- $_ := set $own "app.kubernetes.io/part-of" $root.Chart.Name -}}
 {{- $_ := set $own "helm.sh/chart" (include "dragoman.chart" $root) -}}
-{{- merge $own $root.Values.commonLabels | toYaml -}}
+{{- merge $own (default dict $root.Values.commonLabels) | toYaml -}}
 {{- end -}}
 
 {{/* (dict "root" $ "name" … "component" … "global" bool "labels" map "annotations" map): metadata. */}}
@@ -50,7 +50,7 @@ namespace: {{ default .root.Release.Namespace .namespace | quote }}
 {{- end }}
 labels:
   {{- merge (include "dragoman.labels" (list .root .component) | fromYaml) (default dict .labels) | toYaml | nindent 2 }}
-{{- with merge (dict) (default dict .annotations) .root.Values.commonAnnotations }}
+{{- with merge (dict) (default dict .annotations) (default dict .root.Values.commonAnnotations) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -10,9 +10,15 @@
 {{- end -}}
 
 {{- define "dragoman.pullSecrets" -}}
-{{- range concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
+{{- range concat (default list .Values.global.imagePullSecrets) (default list .Values.imagePullSecrets) }}
 - name: {{ ternary . (get (ternary dict . (kindIs "string" .)) "name") (kindIs "string" .) | quote }}
 {{- end }}
+{{- end -}}
+
+{{/* (list $ "component" map): the labels of pods; nothing replaces those by which they are selected. */}}
+{{- define "dragoman.podLabels" -}}
+{{- $root := index . 0 -}}
+{{- merge (include "dragoman.selector" . | fromYaml) (default dict (index . 2)) (default dict $root.Values.commonLabels) | toYaml -}}
 {{- end -}}
 
 {{/* (dict "root" $ "component" … "values" …): what every pod of the chart has. */}}
@@ -86,9 +92,9 @@ spec:
   template:
     metadata:
       labels:
-        {{- merge (include "dragoman.selector" (list $root .component) | fromYaml) $values.podLabels $root.Values.commonLabels | toYaml | nindent 8 }}
+        {{- include "dragoman.podLabels" (list $root .component $values.podLabels) | nindent 8 }}
       annotations:
-        {{- merge (dict) $values.podAnnotations (dict "kubectl.kubernetes.io/default-container" .component) | toYaml | nindent 8 }}
+        {{- merge (dict) (default dict $values.podAnnotations) (dict "kubectl.kubernetes.io/default-container" .component) | toYaml | nindent 8 }}
     spec:
       {{- include "dragoman.podDefaults" (dict "root" $root "values" $values "serviceAccount" (include "dragoman.serviceAccount" (list $root .component))) | nindent 6 }}
       {{- if $values.hostNetwork }}
@@ -102,7 +108,7 @@ spec:
       containers:
       - {{ include "dragoman.containerDefaults" (dict "root" $root "name" .component "values" $values) | nindent 8 | trim }}
         args:
-        {{- range concat .args $values.extraArgs }}
+        {{- range concat .args (default list $values.extraArgs) }}
         - {{ quote . }}
         {{- end }}
         env:
