@@ -1,6 +1,6 @@
 """One session to the API server for everything that dragoman itself asks and writes."""
 
-import ssl
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -14,6 +14,7 @@ import orjson
 from dragoman import __version__
 from dragoman.runtime import metrics
 from dragoman.runtime.credentials import Credentials, CredentialsUnavailableError
+from dragoman.runtime.trust import Trust
 from dragoman.runtime.wire.answer import Answer
 from dragoman.runtime.wire.faults import WireError
 from dragoman.runtime.wire.lines import Wanted
@@ -28,6 +29,8 @@ FIELD_MANAGER = "dragoman"
 WRITING = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Ignore"})
 """The query of writes. To look for unknown fields costs the API server a part of each write, for
 warnings that nobody reads: what is sent is built here, or copied from what it has sent itself."""
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds to wait at most before a request is repeated, whatever a server, or a proxy, asks for."""
 
 
 class ApiError(Exception):
@@ -97,11 +100,13 @@ class Api:
     credentials: Credentials
     _pool: Pool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
+    _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
     _head: tuple[str | None, bytes] = field(init=False, repr=False, default=("", b""))
 
     async def __aenter__(self) -> Self:
-        server, tls = self.credentials.server, self.credentials.ssl_context()
-        self._pool = Pool(server, tls if isinstance(tls, ssl.SSLContext) else None)
+        server = self.credentials.server
+        self._pool = Pool(server, Trust(self.credentials).context)
+        self._pool.renew()  # what cannot be read is better known now than with the first request
         self._prefix = urlsplit(server).path.rstrip("/")
         return self
 
@@ -207,9 +212,12 @@ class Api:
 
     async def _renew(self, refusal: ApiError | None) -> None:
         try:
-            await self.credentials.renew()
+            # Many are refused at the same time: all wait for what the first of them reads.
+            async with self._renewing:
+                await self.credentials.renew()
         except CredentialsUnavailableError as error:
             raise refusal or ApiError(0, "NoCredentials", str(error)) from error
+        self._pool.renew()
 
     def _target(self, path: str, query: str) -> str:
         return f"{self._prefix}{path}?{query}" if query else self._prefix + path
@@ -265,5 +273,12 @@ def _understand(answer: Answer) -> dict[str, Any]:
         str(document.get("reason") or ("NoAnswer" if code == 0 else "Unknown")),
         str(document.get("message") or f"HTTP status {code}"),
         document.get("details"),
-        float(retry_after) if retry_after and retry_after.isdigit() else None,
+        _seconds(retry_after),
     )
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Return what is to be waited; None for what is no number, as a date."""
+    if not retry_after or not retry_after.isdecimal():
+        return None
+    return min(float(retry_after), LONGEST_RETRY_AFTER)

@@ -59,6 +59,13 @@ class Credentials:
         """The API server's base URL."""
         return str(self._configuration.host).rstrip("/")
 
+    @property
+    def certificate_files(self) -> tuple[str, ...]:
+        """Paths of the files that `ssl_context` reads; they may change, and so may their paths."""
+        settings = self._configuration
+        paths = (settings.ssl_ca_cert, settings.cert_file, settings.key_file)
+        return tuple(str(path) for path in paths if path)
+
     def ssl_context(self) -> ssl.SSLContext | bool:
         """Return what aiohttp wants as `ssl`: trust and, if configured, a client certificate."""
         settings = self._configuration

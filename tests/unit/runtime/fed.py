@@ -23,6 +23,7 @@ class Token:
     current: str = "first"
     renewed: int = 0
     missing: int = 0
+    certificate_files: tuple[str, ...] = ()
 
     async def authorization(self) -> str:
         """Return the header; while some are `missing`, there is none."""

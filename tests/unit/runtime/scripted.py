@@ -13,6 +13,7 @@ Json = dict[str, Any]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PATIENCE = 20
 END = {"k8s.io/initial-events-end": "true"}
+CLOSING = web.AppKey("closing", asyncio.Event)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -45,6 +46,7 @@ class ScriptedServer:
     async def serving(self) -> AsyncIterator["ScriptedServer"]:
         """Listen on a free port."""
         application = web.Application()
+        application[CLOSING] = self._closing
         application.router.add_get("/{path:.*}", self._answer)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -100,7 +102,7 @@ def told(*lines: bytes, ends: bool = False) -> Answer:
         for line in lines:
             await response.write(line)
         if not ends:
-            await asyncio.sleep(60)
+            await request.app[CLOSING].wait()
         return response
 
     return answer

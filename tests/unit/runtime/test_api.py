@@ -10,6 +10,8 @@ from aiohttp import web
 from dragoman.runtime.api import PODS, Api, ApiError, Resource
 from tests.unit.runtime.fed import Token
 from tests.unit.runtime.scripted import Answer, Json, ScriptedServer, plain, refused
+from tests.unit.runtime.wire.speaking import answer as speech
+from tests.unit.runtime.wire.speaking import speaking
 
 STATUS = {
     "kind": "Status",
@@ -121,11 +123,28 @@ async def test_a_server_that_is_not_there_is_told_by_its_path() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("7", 7.0), ("0", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("-3", None)],
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("9" * 400, 300.0),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("-3", None),
+    ],
 )
 async def test_retry_after_counts_in_seconds(header: str, seconds: float | None) -> None:
     error = await refusal(refused(429, "TooManyRequests", Retry_After=header))
     assert error.retry_after == seconds
+
+
+async def test_retry_after_in_digits_of_another_kind_is_no_number() -> None:
+    busy = speech(b"{}", "Retry-After: ²".encode("latin-1"), status=b"429 Too Many Requests")
+    async with speaking(busy) as (server, _):
+        token = Token(f"http://127.0.0.1:{server.port}")
+        api = Api(token)  # type: ignore[arg-type]  # as above
+        with pytest.raises(ApiError) as caught:
+            async with api:
+                await api.get("/api/v1/pods")
+    assert (caught.value.code, caught.value.retry_after) == (429, None)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.unit.runtime.scripted import (
     event,
     eventually,
     page,
+    plain,
     refused,
     streamed,
     told,
@@ -56,6 +57,9 @@ AFTER = streamed(claim("stays"), claim("new", 25), version=30)
         told(b'{"type":"MODIFIED","object":{}}\n', ends=True),
         told(b'{"type":"MODIFIED"}\n', ends=True),
         told(b"[1]\n", ends=True),
+        told(b'{"type":"MODIFIED","object":[]}\n', ends=True),
+        told(b'{"type":"ERROR","object":null}\n', ends=True),
+        told(b'{"type":"BOOKMARK","object":{"metadata":"none"}}\n', ends=True),
     ],
     ids=[
         "410 at the start of the watch",
@@ -67,6 +71,9 @@ AFTER = streamed(claim("stays"), claim("new", 25), version=30)
         "an event without metadata",
         "an event without an object",
         "JSON that is no event",
+        "an event about a list",
+        "an ERROR without an object",
+        "a bookmark whose metadata is a word",
     ],
 )
 async def test_a_watch_that_cannot_go_on_is_listed_anew_and_what_vanished_is_deleted(
@@ -162,6 +169,19 @@ async def test_an_expired_continue_token_starts_the_list_again() -> None:
         await eventually(lambda: len(feed.server.requests) == 5)
         assert (feed.names, feed.deleted) == ({"second"}, ["first"])
         assert feed.server.requests[-1]["resourceVersion"] == "20"
+
+
+@pytest.mark.parametrize(
+    "garbled",
+    [
+        pytest.param(plain(200, {"items": [], "metadata": "none"}), id="whose metadata is a word"),
+        pytest.param(plain(200, {"items": [[]], "metadata": {}}), id="of lists"),
+        pytest.param(plain(200, {"items": 7, "metadata": {}}), id="that is a number"),
+    ],
+)
+async def test_a_list_is_asked_for_again_after_one(garbled: Answer) -> None:
+    async with fed(refused(422), garbled, page([claim("new")], 10)) as feed:
+        await feed.knows("new")
 
 
 async def test_a_page_may_be_null() -> None:

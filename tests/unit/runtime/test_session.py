@@ -1,5 +1,6 @@
 """The session that kopf watches through: each fault becomes something that kopf survives."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -97,6 +98,17 @@ async def test_what_is_listed_and_watched_comes_through() -> None:
     async with watching(*script) as watcher:
         assert await watcher.listed() == ["a", "b"]
         assert await watcher.brief() == ["ADDED c", "DELETED a", "BOOKMARK"]
+
+
+async def test_a_line_without_an_end_breaks_the_watch_and_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "LINE_LIMIT", 100_000)
+    endless = told(ADDED, *[b"y" * 10_000] * 1000)
+    async with asyncio.timeout(20), watching(ITEMS, endless) as watcher:
+        assert await watcher.listed() == ["a", "b"]
+        assert await watcher.brief() == ["ADDED c"]
+        assert watcher.listing.broken, "whatever speaks there is to be listed anew"
 
 
 @pytest.mark.parametrize(

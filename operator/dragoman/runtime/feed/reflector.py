@@ -87,7 +87,7 @@ class Reflector(Generic[Fact]):
             except ExpiredError as error:
                 self._expire()
                 await self._rest("expired", error)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 # No JSON, or not the API's: whatever speaks there, start anew with it.
                 self._expire()
                 await self._rest("garbled", error)

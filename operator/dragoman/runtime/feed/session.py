@@ -20,6 +20,7 @@ from dragoman.runtime.credentials import Credentials, CredentialsUnavailableErro
 from dragoman.runtime.feed.pauses import Pauses
 from dragoman.runtime.feed.pulse import Pulse
 from dragoman.runtime.logs import logger
+from dragoman.runtime.wire.lines import LINE_LIMIT
 
 EXPIRED = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},'
@@ -280,11 +281,17 @@ class _Lines(_Stream):
         vanished = self._listing.vanished()
         if vanished:
             yield vanished
-        rest = b""
+        rest = bytearray()
         try:
             async for chunk in self._stream.iter_chunked(size):
                 self._listing.pulse.works()
-                *lines, rest = (rest + chunk).split(b"\n")
+                *lines, last = chunk.split(b"\n")
+                if lines:
+                    lines[0] = bytes(rest) + lines[0]
+                    rest.clear()
+                rest += last
+                if len(rest) > LINE_LIMIT:
+                    raise aiohttp.ClientPayloadError("a line without an end")
                 told = b"".join(self._listing.line(line) for line in lines if line)
                 if told:
                     yield told

@@ -35,21 +35,18 @@ class WholeAnswer(Reading):
     def __init__(self) -> None:
         super().__init__()
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._content = bytearray()  # a list of pieces would cost more than they hold
 
     def took(self, content: bytes) -> None:
         """Keep content; raise WireError when it is too much."""
-        self._size += len(content)
-        if self._size > CONTENT_LIMIT:
+        self._content += content
+        if len(self._content) > CONTENT_LIMIT:
             raise WireError(f"an answer of more than {CONTENT_LIMIT} bytes")
-        self._pieces.append(content)
 
     def completed(self) -> None:
         """Hand the answer over."""
         if not self.answer.done():
-            answer = Answer(self.status, self.retry_after, b"".join(self._pieces))
-            self.answer.set_result(answer)
+            self.answer.set_result(Answer(self.status, self.retry_after, bytes(self._content)))
 
     def failed(self, error: Exception) -> None:
         """Hand the reason over."""

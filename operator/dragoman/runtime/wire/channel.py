@@ -26,16 +26,17 @@ class Channel(asyncio.BufferedProtocol):
 
     Attributes:
         ready: Done when bytes can be written; fails when it never comes to that.
-        closed: Whether it has ended, or is about to.
+        made_with: Trust and identity, as given.
         behind: Whether the kernel may have more than it has given so far.
     """
 
     def __init__(self, tls: ssl.SSLContext | None, host: str) -> None:
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = self._loop.create_future()
-        self.closed = self.behind = self._paused = False
+        self.behind = self._paused = False
         self._view = memoryview(bytearray(READ))
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.made_with = tls
         self._tls: ssl.SSLObject | None = None
         if tls is not None:
             self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
@@ -55,6 +56,11 @@ class Channel(asyncio.BufferedProtocol):
 
     # For users -------------------------------------------------------------------------------
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended, or is about to."""
+        return self._transport is not None and self._transport.is_closing()
+
     def write(self, data: bytes) -> None:
         """Send bytes, in whatever time that takes; the connection must be ready."""
         assert self._transport is not None
@@ -71,7 +77,6 @@ class Channel(asyncio.BufferedProtocol):
         """End the connection and say so, as a server expects it."""
         if self.closed or self._transport is None:
             return
-        self.closed = True
         if self._tls is not None:
             with suppress(ssl.SSLError):  # it wants to read the server's farewell as well
                 self._tls.unwrap()
@@ -80,7 +85,6 @@ class Channel(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """End the connection at once, whatever is on its way."""
-        self.closed = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -140,10 +144,10 @@ class Channel(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell those who wait."""
-        self.closed = True
         error = error or self._fault or WireError("the server has closed the connection")
         if not self.ready.done():
             self.ready.set_exception(error)
+            self.ready.exception()  # whoever asked may have given up meanwhile
         self.lost(error)
 
     def _is_ready(self) -> None:

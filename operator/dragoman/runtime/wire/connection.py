@@ -113,4 +113,5 @@ class Connection(Channel):
             self.rest(rest)
             self._since_rest = 0
         self._heard = now
-        self.due = now + self._silence
+        if lines.heard:
+            self.due = now + self._silence

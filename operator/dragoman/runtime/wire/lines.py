@@ -25,6 +25,7 @@ class Lines(Reading):
 
     Attributes:
         backlog: Bytes of lines that wait to be taken.
+        heard: Whether what came last ended a line, or the head.
         dropped: Whether what came last had lines, and none of them was wanted.
     """
 
@@ -32,12 +33,11 @@ class Lines(Reading):
         super().__init__()
         self._wanted = wanted
         self._lines: list[bytes] = []
-        self._rest: list[bytes] = []
-        self._rest_size = 0
+        self._rest = bytearray()  # a list of pieces would cost more than they hold
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self.backlog = 0
-        self.dropped = False
+        self.heard = self.dropped = False
 
     async def refusal(self) -> Answer | None:
         """Wait for the head; returns the whole answer where it is none but 200."""
@@ -45,7 +45,7 @@ class Lines(Reading):
             await self._more()
         if self.status == 200:
             return None
-        return Answer(self.status, self.retry_after, b"".join(self._rest))
+        return Answer(self.status, self.retry_after, bytes(self._rest))
 
     async def come(self) -> bool:
         """Wait for lines; returns whether there are any: not when the server has ended the stream.
@@ -64,9 +64,10 @@ class Lines(Reading):
 
     def feed(self, data: bytes) -> None:
         """Take in what has come, and wake who waits if there is anything in it for them."""
-        lines = len(self._lines)
-        self.dropped = False
+        lines, status = len(self._lines), self.status
+        self.heard = self.dropped = False
         super().feed(data)
+        self.heard |= self.status != status
         if self.status != 200 or len(self._lines) > lines:
             self.dropped = False
             self._wake()
@@ -74,14 +75,12 @@ class Lines(Reading):
     def took(self, content: bytes) -> None:
         """Cut content into lines; raise WireError when one is too long."""
         *lines, rest = content.split(b"\n") if self.status == 200 else [content]
-        if lines and self._rest:
-            lines[0] = b"".join([*self._rest, lines[0]])
         if lines:
-            self._rest, self._rest_size = [], 0
-        if rest:
-            self._rest.append(rest)
-            self._rest_size += len(rest)
-        if self._rest_size > (LINE_LIMIT if self.status == 200 else REFUSAL_LIMIT):
+            self.heard = True
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += rest
+        if len(self._rest) > (LINE_LIMIT if self.status == 200 else REFUSAL_LIMIT):
             raise WireError("a line without an end")
         for line in lines:
             if self._wanted(line):

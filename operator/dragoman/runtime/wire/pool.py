@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
@@ -47,17 +47,20 @@ class Pool:
 
     Attributes:
         server: Base URL; its path is left to those who write requests.
-        tls: Trust and identity, for https.
+        tls: Returns trust and identity, for https: the same as before unless they have changed.
     """
 
     server: str
-    tls: ssl.SSLContext | None
+    tls: Callable[[], ssl.SSLContext | None]
+    _tls: ssl.SSLContext | None = field(init=False, repr=False, default=None)
+    _closed: bool = field(init=False, default=False)
     _open: set[Connection] = field(init=False, repr=False, default_factory=set)
     _idle: list[Connection] = field(init=False, repr=False, default_factory=list)
     _timer: asyncio.TimerHandle | None = field(init=False, repr=False, default=None)
 
     async def close(self) -> None:
-        """End all connections, and wait until they have."""
+        """End all connections, and wait until they have; no others are made."""
+        self._closed = True
         for connection in list(self._open):
             connection.abort()  # a farewell could wait for a server that hears nothing
         while self._open:  # noqa: ASYNC110 — each ends in a later turn of the loop
@@ -65,6 +68,14 @@ class Pool:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def renew(self) -> None:
+        """Use no connection again that was made with other trust or identity than there is now."""
+        tls = self.tls()
+        if tls is not self._tls:
+            self._tls = tls
+            for connection in self._idle:
+                connection.close()
 
     async def ask(self, request: bytes, *, repeatable: bool) -> Answer:
         """Send a request and wait for its whole answer.
@@ -121,7 +132,7 @@ class Pool:
         except BaseException:
             connection.abort()  # what is left of the answer must not meet another question
             raise
-        if reading.reusable and len(self._idle) < IDLE_LIMIT:
+        if reading.reusable and self._is_current(connection) and len(self._idle) < IDLE_LIMIT:
             connection.idle(within=IDLE)
             self._idle.append(connection)
         else:
@@ -129,25 +140,39 @@ class Pool:
         return answer
 
     async def _connect(self) -> Connection:
-        loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT):
             connection = await self._reach()
-            self._open.add(connection)
-            if self._timer is None:
-                self._timer = loop.call_later(TICK, self._tick)
             try:
+                self._look_after(connection)
                 await connection.ready
             except BaseException:
                 connection.abort()
                 raise
         return connection
 
+    def _look_after(self, connection: Connection) -> None:
+        self._refuse_when_closed()
+        if not connection.closed:  # else nobody would tell that it has ended: somebody did already
+            self._open.add(connection)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise WireError("the pool of connections is closed")
+
+    def _is_current(self, connection: Connection) -> bool:
+        return not connection.closed and connection.made_with is self._tls
+
     async def _reach(self) -> Connection:
+        self._refuse_when_closed()
+        self.renew()
         loop = asyncio.get_running_loop()
         try:
             url = urlsplit(self.server)
             host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
-            make = partial(Connection, self.tls, host, self._forget)
+            # A name that ends in a dot is complete; in certificates, names are so without it.
+            make = partial(Connection, self._tls, host.removesuffix("."), self._forget)
             if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
                 pending = loop.create_connection(make, host, port, happy_eyeballs_delay=FALL_BACK)
             else:

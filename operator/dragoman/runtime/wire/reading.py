@@ -66,8 +66,9 @@ class Reading(ABC):
     # For the parser --------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Notice a second answer to one question."""
+        """Notice a second answer to one question; what one announces has headers of its own."""
         self._surplus = self.over
+        self._framed, self.retry_after = False, None
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep what matters."""

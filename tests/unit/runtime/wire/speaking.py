@@ -73,7 +73,7 @@ async def speaking(
     listening = await asyncio.start_server(speaker.serve, "127.0.0.1", 0, ssl=server)
     speaker.port = listening.sockets[0].getsockname()[1]
     scheme = "http" if client is None else "https"
-    pool = Pool(f"{scheme}://{host}:{speaker.port}", client)
+    pool = Pool(f"{scheme}://{host}:{speaker.port}", lambda: client)
     try:
         yield speaker, pool
     finally:

@@ -50,6 +50,14 @@ WHOLE = CHUNKED + chunk(b"wh") + chunk(b"ole") + LAST
         ),
         pytest.param(CONTINUE + answer(b"whole"), b"whole", id="after 100"),
         pytest.param(say(EARLY, CONTINUE, answer(b"whole")), b"whole", id="after 103 and 100"),
+        pytest.param(
+            then_close(
+                b"HTTP/1.1 100 Continue\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n"
+                b"HTTP/1.1 200 OK\r\n\r\nwhole"
+            ),
+            b"whole",
+            id="after 100 with headers of its own",
+        ),
         pytest.param(answer(b"whole", b"X: " + b"y" * 60_000), b"whole", id="after long headers"),
     ],
 )
@@ -92,6 +100,10 @@ async def test_status_and_retry_after_are_kept() -> None:
         pytest.param(endlessly(b"HTTP/1.1 200 OK\r\nX: ", b"y" * 5000), id="an endless header"),
         pytest.param(endlessly(b"HTTP/1.1 200 ", b"O" * 5000), id="an endless status line"),
         pytest.param(endlessly(b"", EARLY * 100), id="announcements without an end"),
+        pytest.param(
+            b"HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\n[1" + answer(b"]"),
+            id="an announcement with content",
+        ),
         pytest.param(
             endlessly(CHUNKED + chunk(b"whole") + b"0\r\n", b"T: y\r\n" * 1000),
             id="endless trailers",

@@ -1,6 +1,7 @@
 """Streams of lines: whole ones, in order, and only those that are wanted."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Callable
 from contextlib import aclosing
 
@@ -10,7 +11,7 @@ from dragoman.runtime.wire import connection as connections
 from dragoman.runtime.wire import lines as line_limits
 from dragoman.runtime.wire import pool as pools
 from dragoman.runtime.wire.faults import WireError
-from dragoman.runtime.wire.lines import Wanted
+from dragoman.runtime.wire.lines import Lines, Wanted
 from dragoman.runtime.wire.pool import Pool, RefusedError
 from tests.unit.runtime.scripted import eventually
 from tests.unit.runtime.wire.speaking import (
@@ -168,6 +169,20 @@ async def test_a_line_without_an_end_does_not_fill_the_memory(
             await heard(pool, [])
 
 
+async def test_lines_by_drops_do_not_fill_the_memory() -> None:
+    drops = [b"%x" % (n % 16) * 2 for n in range(100_000)]
+    lines = Lines(everything)
+    lines.feed(CHUNKED)
+    tracemalloc.start()
+    for drop in drops:
+        lines.feed(chunk(drop))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lines.feed(chunk(b"\n"))
+    assert lines.take() == [b"".join(drops)]
+    assert most < 1_000_000, "200 kB have come"
+
+
 async def test_a_server_is_read_no_faster_than_its_lines_are_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -184,9 +199,9 @@ async def test_a_server_is_read_no_faster_than_its_lines_are_taken(
 
     async with speaking(flood) as (_, pool), aclosing(pool.lines(GET, everything)) as batches:
         assert await anext(batches)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         before = sent
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         assert sent == before, "the server could go on and on"
         while sent == before:
             await anext(batches)
@@ -197,6 +212,14 @@ async def test_a_server_is_read_no_faster_than_its_lines_are_taken(
     [
         pytest.param(silent, id="before the head"),
         pytest.param(say(CHUNKED, chunk(b"one\n")), id="after some lines"),
+        pytest.param(
+            say(*[b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 200], apart=0.05), id="a head by drops"
+        ),
+        pytest.param(say(CHUNKED, *[chunk(b"x")] * 200, apart=0.05), id="a line by drops"),
+        pytest.param(
+            say(CHUNKED.replace(b"200", b"500"), *[chunk(b"x")] * 200, apart=0.05),
+            id="a refusal by drops",
+        ),
     ],
 )
 async def test_silence_ends_a_stream(said: Say, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +234,6 @@ async def test_a_stream_that_speaks_now_and_then_goes_on(monkeypatch: pytest.Mon
     monkeypatch.setattr(pools, "SILENCE", 0.5)
     monkeypatch.setattr(pools, "TICK", 0.05)
     lines: list[bytes] = []
-    async with speaking(say(CHUNKED, *[chunk(b"x\n")] * 8, LAST, apart=0.15)) as (_, pool):
+    async with speaking(say(CHUNKED, *[chunk(b"x\n")] * 5, LAST, apart=0.15)) as (_, pool):
         await heard(pool, lines)
-    assert lines == [b"x"] * 8
+    assert lines == [b"x"] * 5

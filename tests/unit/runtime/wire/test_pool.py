@@ -141,7 +141,7 @@ async def test_no_more_connections_are_kept_than_allowed(monkeypatch: pytest.Mon
     ],
 )
 async def test_a_server_that_cannot_be_reached_is_an_error(server: str) -> None:
-    pool = Pool(server, None)
+    pool = Pool(server, lambda: None)
     with pytest.raises((WireError, OSError)):
         await pool.ask(GET, repeatable=True)
     await pool.close()

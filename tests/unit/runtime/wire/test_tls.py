@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ async def test_a_server_that_speaks_no_tls_is_an_error(authority: Authority) -> 
 
     async with await asyncio.start_server(babble, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(f"https://127.0.0.1:{port}", trusting(authority))
+        pool = Pool(f"https://127.0.0.1:{port}", partial(trusting, authority))
         with pytest.raises((WireError, OSError)):
             await pool.ask(GET, repeatable=True)
         await pool.close()
