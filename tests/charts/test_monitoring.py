@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from dragoman.runtime.world import World
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import CHART, MONITORED, Json, Values, names, one, pods, render
+from tests.controlplane import binaries
 
 DOCS = CHART.parents[1] / "docs"
 WATCHED = MATRIX["everything watched"]
@@ -191,13 +191,11 @@ def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
     assert max(x for x, _ in cells) < generate_dashboard.WIDTH
 
 
-@pytest.fixture
-def promtool() -> str:
-    """Find promtool (Debian's package `prometheus` has it)."""
-    found = shutil.which("promtool")
-    if found is None:
-        pytest.skip("promtool is not installed: on Debian, apt-get install prometheus")
-    return found
+@pytest.fixture(scope="module")
+def promtool(request: pytest.FixtureRequest) -> str:
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():  # a first build takes minutes and says so
+        return str(binaries.find(["promtool"])["promtool"])
 
 
 def test_prometheus_reads_the_rules_and_the_queries_of_the_dashboard(

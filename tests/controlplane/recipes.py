@@ -96,6 +96,13 @@ RECIPES = {
             stamp=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
             pinned="helm.sh/helm/v4",
         ),
+        Recipe(
+            name="promtool",
+            module="promtool",
+            package="github.com/prometheus/prometheus/cmd/promtool",
+            minutes=2,
+            tags=("remove_all_sd",),  # rules are read without the clouds in which targets are found
+        ),
         kubernetes("kubelet", 1, module="kubelet"),
         containerd("containerd", 1.5),
         containerd("containerd-shim-runc-v2", 0.2),

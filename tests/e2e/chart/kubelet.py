@@ -18,7 +18,7 @@ from typing import Self
 from urllib3.exceptions import HTTPError
 
 from tests.controlplane import objects
-from tests.controlplane.api import ApiError, Json
+from tests.controlplane.api import ApiError, Json, wait_for
 from tests.controlplane.network import Network
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.chart.sandbox import Mount, Sandbox, prepare
@@ -175,12 +175,18 @@ class Life:
             for volume in self._pod["spec"]["volumes"]
             if "secret" in volume
         }
-        for one in self._container["volumeMounts"]:
-            if one["name"] in secrets:
-                secret = self._api.get("secrets", secrets[one["name"]], self._namespace)
-                files = {key: base64.b64decode(text) for key, text in secret["data"].items()}
-                mounts.append(Mount(one["mountPath"], files))
-        return mounts
+        return mounts + [
+            Mount(one["mountPath"], self._secret(secrets[one["name"]]))
+            for one in self._container["volumeMounts"]
+            if one["name"] in secrets
+        ]
+
+    def _secret(self, name: str) -> dict[str, bytes]:
+        """Read a Secret; who makes it may come later than the pod."""
+        secret = wait_for(
+            lambda: self._api.find("secrets", name, self._namespace), message=f"Secret {name}"
+        )
+        return {key: base64.b64decode(text) for key, text in secret["data"].items()}
 
     def _token(self) -> Mount:
         account = self._pod["spec"]["serviceAccountName"]

@@ -1,0 +1,111 @@
+"""Each way to certificates, and to the webhook: the API server believes what it is told."""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.api import Api, Json, wait_for
+from tests.controlplane.certificates import Authority
+from tests.e2e.chart.balancer import Balancer
+from tests.e2e.chart.conftest import CONFIGURATIONS, NAMESPACE, Cluster
+from tests.e2e.chart.definitions import definitions
+from tests.e2e.chart.helm import RELEASE
+from tests.e2e.chart.issuance import Issuance
+from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
+
+pytestmark = pytest.mark.slow
+HOST = f"dragoman-webhook.{NAMESPACE}.svc"
+PORT = 8443
+CATALOGUE: Json = {
+    "enabled": True,
+    "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
+}
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> Iterator[Api]:
+    """Give an administrator's client; what the test installs is uninstalled."""
+    client = cluster.plane.api()
+    yield client
+    if client.list("deployments", NAMESPACE):
+        cluster.helm.uninstall()
+
+
+def values(**webhook: object) -> Json:
+    """Return the values of a release with the catalogue."""
+    return {"catalogue": CATALOGUE, "webhook": webhook}
+
+
+def clients(api: Api) -> list[Json]:
+    """Return how the API server calls each of the webhooks."""
+    return [one["clientConfig"] for one in api.get(CONFIGURATIONS, RELEASE)["webhooks"]]
+
+
+def reviewed(api: Api) -> None:
+    """Wait for a denial, and see that it is no refusal of everything."""
+    wait_for(lambda: answer(api, device_class(BAD)) == "denied", message="a denial")
+    assert answer(api, device_class(GOOD)) == "let in"
+
+
+def test_an_own_secret_is_trusted_by_the_bundle_in_the_values(
+    cluster: Cluster, api: Api, tmp_path: Path
+) -> None:
+    pair = Authority(tmp_path).serving("tls", (HOST,))
+    bundle, certificate, key = (
+        base64.b64encode(path.read_bytes()).decode()
+        for path in (tmp_path / "ca.crt", pair.certificate, pair.key)
+    )
+    secret = {"metadata": {"name": "mine", "namespace": NAMESPACE}, "type": "kubernetes.io/tls"}
+    data = {"tls.crt": certificate, "tls.key": key}
+    api.create({"apiVersion": "v1", "kind": "Secret", **secret, "data": data})
+    tls = {"mode": "secret", "secret": {"name": "mine", "caBundle": bundle}}
+    cluster.helm.install(values(tls=tls))
+    reviewed(api)
+    assert [one["caBundle"] for one in clients(api)] == [bundle, bundle]
+    api.delete("secrets", "mine", NAMESPACE)
+
+
+def test_an_api_server_that_cannot_reach_services_calls_a_url(cluster: Cluster, api: Api) -> None:
+    def pod() -> tuple[str, int]:
+        listed = api.list("pods", NAMESPACE, labelSelector="app.kubernetes.io/component=webhook")
+        return listed[0]["status"]["podIP"], 9443
+
+    url = f"https://127.0.0.1:{PORT}/validate"
+    with Balancer(cluster.kubelet.network, PORT, pod) as balancer:
+        cluster.helm.install(values(url=url))
+        reviewed(api)
+        assert {one["url"] for one in clients(api)} == {url}
+        assert not any("service" in one for one in clients(api))
+        assert balancer.connections > 0
+        cluster.helm.uninstall()
+
+
+@pytest.fixture
+def issuance(cluster: Cluster) -> Iterator[Issuance]:
+    """Give the cluster the kinds of cert-manager, and what acts on them."""
+    admin = cluster.plane.api()
+    known = [one for one in definitions() if one["spec"]["group"] == "cert-manager.io"]
+    names = [admin.create(one)["metadata"]["name"] for one in known]
+    cluster.plane.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")
+    with Issuance(admin) as running:
+        yield running
+    for name in names:
+        admin.delete("customresourcedefinitions", name)
+
+
+@pytest.mark.usefixtures("issuance")
+def test_certificates_of_cert_manager_are_trusted_and_an_upgrade_keeps_what_was_injected(
+    cluster: Cluster, api: Api
+) -> None:
+    asked = values(tls={"mode": "cert-manager"})
+    cluster.helm.install(asked)
+    reviewed(api)
+    injected = clients(api)
+    with Insistence(cluster.plane) as insistence:
+        cluster.helm.upgrade(asked | {"commonLabels": {"changed": "yes"}})
+    assert set(insistence.answers) == {"denied"}
+    assert clients(api) == injected
+    cluster.helm.uninstall()
+    api.delete("secrets", "dragoman-webhook-tls", NAMESPACE)
