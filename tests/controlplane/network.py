@@ -21,7 +21,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -135,7 +135,11 @@ class Network(Place):
 
     def _wait_until_apart(self) -> None:
         ours = Path("/proc/self/ns/net").readlink()
-        while self.path.readlink() == ours:
+        while True:
+            path = self.path
+            with suppress(FileNotFoundError):  # it has just ended: the next look says so
+                if path.readlink() != ours:
+                    return
             time.sleep(0.01)
 
     def _link(self) -> None:

@@ -13,14 +13,19 @@ NODES = "/dev/devices"
 """Folder in which a container finds its device nodes."""
 
 
+def kind(driver: str) -> str:
+    """Return vendor and class of a driver's devices; a vendor must start with a letter."""
+    return f"k8s.{driver}/claim"
+
+
 def device_id(driver: str, uid: str, device: str) -> str:
     """Return the name by which containerd finds a claim's device."""
-    return f"{driver}/claim={uid}-{device}"
+    return f"{kind(driver)}={uid}-{device}"
 
 
 def file_name(driver: str, uid: str) -> str:
     """Return the name of the file that describes a claim's devices."""
-    return f"{driver}-claim-{uid}.json"
+    return f"{kind(driver).replace('/', '-')}-{uid}.json"
 
 
 def document(
@@ -29,14 +34,14 @@ def document(
     """Return the description of all devices of a claim.
 
     Args:
-        driver: Its name is the vendor.
+        driver: Its name becomes the vendor's.
         uid: Of the claim.
         devices: Their configs by name.
         files: What is mounted into containers, by device.
     """
     return {
         "cdiVersion": CDI_VERSION,
-        "kind": f"{driver}/claim",
+        "kind": kind(driver),
         "devices": [
             {"name": f"{uid}-{name}", "containerEdits": edits(name, uid, config, files[name])}
             for name, config in devices.items()

@@ -26,12 +26,14 @@ class Config:
     label: str = ""
 
 
-def decode(parameters: Mapping[str, Any]) -> Config:
+def decode(parameters: Any) -> Config:
     """Return the config that opaque parameters spell.
 
     Raises:
-        ConfigError: Another kind, an unknown field, or a value that no field takes.
+        ConfigError: No object, another kind, an unknown field, or a value that no field takes.
     """
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"parameters: {type(parameters).__name__} is no object")
     kind = (parameters.get("apiVersion"), parameters.get("kind"))
     if kind != (API_VERSION, KIND):
         raise ConfigError(f"unknown config {kind[0]}, {kind[1]}: {API_VERSION}, {KIND} is known")
@@ -41,8 +43,8 @@ def decode(parameters: Mapping[str, Any]) -> Config:
     mode, label = given.get("mode", "Exclusive"), given.get("label", "")
     if mode not in MODES:
         raise ConfigError(f"mode: {mode!r} is none of {', '.join(MODES)}")
-    if not isinstance(label, str) or len(label) > MAX_LABEL:
-        raise ConfigError(f"label: not a text of at most {MAX_LABEL} characters")
+    if not isinstance(label, str) or len(label) > MAX_LABEL or not label.isprintable():
+        raise ConfigError(f"label: not a printable text of at most {MAX_LABEL} characters")
     return Config(mode, label)
 
 
@@ -61,7 +63,7 @@ def config_for(request: str, entries: Iterable[Mapping[str, Any]], driver: str) 
     for entry in entries:
         opaque = entry.get("opaque") or {}
         if opaque.get("driver") == driver:
-            config = decode(opaque.get("parameters") or {})
+            config = decode(opaque.get("parameters"))
             covered = entry.get("requests") or [request]
             chosen = config if {request, main} & set(covered) else chosen
     return chosen

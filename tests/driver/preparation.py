@@ -17,7 +17,8 @@ class Preparation:
         claim: Whose devices.
         devices: As the kubelet is told.
         configs: How each device is set up, by its name.
-        owned: Names of the devices that nobody else may have meanwhile.
+        owned: Names of the devices that nobody else may have meanwhile: neither those that an
+            administrator looks at, nor shares of a divided one.
     """
 
     claim: ClaimReference
@@ -57,7 +58,9 @@ def prepare(
         }
     except ConfigError as error:
         raise RefusalError(str(error)) from error
-    owned = frozenset(one["device"] for one in results if not one.get("adminAccess"))
+    owned = frozenset(
+        one["device"] for one in results if not (one.get("adminAccess") or one.get("shareID"))
+    )
     for other in others:
         if taken := sorted(owned & other.owned):
             raise RefusalError(f"{taken[0]} is in use by claim {other.claim.uid}")

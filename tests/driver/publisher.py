@@ -36,7 +36,7 @@ class Publisher:
     def start(self) -> None:
         """Publish, and look from now on."""
         self._stopped.clear()
-        self._threads.append(threading.Thread(target=self._keep_published))
+        self._threads.append(threading.Thread(target=self._keep_published, daemon=True))
         self._threads[-1].start()
 
     def stop(self) -> None:

@@ -13,10 +13,10 @@ REFERENCE = ClaimReference("ns", "uid-1", "one")
 
 
 def parameters(**fields: Any) -> dict[str, Any]:
-    return {"apiVersion": "gpu.example.com/v1", "kind": "GpuConfig", **fields}
+    return {"apiVersion": "gpu.example.com/v1", "kind": "GpuConfig"} | fields
 
 
-def config(given: dict[str, Any], *requests: str, driver: str = DRIVER) -> dict[str, Any]:
+def config(given: Any, *requests: str, driver: str = DRIVER) -> dict[str, Any]:
     return {"requests": [*requests], "opaque": {"driver": driver, "parameters": given}}
 
 
@@ -67,11 +67,25 @@ def test_an_entry_for_the_main_request_covers_its_subrequests() -> None:
     [
         pytest.param(parameters(lable="x"), 'unknown field "lable"', id="a mistyped field"),
         pytest.param(parameters(mode="Both"), "mode: 'Both' is none of", id="an unknown mode"),
-        pytest.param(parameters(label=5), "label: not a text", id="a number for a text"),
+        pytest.param(parameters(label=5), "label: not a printable text", id="a number for a text"),
+        pytest.param(parameters(label="x" * 64), "at most 63 characters", id="a long text"),
+        pytest.param(parameters(label="a\0b"), "not a printable text", id="an unprintable text"),
+        pytest.param(parameters(label=None), "label: not a printable text", id="null for a text"),
+        pytest.param(parameters(mode=["Shared"]), "is none of", id="a list for a mode"),
+        pytest.param(parameters(mode=None), "mode: None is none of", id="null for a mode"),
+        pytest.param(parameters(Label="x"), 'unknown field "Label"', id="a field in other letters"),
         pytest.param({"kind": "GpuConfig"}, "unknown config None, GpuConfig", id="no apiVersion"),
+        pytest.param(parameters(kind="NicConfig"), "v1, NicConfig: .* is known", id="another kind"),
+        pytest.param(parameters(apiVersion="gpu.example.com/v2"), "v2, Gpu", id="a newer version"),
+        pytest.param(
+            parameters(apiVersion=1), "unknown config 1, Gpu", id="a number for a version"
+        ),
+        pytest.param({}, "unknown config None, None", id="an empty object"),
+        pytest.param([parameters()], "parameters: list is no object", id="a list"),
+        pytest.param(None, "parameters: NoneType is no object", id="nothing"),
     ],
 )
-def test_a_config_that_cannot_be_decoded_is_refused(given: dict[str, Any], complaint: str) -> None:
+def test_a_config_that_cannot_be_decoded_is_refused(given: Any, complaint: str) -> None:
     with pytest.raises(RefusalError, match=complaint):
         prepare(REFERENCE, claim(config(given)), DRIVER, ())
 
@@ -87,6 +101,20 @@ def test_admin_access_looks_on_whoever_has_the_device() -> None:
     admin = prepare(REFERENCE, claim(adminAccess=True), DRIVER, [first])
     assert [one.device for one in admin.devices] == ["device-0"]
     assert admin.owned == frozenset()
+
+
+def test_a_bad_entry_is_refused_also_where_another_overrides_it() -> None:
+    seen = claim(config(parameters(lable="x")), config(parameters(label="x")))
+    with pytest.raises(RefusalError, match="lable"):
+        prepare(REFERENCE, seen, DRIVER, ())
+
+
+def test_shares_of_a_divided_device_are_prepared_for_several_claims() -> None:
+    first = prepare(
+        ClaimReference("ns", "uid-0", "zero"), claim(uid="uid-0", shareID="a"), DRIVER, ()
+    )
+    second = prepare(REFERENCE, claim(shareID="b"), DRIVER, [first])
+    assert [one.share for one in second.devices] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,34 @@
-"""One node's own cgroups, on hosts with one hierarchy (v2) and on those with many (v1).
-
-Nodes have run on v1, with a v2 hierarchy beside it; on v2 alone they have not been tried yet.
-"""
+"""One node's own cgroups, on hosts with one hierarchy (v2) and on those with many (v1)."""
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from tests.controlplane.api import wait_for
+from tests.controlplane.node.inside import clear
 
-MOUNTS = Path("/proc/mounts")
-KINDS = ("cgroup", "cgroup2")
+MOUNTS = Path("/proc/self/mountinfo")
 UNIFIED = Path("/sys/fs/cgroup")
+"""Where kubelet and runc look for cgroups, and nowhere else."""
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids", "io", "hugetlb")
-EMPTY_SECONDS = 10
 PREFIX = "dragoman-"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a host's cgroups are arranged.
+
+    Attributes:
+        version: Which cgroups the host has for controllers: 1 or 2.
+        hierarchies: Where each hierarchy is mounted: one on v2; on v1 one for each controller, and
+            maybe a v2 hierarchy without controllers beside them, which runc uses, too.
+    """
+
+    version: int
+    hierarchies: tuple[Path, ...]
 
 
 class Cgroups:
@@ -23,72 +36,86 @@ class Cgroups:
 
     Attributes:
         name: Of the top cgroup; it tells whose it is.
+        folders: It, in each hierarchy.
     """
 
     def __init__(self) -> None:
         self.name = f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._layout = layout(MOUNTS.read_text(), UNIFIED)
+        self.folders = [hierarchy / self.name for hierarchy in self._layout.hierarchies]
+        self._given: set[str] = set()
 
-    def make(self) -> None:
-        """Make the top cgroup everywhere, after removing what killed tests have left."""
-        sweep()
-        if version() == 2:
-            delegate(UNIFIED)
-        for hierarchy in hierarchies():
-            (hierarchy / self.name).mkdir()
+    def __enter__(self) -> Self:
+        """Make the top cgroup everywhere, after removing what killed tests have left.
 
-    def remove(self) -> None:
+        Raises:
+            OSError: The kernel allows no cgroup here, or none that limits what pods use.
+        """
+        sweep(self._layout.hierarchies)
+        try:
+            if self._layout.version == 2:
+                self._given = passed_on(UNIFIED)
+                delegate(UNIFIED)
+            for folder in self.folders:
+                folder.mkdir()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Remove them all, once the last process has ended."""
-        wait_for(lambda: not any(self._members()), EMPTY_SECONDS, f"cgroup {self.name} to be empty")
-        for hierarchy in hierarchies():
-            remove(hierarchy / self.name)
-
-    def _members(self) -> Iterator[str]:
-        for hierarchy in hierarchies():
-            for folder in bottom_up(hierarchy / self.name):
-                yield from (folder / "cgroup.procs").read_text().split()
+        clear(self.folders)
+        if self._layout.version == 2 and not any(UNIFIED.glob(f"{PREFIX}*")):
+            withdraw(UNIFIED, self._given)
 
 
-def sweep() -> None:
+def layout(mountinfo: str, top: Path) -> Layout:
+    """Return how a host's cgroups are arranged, from the lines of `/proc/self/mountinfo`.
+
+    Mounts elsewhere, such as those of network plugins, show the same hierarchies once more.
+
+    Raises:
+        OSError: There is no hierarchy at or below `top`.
+    """
+    found: dict[str, tuple[Path, str]] = {}
+    for line in mountinfo.splitlines():
+        mount, _, what = line.partition(" - ")
+        _, _, device, _, target, *_ = mount.split()
+        kind, *_ = what.split()
+        if kind in {"cgroup", "cgroup2"} and Path(target).is_relative_to(top):
+            found.setdefault(device, (Path(target), kind))
+    if not found:
+        raise OSError(f"no cgroups are mounted at {top}")
+    if (top, "cgroup2") in found.values():
+        return Layout(2, (top,))
+    return Layout(1, tuple(sorted(path for path, _ in found.values())))
+
+
+def sweep(hierarchies: Iterable[Path]) -> None:
     """Remove the cgroups of processes that were killed before they could."""
-    for hierarchy in hierarchies():
+    for hierarchy in hierarchies:
         for folder in hierarchy.glob(f"{PREFIX}*-*"):
             owner = folder.name.removeprefix(PREFIX).partition("-")[0]
             if not Path("/proc", owner).exists():
-                remove(folder)
+                clear([folder])
 
 
-def remove(top: Path) -> None:
-    """Remove a tree of cgroups in which no process is left."""
-    for folder in bottom_up(top):
-        folder.rmdir()
-
-
-def version() -> int:
-    """Return which cgroups the host has for controllers: 1 or 2."""
-    return 2 if (UNIFIED / "cgroup.controllers").exists() else 1
-
-
-def hierarchies() -> list[Path]:
-    """Return where each hierarchy is mounted: one on v2; on v1 one for each controller.
-
-    On v1 there may be a v2 hierarchy without controllers beside the others: runc uses it, too.
-    """
-    mounts = (line.split() for line in MOUNTS.read_text().splitlines())
-    return sorted({Path(target) for _, target, kind, *_ in mounts if kind in KINDS})
+def passed_on(folder: Path) -> set[str]:
+    """Return the controllers that children of a v2 cgroup have."""
+    return set((folder / "cgroup.subtree_control").read_text().split())
 
 
 def delegate(folder: Path) -> None:
-    """Let children of a v2 cgroup have every controller that it has."""
+    """Let children of a v2 cgroup have the controllers that pods need, as far as it has them."""
     offered = (folder / "cgroup.controllers").read_text().split()
-    wanted = " ".join(f"+{name}" for name in CONTROLLERS if name in offered)
-    (folder / "cgroup.subtree_control").write_text(wanted)
+    missing = [name for name in CONTROLLERS if name in offered and name not in passed_on(folder)]
+    if missing:
+        (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in missing))
 
 
-def bottom_up(folder: Path) -> Iterator[Path]:
-    """Yield all cgroups of a tree, children first; nothing when there is no such tree."""
-    if not folder.is_dir():
-        return
-    for child in folder.iterdir():
-        if child.is_dir():
-            yield from bottom_up(child)
-    yield folder
+def withdraw(folder: Path, given: set[str]) -> None:
+    """Leave children of a v2 cgroup the controllers that they had before, and those in use."""
+    for name in sorted(passed_on(folder) - given):
+        with suppress(OSError):
+            (folder / "cgroup.subtree_control").write_text(f"-{name}")

@@ -5,11 +5,13 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.controlplane.api import wait_for
 from tests.controlplane.network import Place
-from tests.controlplane.node.cgroups import UNIFIED, hierarchies
+from tests.controlplane.node.cgroups import UNIFIED, Cgroups
 from tests.controlplane.process import Process
 
 START_SECONDS, STOP_SECONDS = 10, 30
@@ -21,32 +23,34 @@ def obstacle() -> str:
     """Return why no node can run on this machine, in one sentence; empty when one can."""
     if platform.system() != "Linux" or os.geteuid() != 0:
         return "a real node needs root on Linux: it makes containers, cgroups and mounts"
-    tried = subprocess.run(
-        [sys.executable, "-I", "-S", str(INSIDE), "try"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        tried = subprocess.run(
+            python("try", Path(folder)), capture_output=True, text=True, check=False
+        )
     if tried.returncode:
-        *_, why = tried.stderr.strip().splitlines()
-        return f"a real node needs namespaces for mounts and processes of its own: {why}"
-    if not all(os.access(folder, os.W_OK) for folder in hierarchies() or [UNIFIED / "none"]):
-        return f"a real node needs cgroups of its own, and may not make any below {UNIFIED}"
-    return ""
+        *_, why = ["no reason given", *tried.stderr.splitlines()]
+        return f"a real node needs namespaces and layered mounts of its own: {why}"
+    try:
+        with Cgroups():
+            return ""
+    except OSError as error:
+        return f"a real node needs cgroups of its own below {UNIFIED}: {error}"
 
 
 class Enclosure:
-    """Namespaces that hide the host's `/var/lib` and `/run`, some sysctls and all mounts inside.
+    """Namespaces that hide some of the host's folders, some sysctls and all mounts inside.
 
     Args:
         folder: Where what the namespaces hold instead is kept.
         log: What the first process in them says.
         place: Whose network they share.
+        cgroups: Those of what runs inside; they go with it.
     """
 
-    def __init__(self, folder: Path, log: Path, place: Place) -> None:
+    def __init__(self, folder: Path, log: Path, place: Place, cgroups: Sequence[Path]) -> None:
         self._folder = folder
-        self._first = Process("enclosure", place.command(python("hold", folder)), log)
+        command = python("hold", folder, *map(str, cgroups))
+        self._first = Process("enclosure", place.command(command), log)
 
     def start(self) -> None:
         """Make the namespaces.

@@ -5,7 +5,8 @@
         node.output("default", "one")
 
 It needs root on Linux (`obstacle` says so in words) and leaves nothing behind on the host: its
-processes live in namespaces of their own and end with them, its cgroups are removed.
+processes live in namespaces of their own and end with them, its cgroups are removed, also when the
+test is killed.
 """
 
 import json
@@ -99,10 +100,10 @@ class Node:
     def _prepare(self) -> None:
         self.places.make()
         self._cleanup.callback(shutil.rmtree, self.places.root, ignore_errors=True)
-        cgroups = Cgroups()
-        self._cleanup.callback(cgroups.remove)
-        cgroups.make()
-        self._enclosure = Enclosure(self.places.root, self._log("enclosure"), self._plane.place)
+        cgroups = self._cleanup.enter_context(Cgroups())
+        self._enclosure = Enclosure(
+            self.places.root, self._log("enclosure"), self._plane.place, cgroups.folders
+        )
         self._cleanup.callback(self._enclosure.stop)
         self._enclosure.start()
         self.containerd = self._process(

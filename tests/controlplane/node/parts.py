@@ -28,6 +28,9 @@ address = "{socket}"
 [plugins."io.containerd.server.v1.ttrpc"]
 address = "{socket}.ttrpc"
 
+[plugins."io.containerd.internal.v1.opt"]
+path = "{state}/opt"
+
 [plugins."io.containerd.cri.v1.images"]
 snapshotter = "overlayfs"
 

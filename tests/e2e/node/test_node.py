@@ -1,28 +1,58 @@
 """A node of one's own: it becomes Ready, runs pods with their devices, and leaves no trace."""
 
 import os
+import shutil
+import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.controlplane import objects
+from tests.controlplane import network, objects
 from tests.controlplane.api import wait_for
-from tests.controlplane.node import cgroups
+from tests.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
+from tests.controlplane.node.inside import SYSCTLS
 from tests.controlplane.node.node import Node
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import Process
 from tests.e2e.node.shift import Shift, container
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
+ROOT = Path(__file__).parents[3]
 STATE = (
     Path("/var/lib/kubelet"),
     Path("/var/lib/cni"),
+    Path("/var/log/containers"),
+    Path("/var/log/pods"),
     Path("/run/containerd"),
     Path("/run/netns"),
     Path("/usr/libexec/kubernetes"),
+    Path("/opt/containerd"),
     Path("/etc/cni"),
 )
-SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+SCRIPT = """
+import time
+from tests.controlplane import objects
+from tests.controlplane.api import wait_for
+from tests.controlplane.network import Network, link_to
+from tests.controlplane.node.node import NODE_FLAGS, Node
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.node.shift import container
+
+network = Network()
+with (
+    ControlPlane(network=network, extra_apiserver_flags=NODE_FLAGS) as plane,
+    Node(plane, "node-3", 3) as node,
+):
+    pod = objects.pod("lost", "default", nodeName="node-3")
+    pod["spec"]["containers"] = [container("main", "tell", "hold")]
+    plane.api().create(pod)
+    wait_for(lambda: node.output("default", "lost"), 60, "a container that runs")
+    first = (node.places.root / "first").read_text()
+    print(plane.folder, first, link_to(network.subnet), flush=True)
+    time.sleep(600)
+"""
 
 
 def test_a_pod_sees_the_device_of_its_claim_from_inside_its_container(shift: Shift) -> None:
@@ -40,7 +70,7 @@ def test_a_pod_sees_the_device_of_its_claim_from_inside_its_container(shift: Shi
 
 
 def test_a_second_node_comes_and_goes_without_a_trace(plane: ControlPlane, node: Node) -> None:
-    before = traces()
+    before = traces(os.getpid())
     namespace = plane.create_namespace("second")
     manifest = objects.pod("lost", namespace, hostNetwork=True, nodeName="node-2")
     manifest["spec"]["containers"] = [container("main", "tell", "hold")]
@@ -53,14 +83,50 @@ def test_a_second_node_comes_and_goes_without_a_trace(plane: ControlPlane, node:
         first = (second.places.root / "first").read_text()
         own = Path("/proc", first, "ns/pid").readlink()
         assert {"kubelet", "containerd", "containerd-shim"} <= processes(own)
-        assert traces() != before
+        assert traces(os.getpid()) != before
     assert processes(own) == set()
-    assert traces() == before
+    assert traces(os.getpid()) == before
     assert not second.places.root.exists()
     assert node.kubelet.pid
     assert node.containerd.pid
     plane.clear_namespace(namespace)
     plane.api().delete("nodes", "node-2")
+
+
+@pytest.mark.usefixtures("node", "private_networks")
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_nothing_of_a_node_outlives_a_test_that_is_ended_from_outside(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    script = Process(
+        "script", [sys.executable, "-c", SCRIPT], tmp_path / "log", {"PYTHONPATH": str(ROOT)}
+    )
+    script.start()
+    maker = script.pid
+    assert maker
+    try:
+        before = traces(maker)
+        folder, first, link = wait_for(lambda: said(script), 90, "the script's node to be there")
+        own = Path("/proc", first, "ns/pid").readlink()
+        assert {"kubelet", "containerd", "containerd-shim"} <= processes(own)
+        assert traces(maker)["cgroups"]
+        assert link in network.run("ip", "-brief", "link")
+        os.kill(maker, number)
+        script.wait(60)
+    finally:
+        script.kill()
+    wait_for(lambda: not processes(own), 30, "the node's processes to be gone")
+    wait_for(lambda: traces(maker) == before, 30, "its cgroups to be gone")
+    wait_for(lambda: link not in network.run("ip", "-brief", "link"), 10, "the link to be gone")
+    shutil.rmtree(folder, ignore_errors=True)  # files of a killed test stay, as its logs
+
+
+def said(script: Process) -> list[str]:
+    """Return what the script says of itself once its node is there."""
+    script.check()
+    return script.tail(1).split() if "/control-plane-" in script.tail(1) else []
 
 
 def processes(namespace: Path) -> set[str]:
@@ -73,16 +139,17 @@ def processes(namespace: Path) -> set[str]:
     return found
 
 
-def traces() -> dict[str, object]:
-    """Return what a node of these tests might leave; a cgroup goes only when its processes did."""
+def traces(maker: int) -> dict[str, object]:
+    """Return what a node that a process made might leave; a cgroup goes when its processes did."""
     mounts = Path("/proc/self/mounts").read_text().splitlines()
+    hierarchies = layout(MOUNTS.read_text(), UNIFIED).hierarchies
     return {
-        "mounts": [line for line in mounts if "node-2" in line or "kubernetes" in line],
+        "mounts": [line for line in mounts if "node-" in line or "kubernetes" in line],
         "cgroups": sorted(
-            path
-            for root in cgroups.hierarchies()
-            for path in root.glob(f"dragoman-{os.getpid()}-*")
+            path for root in hierarchies for path in root.glob(f"dragoman-{maker}-*")
         ),
         "state": {path: sorted(path.iterdir()) for path in STATE if path.exists()},
-        "sysctls": [Path("/proc/sys", name).read_text() for name in SYSCTLS],
+        "sysctls": [
+            Path("/proc/sys", name).read_text() for name in (*SYSCTLS, "net/ipv4/ip_forward")
+        ],
     }
