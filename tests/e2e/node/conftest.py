@@ -21,12 +21,13 @@ from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install
 from tests.e2e.webhook.rbac import SCHEMA_RULES
 
-JOBS = "job-controller"
+WORKLOADS = ("job-controller", "pod-garbage-collector-controller")
+"""Whoever makes the pods of jobs, and whoever removes those of nodes that are gone."""
 
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """Run a control plane to which a kubelet can join, with the controllers that jobs need."""
+    """Run a control plane that a kubelet can join, with controllers that make and remove pods."""
     if reason := obstacle():
         pytest.skip(reason)
     capture = request.config.pluginmanager.getplugin("capturemanager")
@@ -35,7 +36,7 @@ def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     with ControlPlane(
         scheduler=True, garbage_collector=True, extra_apiserver_flags=NODE_FLAGS
     ) as running:
-        running.start_controllers(JOBS, [JOBS])
+        running.start_controllers("workloads", WORKLOADS)
         running.api().create(running.served(objects.device_class(CLASS)))
         install(running)
         yield running

@@ -15,6 +15,9 @@ WIPED_SECONDS = 90
 """A kubelet removes the devices of a driver that has been away for half a minute."""
 RECONCILED_SECONDS = 150
 """A kubelet looks once a minute for prepared claims whose pods went while it was away."""
+COLLECTED_SECONDS = 150
+"""Pods are removed when their node has been gone for 40 s, as is looked up every 20 s."""
+POD_COLLECTOR = "system:serviceaccount:kube-system:pod-garbage-collector"
 
 
 @pytest.fixture
@@ -223,9 +226,16 @@ def test_an_administrator_looks_at_a_device_that_others_use(shift: Shift) -> Non
 def test_claims_of_a_node_that_was_deleted_are_released(shift: Shift, driver: Driver) -> None:
     shift.pod("stranded")
     shift.until("stranded")
+    since = shift.plane.audit.mark()
     shift.node.kubelet.stop()
     shift.api.delete("nodes", shift.node.name)
-    shift.delete("stranded", gracePeriodSeconds=0)
+    wait_for(
+        lambda: not shift.api.find("pods", "stranded", shift.namespace),
+        COLLECTED_SECONDS,
+        "the pod to be removed with its node",
+    )
+    removed = shift.plane.audit.counts(POD_COLLECTOR, since, namespace=shift.namespace)
+    assert removed["delete pods"] == 1
     wait_for(lambda: not shift.claims(), message="the claim to be gone")
     wait_for(lambda: not driver.published(), message="the devices to go with their node")
     shift.node.start_kubelet()
