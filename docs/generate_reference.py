@@ -7,8 +7,8 @@ from prometheus_client import Metric
 
 from dragoman.claims import Reason
 from dragoman.runtime.census import Census
-from dragoman.runtime.controller import EVENT_REASONS
 from dragoman.runtime.metrics import REGISTRY
+from dragoman.runtime.reporter import EVENT_REASONS
 from dragoman.runtime.witness import Fault
 from dragoman.runtime.world import World
 from dragoman_webhooks import metrics as reviews

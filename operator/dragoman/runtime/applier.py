@@ -17,10 +17,10 @@ from dragoman.runtime.api import (
     find,
 )
 from dragoman.runtime.discovery import Served
-from dragoman.runtime.freshness import mirror_of_claims
 from dragoman.runtime.gathering import IDLE, age
 from dragoman.runtime.intake import Intake, Key
 from dragoman.runtime.logs import logger
+from dragoman.runtime.mirror import Mirror
 
 log = logger("dragoman.claims")
 
@@ -48,17 +48,23 @@ class Applier:
         api: Where to.
         served: Which API versions the server has.
         intake: Where results go.
+        claims: How a claim is read again that is not as it was known.
         may_write: Whether this process leads; asked before every write.
     """
 
     def __init__(
-        self, api: Api, served: Served, intake: Intake, may_write: Callable[[], bool]
+        self,
+        api: Api,
+        served: Served,
+        intake: Intake,
+        claims: Mirror[Claim],
+        may_write: Callable[[], bool],
     ) -> None:
         self._may_write = may_write
         self._api = api
         self._served = served
         self._intake = intake
-        self._claims = mirror_of_claims(api, served, intake)
+        self._claims = claims
 
     async def apply(self, action: Action) -> Outcome:
         """Send the request of an action; raise ApiError where trying again at once is no use."""

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from dragoman.model import Claim, Pod
-from dragoman.runtime.api import PODS, Api, Resource
+from dragoman.runtime.api import Api, Resource
 from dragoman.runtime.census import Census
 from dragoman.runtime.controller import ClaimController
 from dragoman.runtime.discovery import Served
@@ -14,15 +14,12 @@ from dragoman.runtime.feed.kopf_feed import Handler, KopfFeed, uses_claims
 from dragoman.runtime.feed.pulse import Pulse
 from dragoman.runtime.feed.reflector import Reflector
 from dragoman.runtime.feed.session import Listing
-from dragoman.runtime.intake import Intake
 from dragoman.runtime.leader import Elector
 from dragoman.runtime.logs import logger
 from dragoman.runtime.metrics import REGISTRY
 from dragoman.runtime.pilot import MODE_ANNOTATION, Pilot
 from dragoman.runtime.recorder import Recorder
 from dragoman.runtime.settings import Settings
-
-Reflectors = tuple[Reflector[Pod], Reflector[Claim]]
 
 log = logger("dragoman")
 
@@ -58,9 +55,8 @@ class Claiming:
             resync=settings.resync,
         )
         through_kopf = settings.feed == "kopf"
-        intake = self._controller.intake
-        self._feed = KopfFeed(served, intake, pods_and_claims=through_kopf)
-        self._reflectors = None if through_kopf else _reflectors(api, served, intake)
+        self._feed = KopfFeed(served, self._controller.intake, pods_and_claims=through_kopf)
+        self._reflectors = () if through_kopf else _reflectors(self._controller)
         self._census = Census(self._controller.world)
         self._synced = False
         REGISTRY.register(self._census)
@@ -84,7 +80,7 @@ class Claiming:
     @property
     def pulses(self) -> tuple[Pulse, ...]:
         """The pulse of each feed."""
-        fed = (*self.listings.values(), *(self._reflectors or ()))
+        fed = (*self.listings.values(), *self._reflectors)
         return tuple(one.pulse for one in fed)
 
     def longest_running(self) -> float:
@@ -97,7 +93,7 @@ class Claiming:
 
     def works(self) -> dict[str, Coroutine[Any, Any, None]]:
         """Return what is to run until the end, by name."""
-        watching = {one.resource.plural: one.run() for one in self._reflectors or ()}
+        watching = {one.mirror.resource.plural: one.run() for one in self._reflectors}
         return {"events": self._recorder.run(), **watching, "claims": self._run()}
 
     def close(self) -> None:
@@ -105,7 +101,7 @@ class Claiming:
         REGISTRY.unregister(self._census)
 
     async def _run(self) -> None:
-        reflected = (one.synced.wait() for one in self._reflectors or ())
+        reflected = (one.synced.wait() for one in self._reflectors)
         await asyncio.gather(self._feed.wait_synced(), *reflected)
         # What was listed lives as long as the process: the collector need not look at it again.
         gc.collect()
@@ -128,27 +124,10 @@ class Claiming:
         await self._controller.run()
 
 
-def _reflectors(api: Api, served: Served, intake: Intake) -> Reflectors:
-    world = intake.world
-    pods = Reflector(
-        api=api,
-        resource=PODS,
-        shelf=world.pods,
-        parse=Pod.parse,
-        changed=intake.pod_changed,
-        deleted=intake.pod_deleted,
-        keep=uses_claims,
-        known=world.own_writes.take,
-        rewound=world.rewind,
+def _reflectors(controller: ClaimController) -> tuple[Reflector[Pod], Reflector[Claim]]:
+    world, mirrors = controller.world, controller.mirrors
+    known, rewound = world.own_writes.take, world.rewind
+    return (
+        Reflector(mirrors.pods, keep=uses_claims, known=known, rewound=rewound),
+        Reflector(mirrors.claims, known=known, rewound=rewound),
     )
-    claims = Reflector(
-        api=api,
-        resource=served.claims,
-        shelf=world.claims,
-        parse=Claim.parse,
-        changed=intake.claim_changed,
-        deleted=intake.claim_deleted,
-        known=world.own_writes.take,
-        rewound=world.rewind,
-    )
-    return pods, claims

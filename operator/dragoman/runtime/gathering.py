@@ -1,47 +1,22 @@
 """Put together what planners decide on."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dragoman.claims import (
     ClaimFacts,
     HolderFacts,
-    Look,
     Plan,
     plan_claim,
     plan_group,
     plan_pod,
 )
 from dragoman.model import Claim, Pod, PodGroup
-from dragoman.runtime.api import ApiError
 from dragoman.runtime.intake import Key
+from dragoman.runtime.lookout import Sight
 from dragoman.runtime.world import World
 
 IDLE = "idle"
 """The state of a protected claim that holds no devices, in the world's stopwatch."""
-
-
-@dataclass(slots=True)
-class Sight:
-    """What was seen live while one key is worked on.
-
-    Attributes:
-        seen: Answers to looks: the object, or None where there is none.
-        failures: Looks that were not answered, and why.
-    """
-
-    seen: dict[Look, Pod | Claim | PodGroup | None] = field(default_factory=dict)
-    failures: dict[Look, ApiError] = field(default_factory=dict)
-
-    def clear(self) -> None:
-        """Forget everything: the world has changed."""
-        self.seen.clear()
-        self.failures.clear()
-
-    def check(self) -> None:
-        """Raise the error of a look that was not answered, if there is one."""
-        for error in self.failures.values():
-            raise error
 
 
 class Gatherer:

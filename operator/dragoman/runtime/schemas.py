@@ -11,6 +11,7 @@ from dragoman.model import Document, Metadata
 from dragoman.runtime.api import MERGE_PATCH, Api, ApiError
 from dragoman.runtime.feed.reflector import Reflector
 from dragoman.runtime.logs import logger
+from dragoman.runtime.mirror import Mirror
 from dragoman.runtime.schema_api import SCHEMAS, wait_served
 from dragoman.runtime.world import Shelf, Tombstones
 
@@ -48,12 +49,7 @@ class SchemaKeeper:
         self._wake = asyncio.Event()
         self._compiled_all = False
         self.reflector = Reflector(
-            api=api,
-            resource=SCHEMAS,
-            shelf=self._shelf,
-            parse=SchemaObject.parse,
-            changed=self._changed,
-            deleted=self._deleted,
+            Mirror(api, SCHEMAS, self._shelf, SchemaObject.parse, self._changed, self._deleted)
         )
 
     @property

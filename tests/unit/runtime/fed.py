@@ -9,6 +9,7 @@ from dragoman.model import Claim
 from dragoman.runtime.api import Api, Resource
 from dragoman.runtime.credentials import CredentialsUnavailableError
 from dragoman.runtime.feed.reflector import Reflector
+from dragoman.runtime.mirror import Mirror
 from dragoman.runtime.world import World
 from tests.unit.runtime.scripted import Answer, Json, ScriptedServer, eventually
 
@@ -55,12 +56,14 @@ class Feed:
     def reflector(self) -> Reflector[Claim]:
         """Return the reflector of all claims."""
         return Reflector(
-            api=self.api,
-            resource=CLAIMS,
-            shelf=self.world.claims,
-            parse=Claim.parse,
-            changed=self._changed,
-            deleted=self._deleted,
+            Mirror(
+                self.api,
+                CLAIMS,
+                self.world.claims,
+                Claim.parse,
+                changed=self._changed,
+                deleted=self._deleted,
+            ),
             known=self.world.own_writes.take,
             rewound=self.world.rewind,
         )

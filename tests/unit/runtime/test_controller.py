@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.claims.naming import claim_name
 from dragoman.runtime.api import ApiError
-from dragoman.runtime.controller import LOOKS
+from dragoman.runtime.lookout import LOOKS
 from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, claim, pod, template

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 import pytest
 
-from dragoman.runtime.api import Api, ApiError
+from dragoman.runtime.api import ApiError
 from dragoman.runtime.freshness import Freshness
 from dragoman.runtime.intake import Key
 from tests.unit.claims.cases import claim_place
@@ -14,7 +13,7 @@ from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, claim, pod
 from tests.unit.claims.worlds import world
 from tests.unit.runtime.played import serving
-from tests.unit.runtime.simulation import SERVED, ModelApi, Process, process
+from tests.unit.runtime.simulation import ModelApi, Process, process
 from tests.unit.runtime.virtual_time import in_virtual_time
 
 NAME = "mine"
@@ -38,13 +37,12 @@ def again(api: ModelApi, running: Process, kind: str) -> None:
 
 
 async def refreshed(running: Process) -> None:
-    await running.controller._applier._claims.refresh(NAMESPACE, NAME)
+    await running.controller.mirrors.claims.refresh(NAMESPACE, NAME)
 
 
 def looked_at(kind: str) -> Ask:
     async def ask(running: Process) -> None:
-        controller = running.controller
-        freshness = Freshness(cast(Api, running.api), SERVED, controller.intake)
+        freshness = Freshness(running.controller.mirrors)
         await freshness.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
 
     return ask
@@ -101,7 +99,7 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
 
     api.get = counted  # type: ignore[method-assign]  # the same, and counted
     async with process(api) as running:
-        freshness = Freshness(cast(Api, api), SERVED, running.controller.intake)
+        freshness = Freshness(running.controller.mirrors)
         first = asyncio.create_task(freshness.refresh(Key("pod", NAMESPACE, NAME)))
         await asyncio.sleep(0.001)
         later = (freshness.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))

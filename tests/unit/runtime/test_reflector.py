@@ -12,6 +12,7 @@ from dragoman.runtime.feed import pauses
 from dragoman.runtime.feed.kopf_feed import uses_claims
 from dragoman.runtime.feed.reflector import Reflector
 from dragoman.runtime.metrics import REGISTRY
+from dragoman.runtime.mirror import Mirror
 from dragoman.runtime.wire import pool
 from dragoman.runtime.world import World
 from tests.unit.runtime.fed import claim, fed
@@ -282,12 +283,7 @@ async def test_pods_without_claims_are_never_parsed(
 
     async with fed(*script(items), runs=False) as feed:
         pods = Reflector(
-            api=feed.api,
-            resource=PODS,
-            shelf=world.pods,
-            parse=parse,
-            changed=changed,
-            deleted=lambda _: None,
+            Mirror(feed.api, PODS, world.pods, parse, changed, deleted=lambda _: None),
             keep=uses_claims,
         )
         task = asyncio.create_task(pods.run())

@@ -14,17 +14,16 @@ from typing import Any, Generic
 
 import orjson
 
-from dragoman.model import Document, MalformedObjectError
+from dragoman.model import MalformedObjectError
 from dragoman.model.metadata import is_older
 from dragoman.runtime import metrics
-from dragoman.runtime.api import Api, ApiError, Resource
+from dragoman.runtime.api import ApiError
 from dragoman.runtime.feed.pauses import Pauses
 from dragoman.runtime.feed.pulse import Pulse
 from dragoman.runtime.logs import logger
-from dragoman.runtime.world import Fact, Shelf
+from dragoman.runtime.mirror import PAGE, Mirror
+from dragoman.runtime.world import Fact
 
-PAGE = 500
-"""Objects a page of a list."""
 WATCH_SECONDS = 290
 """After about this time the server ends a watch, and it is opened again where it ended."""
 SHORTEST_WATCH = 1.0
@@ -44,12 +43,7 @@ class Reflector(Generic[Fact]):
     """Keeps a shelf of facts like the API server's objects; never gives up.
 
     Attributes:
-        api: Where to read.
-        resource: What to read.
-        shelf: The facts as known; looked at only to find what vanished during an outage.
-        parse: Makes a fact from an object.
-        changed: Called with each fact that was added or changed.
-        deleted: Called with each fact that is gone.
+        mirror: What to read, and where to; its shelf tells what vanished during an outage.
         keep: Whether an object, as JSON bytes, is wanted at all.
         known: Whether this resourceVersion came from an own write, whose answer was taken in.
         synced: Set after the first complete list.
@@ -57,12 +51,7 @@ class Reflector(Generic[Fact]):
         pulse: Whether it is alive.
     """
 
-    api: Api
-    resource: Resource
-    shelf: Shelf[Fact]
-    parse: Callable[[Document], Fact]
-    changed: Callable[[Fact], None]
-    deleted: Callable[[Fact], None]
+    mirror: Mirror[Fact]
     keep: Callable[[bytes], bool] = lambda _: True
     known: Callable[[bytes], bool] = lambda _: False
     synced: asyncio.Event = field(default_factory=asyncio.Event)
@@ -106,7 +95,7 @@ class Reflector(Generic[Fact]):
 
     async def _look_at_the_clock(self) -> None:
         """Give the place up where the server has not come so far, for it would be silent there."""
-        page = await self.api.get(self.resource.path(), limit="1")
+        page = await self.mirror.api.get(self.mirror.path, limit="1")
         if is_older(str(page["metadata"]["resourceVersion"]), self._version):
             self._expire()
         self._doubts = False
@@ -117,7 +106,7 @@ class Reflector(Generic[Fact]):
         pause = self._pauses.next(getattr(error, "retry_after", None))
         log.warning(
             "Watch failed; will try again",
-            resource=self.resource.plural,
+            resource=self.mirror.resource.plural,
             error=str(error),
             seconds=round(pause, 1),
         )
@@ -127,20 +116,20 @@ class Reflector(Generic[Fact]):
         """Take in everything there is, by a streaming list (KEP-3157) where the server has it."""
         # Only what was known before can be missing from the list: the shelf also holds what was
         # written while it was read.
-        before = list(self.shelf)
+        before = list(self.mirror.shelf)
         seen: set[str] = set()
         version = await self._listed(seen)
         self._doubts = False
         if version.isdigit() and int(version) < self._newest:
             # What is known has versions from a future that will not come.
-            log.warning("The API server went back in time", resource=self.resource.plural)
+            log.warning("The API server went back in time", resource=self.mirror.resource.plural)
             self._newest = 0
             self.rewound()
             return
         self._newest = int(version) if version.isdigit() else 0
         for fact in before:
             if fact.metadata.uid not in seen:
-                self.deleted(fact)
+                self.mirror.deleted(fact)
         self._version = version
         self._pauses.succeeded()
         self.synced.set()
@@ -163,7 +152,7 @@ class Reflector(Generic[Fact]):
             "resourceVersion": "",
         }
         query = self._watch_query(query)
-        async for line in self.api.lines(self.resource.path(), query, self._is_kept):
+        async for line in self.mirror.api.lines(self.mirror.path, query, self._is_kept):
             if b'"BOOKMARK"' in line[:24]:
                 metadata = orjson.loads(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
@@ -175,7 +164,7 @@ class Reflector(Generic[Fact]):
     async def _page_list(self, seen: set[str]) -> str:
         query = {"limit": str(PAGE)}
         while True:
-            page = await self.api.get(self.resource.path(), **query)
+            page = await self.mirror.api.get(self.mirror.path, **query)
             self.pulse.works()
             for item in page["items"] or ():
                 line = orjson.dumps(item)
@@ -189,7 +178,7 @@ class Reflector(Generic[Fact]):
     async def _watch(self) -> None:
         began = time.monotonic()
         query = self._watch_query({"resourceVersion": self._version})
-        async for line in self.api.lines(self.resource.path(), query, self._is_news):
+        async for line in self.mirror.api.lines(self.mirror.path, query, self._is_news):
             if self._is_news(line):  # the answer to an own write may have come since
                 self._take(line, None)
         if time.monotonic() - began < SHORTEST_WATCH:
@@ -238,7 +227,7 @@ class Reflector(Generic[Fact]):
 
     def _learn(self, kind: str, item: dict[str, Any], seen: set[str] | None) -> None:
         try:
-            fact = self.parse(item)
+            fact = self.mirror.parse(item)
         except MalformedObjectError as error:
             metadata = item.get("metadata") or {}
             if kind == "DELETED":
@@ -248,7 +237,7 @@ class Reflector(Generic[Fact]):
                 seen.add(str(metadata.get("uid")))
             log.error(
                 "Cannot read object",
-                resource=self.resource.plural,
+                resource=self.mirror.resource.plural,
                 namespace=metadata.get("namespace"),
                 name=metadata.get("name"),
                 error=str(error),
@@ -256,10 +245,10 @@ class Reflector(Generic[Fact]):
             return
         if seen is not None:
             seen.add(fact.metadata.uid)
-        (self.deleted if kind == "DELETED" else self.changed)(fact)
+        (self.mirror.deleted if kind == "DELETED" else self.mirror.changed)(fact)
 
     def _bury(self, metadata: Mapping[str, Any]) -> None:
         """Let go of what was known of an object that cannot be read any more."""
-        known = self.shelf.get(metadata.get("namespace") or "", metadata.get("name") or "")
+        known = self.mirror.shelf.get(metadata.get("namespace") or "", metadata.get("name") or "")
         if known is not None and known.metadata.uid == metadata.get("uid"):
-            self.deleted(known)
+            self.mirror.deleted(known)
