@@ -4,6 +4,9 @@ import asyncio
 from itertools import islice
 
 import kopf
+from kopf._cogs.aiokits.aiotoggles import ToggleSet
+from kopf._cogs.clients import watching
+from kopf._cogs.structs import references
 
 from dragoman.runtime.shell import cancel_forgotten, configure_kopf
 
@@ -29,6 +32,17 @@ def test_kopf_never_gives_up_a_watch() -> None:
     backoffs = configured().networking.error_backoffs
     assert not isinstance(backoffs, float)
     assert len([*islice(backoffs, 1000)]) == 1000
+
+
+async def test_the_task_that_kopf_forgets_has_the_name_by_which_it_is_known() -> None:
+    """It is kopf's own code that names it: another version may do so otherwise."""
+    resource = references.Resource("", "v1", "pods")
+    paused = ToggleSet(any)
+    block = watching.streaming_block(resource=resource, namespace=None, operator_paused=paused)
+    async with block as waiter:
+        cancel_forgotten()
+        await asyncio.wait({waiter}, timeout=1.0)
+        assert waiter.cancelled()
 
 
 async def test_only_the_task_that_kopf_forgot_is_cancelled() -> None:
