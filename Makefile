@@ -62,7 +62,7 @@ lint: setup ## Check style, types and the layers of the code
 
 .PHONY: unit
 unit: setup ## Run what needs no control plane, in seconds
-	@$(PYTEST) -q -m 'not slow' tests/unit tests/test_layout.py
+	@$(PYTEST) -q -n auto --maxprocesses=4 -m 'not slow' tests/unit tests/test_layout.py
 
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow

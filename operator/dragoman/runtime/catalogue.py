@@ -12,6 +12,8 @@ import yaml
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _CHECKOUT: Final = _PACKAGE.parent.parent / "crds"
+_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C where there is one: ten times as fast, and `dragoman check` reads the whole catalogue."""
 
 
 def folder() -> Path:
@@ -37,7 +39,7 @@ def definition() -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 — a safe one
     if not isinstance(document, dict):
         raise TypeError(f"{path.name} must hold one object")
     return document

@@ -59,13 +59,13 @@ RUNAWAYS: Final = {
     "walking such a list": chained("[dyn(1)]", "[dyn(@), dyn(@)]", "@.indexOf(1) == 0"),
     "such a list as a set": chained("[dyn(1)]", "[dyn(@), dyn(@)]", "sets.contains(@, @)"),
     "a range beyond memory": "lists.range(1000000000000).size() > 0",
-    "sorting a long range": "lists.range(999900).sort().size() > 0",
-    "a long range made distinct": "lists.range(100000).distinct() == []",
+    "sorting a long range": "lists.range(99900).sort().size() > 0",
+    "a long range made distinct": "lists.range(10000).distinct() == []",
     "lists that cannot be joined": repeated(
-        "lists.range(20000).map(i, i < 19999 ? dyn('a') : dyn(i))", "@.join() == ''"
+        "lists.range(2000).map(i, i < 1999 ? dyn('a') : dyn(i))", "@.join() == ''"
     ),
     "a list of optionals unwrapped again and again": repeated(
-        "lists.range(20000).map(i, optional.of(i))", "optional.unwrap(@) == []"
+        "lists.range(2000).map(i, optional.of(i))", "optional.unwrap(@) == []"
     ),
     "a long host cut out again and again": repeated(
         f"url('http://{'a' * 60000}')", "@.getHostname() == ''"
@@ -74,20 +74,20 @@ RUNAWAYS: Final = {
         f"url('/?{'a=1;' * 15000}')", "@.getQuery().size() == 1"
     ),
     "a large map merged again and again": repeated(
-        "lists.range(20000).transformMap(i, v, v)", "[1].transformMapEntry(k, w, @) == {}"
+        "lists.range(2000).transformMap(i, v, v)", "[1].transformMapEntry(k, w, @) == {}"
     ),
     "a list of times printed again and again": repeated(
-        "lists.range(1000).map(i, timestamp(i))", "'%s'.format([@]) == ''"
+        "lists.range(100).map(i, timestamp(i))", "'%s'.format([@]) == ''"
     ),
     "a long text looked up in a list of another one": chained(
         "'" + "x" * 64 + "'",
         "@ + @",
-        "cel.bind(l, lists.range(20000).map(i, @), "
+        "cel.bind(l, lists.range(2000).map(i, @), "
         "lists.range(20).all(i, !((@ + 'y').substring(1) in l)))",
-        14,
+        11,
     ),
     "a list of one long text sorted": chained(
-        "'" + "x" * 64 + "'", "@ + @", "dyn(lists.range(20000).map(i, @)).sort() == []", 14
+        "'" + "x" * 64 + "'", "@ + @", "dyn(lists.range(5000).map(i, @)).sort() == []", 11
     ),
     "addresses read": many("cidr('fe80::/10' + '').containsIP('fe80::1')"),
     "zones looked up": many("timestamp(i * 100000).getFullYear('America/New_York') == 25"),

@@ -385,7 +385,7 @@ def test_a_schema_has_at_most_a_hundred_levels() -> None:
     with pytest.raises(ValueError, match="more than 100 levels"):
         cel.rules.compile(nested(101))
     with pytest.raises(ValueError, match="more than 100 levels"):
-        cel.rules.compile(nested(100_000))
+        cel.rules.compile(nested(10_000))
 
 
 def test_the_same_schema_is_compiled_once() -> None:

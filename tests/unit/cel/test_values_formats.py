@@ -72,4 +72,4 @@ def test_formats_are_equal_by_name() -> None:
 
 def test_a_long_hostile_text_is_answered_at_once() -> None:
     for named in FORMATS.values():
-        assert named.validate("a-" * 500_000 + "!")
+        assert named.validate("a-" * 50_000 + "!")

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 DATA = Path(__file__).parent / "data"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def drivers() -> tuple[str, ...]:
 
 def cases(driver: str) -> Iterator[Case]:
     """Read the table of one driver."""
-    table = yaml.safe_load((DATA / f"{driver}.yaml").read_text())
+    table = _table(driver)
     for row in table["cases"]:
         yield Case(
             driver,
@@ -59,6 +60,11 @@ def cases(driver: str) -> Iterator[Case]:
             table.get("variables", {}),
             row.get("variables", {}),
         )
+
+
+@cache
+def _table(driver: str) -> Any:
+    return yaml.load((DATA / f"{driver}.yaml").read_text(), Loader=LOADER)
 
 
 def _parameters(table: Mapping[str, Any], row: Mapping[str, Any]) -> str:

@@ -104,7 +104,7 @@ async def test_no_handshake_is_lost_while_files_change(
     following = asyncio.create_task(files.run())
     async with serving(tls=files.context) as client:
         address = urlsplit(client.url)
-        for made in pairs * 40:
+        for made in pairs * 20:
             store(tmp_path, made)
             for _ in range(2):
                 _, writer = await asyncio.open_connection(address.hostname, address.port, ssl=trust)

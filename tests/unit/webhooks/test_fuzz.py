@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from dragoman_webhooks.review import UnreviewableError, answer
 from dragoman_webhooks.server import Limits, WebhookServer
+from tests.unit.examples import examples
 from tests.unit.webhooks.reviews import BAD, REGISTRY, claim, review
 from tests.unit.webhooks.test_connection import post
 
 PATIENCE = 10.0
 REFUSED = json.dumps(review(claim(BAD))).encode()
 ACCEPTED = json.dumps(review(claim())).encode()
-cases = settings(max_examples=150, deadline=None)
+cases = settings(max_examples=examples(40), deadline=None)
 
 
 @pytest.fixture(scope="module")
