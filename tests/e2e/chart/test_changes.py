@@ -1,5 +1,6 @@
 """Releases change under people's feet: nothing gets in unseen, and nothing of theirs is lost."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import yaml
 
 from tests.controlplane.api import Api, wait_for
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
-from tests.e2e.chart.helm import CHART, RELEASE
+from tests.e2e.chart.helm import CHART, RELEASE, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
 
 pytestmark = pytest.mark.slow
@@ -17,23 +18,39 @@ CATALOGUE = {"catalogue": {"enabled": True}}
 NEWER = {**CATALOGUE, "commonLabels": {"changed": "yes"}, "webhook": {"timeoutSeconds": 6}}
 
 
+YOUNGER = "ovsdpdk.k8snetworkplumbingwg.io"
+"""A schema of the catalogue that says `classesIgnored`."""
+
+
 @pytest.fixture(scope="module")
-def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the chart as it was before: an older version, and a CRD that knew less."""
-    older = tmp_path_factory.mktemp("charts") / "dragoman"
-    shutil.copytree(CHART, older)
-    meta = yaml.safe_load((older / "Chart.yaml").read_text())
-    (older / "Chart.yaml").write_text(yaml.safe_dump(meta | {"version": "0.0.9"}))
-    template = older / "templates/crds/driverconfigschemas.yaml"
-    template.write_text(template.read_text().replace("shortNames: [dcs]", "shortNames: []"))
-    return older
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a chart that could have come before this one.
+
+    None has been released yet. This is today's chart, with the same image, less what versions add:
+    a field and a short name of the CRD, a group of values, and a better name for a value.
+    """
+    chart = tmp_path_factory.mktemp("charts") / "dragoman"
+    shutil.copytree(CHART, chart)
+    (chart / "values.schema.json").unlink()
+    meta = yaml.safe_load((chart / "Chart.yaml").read_text())
+    (chart / "Chart.yaml").write_text(yaml.safe_dump(meta | {"version": "0.0.9"}))
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    values["claims"]["grace"] = values["claims"].pop("graceSeconds")
+    del values["hooks"]
+    (chart / "values.yaml").write_text(yaml.safe_dump(values))
+    for template in (path for path in (chart / "templates").rglob("*") if path.is_file()):
+        text = template.read_text().replace(".Values.claims.graceSeconds", ".Values.claims.grace")
+        text = re.sub(r"\.Values\.hooks\.\w+", "dict", text)
+        text = re.sub(r" +classesIgnored:\n( +)type:.*\n(\1.*\n)+", "", text)
+        template.write_text(text.replace("shortNames: [dcs]", "shortNames: []"))
+    return chart
 
 
 @pytest.fixture
-def api(cluster: Cluster, previous: Path) -> Iterator[Api]:
-    """Install the previous version, and give an administrator's client when it refuses."""
+def api(cluster: Cluster, older: Path) -> Iterator[Api]:
+    """Install the older chart, and give an administrator's client when it refuses."""
     client = cluster.plane.api()
-    cluster.helm.install(CATALOGUE, chart=previous)
+    cluster.helm.install(CATALOGUE, chart=older)
     wait_for(lambda: answer(client, device_class(BAD)) == "denied", message="a denial")
     yield client
     if client.list("deployments", NAMESPACE):
@@ -56,11 +73,36 @@ def test_the_webhook_keeps_answering_through_an_upgrade_and_the_way_back(
         configuration = api.get(CONFIGURATIONS, RELEASE)
         assert {one["timeoutSeconds"] for one in configuration["webhooks"]} == {6}
         assert api.get("customresourcedefinitions", CRD)["spec"]["names"]["shortNames"] == ["dcs"]
+        wait_for(lambda: ignores_classes(api), message="the catalogue to use the new field")
         cluster.helm("rollback", RELEASE, "1", "--wait", "--timeout=90s", *flags)
         assert api.get(CONFIGURATIONS, RELEASE)["webhooks"][0]["timeoutSeconds"] == 5
     assert set(insistence.answers) == {"denied"}
     assert insistence.answers["denied"] > 20
     assert bundles(api) == trust
+
+
+@pytest.mark.parametrize(
+    ("flag", "values", "said"),
+    [
+        pytest.param(
+            "--reuse-values", {}, "missing property 'hooks'", id="all values of the older chart"
+        ),
+        pytest.param(
+            "--reset-then-reuse-values",
+            {"claims": {"grace": 20}},
+            "additional properties 'grace' not allowed",
+            id="a value that has another name now",
+        ),
+    ],
+)
+def test_an_upgrade_that_takes_over_what_the_new_chart_does_not_know_says_so_and_changes_nothing(
+    cluster: Cluster, api: Api, flag: str, values: Values, said: str
+) -> None:
+    revision = cluster.helm.revision()
+    with pytest.raises(RuntimeError, match=re.escape(said)):
+        cluster.helm.upgrade(values, flag)
+    assert cluster.helm.revision() == revision
+    assert answer(api, device_class(BAD)) == "denied"
 
 
 def test_the_webhook_comes_back_by_itself_after_objects_were_replaced(
@@ -93,6 +135,12 @@ def test_a_new_installation_takes_over_what_the_last_one_left(cluster: Cluster, 
     kept = api.get(CRD, "dra.net")
     assert kept["metadata"]["uid"] == mine["metadata"]["uid"]
     assert kept["spec"]["mode"] == "Warn"
+
+
+def ignores_classes(api: Api) -> bool:
+    """Whether a schema of the catalogue has the field that the older CRD lacks."""
+    found = api.find(CRD, YOUNGER)
+    return bool(found and found["spec"]["entries"].get("classesIgnored"))
 
 
 def bundles(api: Api) -> set[str]:
