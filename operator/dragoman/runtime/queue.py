@@ -43,7 +43,7 @@ class WorkQueue(Generic[Key]):
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._depth = metrics.QUEUE_DEPTH.labels(name)
+        metrics.QUEUE_DEPTH.labels(name).set_function(self.__len__)
         self._adds = metrics.QUEUE_ADDS.labels(name)
         self._queued = metrics.QUEUE_DURATION.labels(name)
         self._worked = metrics.WORK_DURATION.labels(name)
@@ -118,7 +118,6 @@ class WorkQueue(Generic[Key]):
         key = self._waiting[lane].popleft()
         now = time.monotonic()
         self._queued.observe(now - self._since.pop(key))
-        self._depth.dec()
         self._working[key] = now
         return key
 
@@ -138,7 +137,6 @@ class WorkQueue(Generic[Key]):
         self._open = False
         for timer in self._timers.values():
             timer.cancel()
-        self._depth.dec(len(self._since))
         for waiting in (self._timers, self._since, self._waiting, self._wanted, self._failures):
             waiting.clear()
         self._again.clear()
@@ -151,7 +149,6 @@ class WorkQueue(Generic[Key]):
         lane = self._lane(key)
         permits = self._permits(lane)
         self._since[key] = time.monotonic()
-        self._depth.inc()
         self._waiting[lane].append(key)
         permits.release()
 

@@ -102,7 +102,8 @@ class Shelf(Generic[Fact]):
 
     def get(self, namespace: str, name: str) -> Fact | None:
         """Return a fact, or None."""
-        return self._facts.get(namespace, {}).get(name)
+        facts = self._facts.get(namespace)
+        return None if facts is None else facts.get(name)
 
     def namespace(self, namespace: str) -> Mapping[str, Fact]:
         """Return the facts of a namespace by name; a live view."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.runtime.metrics import REGISTRY
 from dragoman.runtime.queue import WorkQueue
 from tests.unit.examples import examples
 from tests.unit.runtime.virtual_time import in_virtual_time, now
@@ -44,6 +45,24 @@ async def test_a_key_that_waits_comes_once() -> None:
     for key in ("a1", "a2", "a1", "a1"):
         work.add(key)
     assert await drained(work) == [(0, "a1"), (0, "a2")]
+
+
+@in_virtual_time
+async def test_the_depth_is_how_many_keys_wait_for_a_worker() -> None:
+    def depth() -> float | None:
+        return REGISTRY.get_sample_value("workqueue_depth", {"name": "test"})
+
+    work = queue()
+    for key in ("a1", "a2", "a3"):
+        work.add(key)
+    assert depth() == 3
+    assert await next_key(work) == "a1"
+    work.add("a1")
+    assert depth() == 2, "one is at work, and comes again after that"
+    work.done("a1")
+    assert depth() == 3
+    work.close()
+    assert depth() == 0
 
 
 @in_virtual_time
