@@ -9,7 +9,7 @@ from pathlib import Path
 import urllib3
 import yaml
 
-from tests.controlplane import binaries
+from tests.controlplane import binaries, network
 from tests.controlplane.api import Json, wait_for
 from tests.controlplane.network import Network
 from tests.controlplane.node.enclosure import obstacle
@@ -37,7 +37,7 @@ def build(screen: Screen, version: str, *, real: bool) -> None:
     Raises:
         RuntimeError: There shall be real nodes, and this machine cannot have any.
     """
-    if real and (reason := obstacle()):
+    if real and (reason := obstacle() or network.obstacle()):
         raise RuntimeError(reason)
     needed = (*NEEDED, *NODE, *NETWORK) if real else NEEDED
     missing = [RECIPES[name] for name in needed if not is_there(name, version)]

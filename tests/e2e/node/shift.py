@@ -113,9 +113,9 @@ class Shift:
         names = {one["name"]: one["resourceClaimName"] for one in statuses}
         return self.api.get("resourceclaims", names[entry], self.namespace)
 
-    def events(self, pod: str, reason: str) -> list[str]:
-        """Return what Events of a reason say about a pod."""
-        selector = f"involvedObject.name={pod},reason={reason}"
+    def events(self, name: str, reason: str) -> list[str]:
+        """Return what Events of a reason say about a pod, or whatever else has the name."""
+        selector = f"involvedObject.name={name},reason={reason}"
         return [
             one["message"]
             for one in self.api.list("events", self.namespace, fieldSelector=selector)

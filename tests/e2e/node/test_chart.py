@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries, objects
+from tests.controlplane import binaries, network, objects
 from tests.controlplane.api import Api, ApiError, Json, wait_for
 from tests.controlplane.network import Network
 from tests.controlplane.node.enclosure import obstacle
@@ -111,7 +111,7 @@ def site(
     request: pytest.FixtureRequest, archive: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     """Run a cluster of one node, and install the chart with helm."""
-    if reason := obstacle():
+    if reason := obstacle() or network.obstacle():
         pytest.skip(reason)
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():  # a first build takes minutes and says so

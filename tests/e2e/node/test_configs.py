@@ -66,6 +66,10 @@ def test_a_pod_with_a_bad_config_that_was_stored_before_the_schema_is_told_and_r
     )
     named = {(one["kind"], one["name"]) for one in found["sample"]}
     assert ("ResourceClaimTemplate", TEMPLATE) in named
+    wait_for(
+        lambda: any("lable" in one for one in shift.events(TEMPLATE, "DriverConfigInvalid")),
+        message="an Event at the template that names the field",
+    )
 
     shift.api.delete("resourceclaimtemplates", TEMPLATE, shift.namespace)
     shift.delete("night")

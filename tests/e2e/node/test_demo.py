@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.controlplane import binaries
+from tests.controlplane import binaries, network
 from tests.controlplane.node.enclosure import obstacle
 from tests.controlplane.recipes import NETWORK, NODE
 from tests.demo.story import SCENES
@@ -24,7 +24,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_the_demos_containers_say_which_devices_they_see(folder: Path) -> None:
-    if reason := obstacle():
+    if reason := obstacle() or network.obstacle():
         pytest.skip(reason)
     binaries.find([*NODE, *NETWORK])
     with demo(folder, NODE="1") as process:
