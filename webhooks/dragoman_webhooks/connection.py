@@ -6,8 +6,8 @@ time-outs, the order of answers, and that a client is told why it is not served.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import httptools
@@ -39,8 +39,8 @@ class _Turn:
 class Connection(asyncio.Protocol):
     """One connection of a client.
 
-    Requests are answered one after the other in their order; while one waits for its answer,
-    nothing more is read.
+    Requests are answered one after the other in their order; while one waits for its turn, nothing
+    more is read.
     """
 
     _transport: asyncio.Transport
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._turn: _Turn | None = None
         self._queue: deque[_Turn] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[Response] | None = None
         self._reading: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._active = 0.0  # when a request last began, came in or was answered; the loop's clock
@@ -67,7 +67,9 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close at once, whatever goes on."""
+        self._ending = True
+        self._drop_all()
         self._transport.close()  # tells the client, where that takes no time
         self._transport.abort()
 
@@ -75,6 +77,11 @@ class Connection(asyncio.Protocol):
     def busy(self) -> bool:
         """Tell whether an answer is under way to a client that reads answers."""
         return bool(self._task or self._queue) and not self._full
+
+    @property
+    def held(self) -> int:
+        """Count the bytes of a body that is not complete."""
+        return self._turn.size if self._turn is not None else 0
 
     def missed(self) -> tuple[bool, float]:
         """Say how much it would be missed, for comparing: least where nothing goes on for long."""
@@ -123,6 +130,8 @@ class Connection(asyncio.Protocol):
         self._arrived()
         if self._idle is not None:
             self._idle.cancel()
+        if self._task is not None:
+            self._task.cancel()
         self._drop_all()
         self._service.closed(self)
 
@@ -167,7 +176,7 @@ class Connection(asyncio.Protocol):
             return
         if self._turn.size + len(piece) > self._service.body_limit:
             self._fail(413, f"expected a body of at most {self._service.body_limit} bytes")
-        elif self._turn.admitted and not self._service.hold(len(piece)):
+        elif self._turn.admitted and not self._service.hold(self, len(piece)):
             self._fail(503, "too many bytes at the same time")
         else:
             self._turn.size += len(piece)
@@ -234,7 +243,7 @@ class Connection(asyncio.Protocol):
 
     def _drop(self, turn: _Turn | None) -> None:
         if turn is not None and turn.admitted:
-            self._service.dropped(turn.request, turn.size)
+            self._service.dropped(turn.size)
 
     # Answering ------------------------------------------------------------------------------------
 
@@ -249,18 +258,20 @@ class Connection(asyncio.Protocol):
             if isinstance(answer, Response):
                 self._send(turn, answer)
             else:
-                self._task = self._loop.create_task(self._later(turn, answer))
-        busy = self._task is not None or self._full
-        if busy != self._paused and not self._transport.is_closing():
-            self._paused = busy
-            (self._transport.pause_reading if busy else self._transport.resume_reading)()
+                self._task = answer
+                answer.add_done_callback(partial(self._answered, turn))
+        # Until then it is read on, or nobody would notice that the client has left.
+        waits = bool(self._queue)
+        if waits != self._paused and not self._transport.is_closing():
+            self._paused = waits
+            (self._transport.pause_reading if waits else self._transport.resume_reading)()
 
-    async def _later(self, turn: _Turn, answer: Awaitable[Response]) -> None:
-        response = await answer
+    def _answered(self, turn: _Turn, answer: asyncio.Future[Response]) -> None:
         self._task = None
         self._active = self._loop.time()
-        self._send(turn, response)
-        self._advance()
+        if not answer.cancelled():
+            self._send(turn, answer.result())
+            self._advance()
 
     def _send(self, turn: _Turn, response: Response) -> None:
         if self._transport.is_closing():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from asyncio import Future
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
@@ -61,6 +61,8 @@ class Response:
             f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
         )
+        if self.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            head += "Retry-After: 1\r\n"  # the API server does so until its own timeout
         head += "Connection: close\r\n\r\n" if last else "\r\n"
         return head.encode("ascii") + (b"" if bare else self.body)
 
@@ -83,22 +85,19 @@ class Service(Protocol):
         """Forget a connection."""
 
     def admit(self, request: Request) -> Response | None:
-        """Look at a request before its body; say why it is not served, or None.
+        """Look at a request before its body; say why it is not served, or None."""
 
-        After None comes either `answer` or `dropped`.
-        """
+    def answer(self, request: Request) -> Response | Future[Response]:
+        """Answer a request; never raises, nor does what it returns. Cancelled, it is forgotten."""
 
-    def answer(self, request: Request) -> Response | Awaitable[Response]:
-        """Answer a request; never raises, nor does what it returns."""
-
-    def hold(self, size: int) -> bool:
+    def hold(self, connection: Connection, size: int) -> bool:
         """Take note of so many more bytes of bodies; False where they are too many.
 
         They count until the request is answered or dropped.
         """
 
-    def dropped(self, request: Request, size: int) -> None:
-        """Take note that a request that was admitted, with so many bytes, will not be answered."""
+    def dropped(self, size: int) -> None:
+        """Take note that a request with so many bytes in its body will not be answered."""
 
     def refused(self, response: Response) -> Response:
         """Take note of what is answered to something that was not served."""

@@ -30,7 +30,11 @@ DURATION = Histogram(
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
     registry=REGISTRY,
 )
-IN_FLIGHT = Gauge("dragoman_webhook_reviews_in_flight", "Reviews under way.", registry=REGISTRY)
+IN_FLIGHT = Gauge(
+    "dragoman_webhook_reviews_in_flight",
+    "Reviews that wait for their turn, or take longer.",
+    registry=REGISTRY,
+)
 REMEMBERED = Gauge(
     "dragoman_webhook_remembered_judgements",
     "Judgements of parameters that are kept for reuse.",

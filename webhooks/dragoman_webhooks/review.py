@@ -42,6 +42,10 @@ class UnreviewableError(Exception):
     """
 
 
+class TooDear(Exception):  # noqa: N818 — says what the review is
+    """A review that takes more steps than it was allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a review.
@@ -67,28 +71,50 @@ def answer(body: bytes, registry: Registry, memories: Memories | None = None) ->
         registry: The schemas in force.
         memories: What to reuse and to add to.
     """
-    given = _answer(body, registry, memories or Memories(), steps.REVIEW_STEPS)
+    given = quick_answer(body, registry, memories or Memories(), steps.REVIEW_STEPS, compiles=True)
     assert given is not None, "with all steps there is always an answer"
     return given
 
 
-def quick_answer(body: bytes, registry: Registry, memories: Memories) -> Answer | None:
-    """Review as `answer` does, or give up after `QUICK_STEPS`; then None."""
-    return _answer(body, registry, memories, QUICK_STEPS)
+def quick_answer(
+    body: bytes,
+    registry: Registry,
+    memories: Memories,
+    allowance: int = QUICK_STEPS,
+    *,
+    compiles: bool = False,
+) -> Answer | None:
+    """Review as `answer` does, if that takes few steps.
 
+    Args:
+        body: As there.
+        registry: As there.
+        memories: As there.
+        allowance: Steps after which to give up.
+        compiles: Take on DriverConfigSchemas: compiling is not counted, and takes up to a second.
 
-def _answer(body: bytes, registry: Registry, memories: Memories, allowance: int) -> Answer | None:
+    Returns:
+        None for DriverConfigSchemas that are not taken on.
+
+    Raises:
+        TooDear: The steps did not suffice.
+        UnreviewableError: As there.
+    """
     request = _request(body)
     group, resource = request["resource"]["group"], request["resource"]["resource"]
     kind = KINDS.get((group, resource))
     if kind is None:
         known = ", ".join(sorted(name for _, name in KINDS))
         raise UnreviewableError(f"request.resource: expected one of {known}, found {resource!r}")
-    opinion: Opinion | None = _NOTHING
+    opinion = _NOTHING
     if request["operation"] in REVIEWED_OPERATIONS:
-        opinion = _opinion(kind, request, registry, memories, allowance)
-    if opinion is None:
-        return None
+        if kind != KINDS[SCHEMAS]:
+            opinion = _opinion(kind, request, registry, memories, allowance)
+        elif not compiles:
+            return None
+        else:
+            document, old = request["object"], request.get("oldObject")
+            opinion = Opinion.of(review_schema(registry, document, old=old))
     # Kind and name are nobody's promise; where they are odd, the answer does without.
     told = request.get("kind")
     told_kind = told.get("kind") if isinstance(told, dict) else None
@@ -99,13 +125,9 @@ def _answer(body: bytes, registry: Registry, memories: Memories, allowance: int)
 
 def _opinion(
     kind: str, request: Mapping[str, Any], registry: Registry, memories: Memories, allowance: int
-) -> Opinion | None:
-    """Form an opinion, or remember one of the same configs; None where the steps do not do."""
+) -> Opinion:
+    """Form an opinion, or remember one of the same configs."""
     document, old = request["object"], request.get("oldObject")
-    if kind == KINDS[SCHEMAS]:
-        # Compiling is not counted in steps, and takes up to a second.
-        quick = allowance < steps.REVIEW_STEPS
-        return None if quick else Opinion.of(review_schema(registry, document, old=old))
     remembered = memories.opinions(registry)
     # Who generates claims puts the refusal into Events and logs, where values do not belong.
     generated = kind == KINDS[CLAIMS] and _is_generated(document)
@@ -119,7 +141,7 @@ def _opinion(
     judgements = memories.judgements
     verdict = review(registry, kind, document, old=old, memory=judgements, allowance=allowance)
     if verdict.exhausted and allowance < steps.REVIEW_STEPS:
-        return None
+        raise TooDear
     opinion = Opinion.of(verdict.discreet() if generated else verdict)
     if written is not None:
         remembered[subject, written] = opinion

@@ -1,8 +1,7 @@
 """The webhook's server: fail closed, and precisely.
 
 Whatever is no review gets an HTTP error, never `allowed: true`; then the webhook's failurePolicy
-decides. A review that takes few steps is answered at once. One that does not is begun again in a
-thread, with all steps of a review, so that an expensive schema does not hold up the others.
+decides.
 """
 
 import asyncio
@@ -10,10 +9,10 @@ import secrets
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from operator import attrgetter
 
 import structlog
 
@@ -22,16 +21,12 @@ from dragoman_webhooks import metrics
 from dragoman_webhooks.connection import Connection
 from dragoman_webhooks.exchange import JSON, Request, Response
 from dragoman_webhooks.listener import Listener
-from dragoman_webhooks.memory import Memories
-from dragoman_webhooks.review import Answer, UnreviewableError, answer, quick_answer
+from dragoman_webhooks.review import Answer, UnreviewableError
+from dragoman_webhooks.reviewer import AT_ONCE, Overload, Reviewer
 
 PATH = "/validate"
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a review: an update carries the object twice, and etcd takes 1.5 MiB of one."""
-AT_ONCE = 64 * 1024
-"""Bytes of a body that is looked at at once; a claim with 32 ordinary configs has 12 KiB."""
-THREADS = 1
-"""Expensive reviews at the same time: more would finish no earlier, and hold up all others."""
 SWITCH_INTERVAL = 0.0005
 """Seconds after which Python lets another thread go on: the wait of a review behind a long one."""
 STOPPING = 10.0
@@ -47,16 +42,16 @@ class Limits:
     Attributes:
         deadline: Seconds for a review; below the timeoutSeconds of the webhook configuration.
         reading: Seconds for a client to send its request.
-        in_flight: Reviews at the same time; more are refused with 503 at once.
+        waiting: Reviews that are not made at once, at the same time; more are refused with 503.
         connections: Connections at the same time, of 270 KiB each; for one more, one is closed.
-        held: Bytes of all bodies under way; more are refused with 503.
+        held: Bytes of all bodies under way; large ones beyond it are refused with 503.
     """
 
     deadline: float = 4.0
     reading: float = 3.0
-    in_flight: int = 128
+    waiting: int = 64
     connections: int = 512
-    held: int = 64 * 1024 * 1024
+    held: int = 32 * 1024 * 1024
 
 
 class WebhookServer:
@@ -84,14 +79,12 @@ class WebhookServer:
         self._registry = registry
         self._ready = ready
         self._limits = limits or Limits()
-        self._memories = Memories()
-        self._in_flight = 0
+        self._reviewer = Reviewer(self._limits.deadline, self._limits.waiting)
         self._held = 0
-        metrics.IN_FLIGHT.set_function(lambda: self._in_flight)
-        metrics.REMEMBERED.set_function(lambda: len(self._memories.judgements))
+        metrics.IN_FLIGHT.set_function(lambda: self._reviewer.waiting)
+        metrics.REMEMBERED.set_function(lambda: len(self._reviewer.memories.judgements))
         self._connections: set[Connection] = set()
         self._quiet = asyncio.Event()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="review")
         self._listener = Listener(lambda: Connection(self), tls, self._limits.reading)
         self.body_limit = BODY_LIMIT
         self.reading = self._limits.reading
@@ -114,7 +107,7 @@ class WebhookServer:
         except TimeoutError:
             for connection in tuple(self._connections):
                 connection.abort()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._reviewer.close()
 
     # What connections ask -------------------------------------------------------------------------
 
@@ -133,35 +126,38 @@ class WebhookServer:
         self._quiet.set()
 
     def admit(self, request: Request) -> Response | None:
-        """Say why a request is not served, or count it as under way."""
+        """Say why a request is not served, or None."""
         refusal = self._misdirected(request)
-        if refusal is None and request.path == PATH:
-            # Without all schemas a review would let in what one of them refuses.
-            if fault := self._ready():
-                return Response.plain(503, fault)
-            if self._in_flight >= self._limits.in_flight:
-                return Response.plain(503, "too many reviews at the same time")
-            self._in_flight += 1
+        # Without all schemas a review would let in what one of them refuses.
+        if refusal is None and request.path == PATH and (fault := self._ready()):
+            return Response.plain(503, fault)
         return refusal
 
-    def hold(self, size: int) -> bool:
-        """Take note of so many more bytes of bodies; False where they are too many."""
-        if self._held + size > self._limits.held:
-            return False
+    def hold(self, connection: Connection, size: int) -> bool:
+        """Take note of so many more bytes of bodies; False where they are too many.
+
+        Bodies of ordinary size are always taken: there are only so many connections. For a larger
+        one, whoever holds most without being complete gives way.
+        """
+        own = connection.held + size
+        while own > AT_ONCE and self._held + size > self._limits.held:
+            most = max(self._connections, key=attrgetter("held"))
+            if most.held <= own:
+                return False
+            most.abort()
         self._held += size
         return True
 
-    def answer(self, request: Request) -> Response | Awaitable[Response]:
+    def answer(self, request: Request) -> Response | asyncio.Future[Response]:
         """Answer what was admitted."""
         if request.path == PATH:
-            return self._answer_review(request.body)
+            return self._review(request.body)
         self._held -= len(request.body)
         fault = self._ready() if request.path == "/readyz" else None
         return Response.plain(503 if fault else 200, fault or "ok")
 
-    def dropped(self, request: Request, size: int) -> None:
-        """Take note that a request that was admitted, with so many bytes, will not be answered."""
-        self._in_flight -= request.path == PATH
+    def dropped(self, size: int) -> None:
+        """Take note that so many bytes are held no more."""
         self._held -= size
 
     def refused(self, response: Response) -> Response:
@@ -173,44 +169,36 @@ class WebhookServer:
 
     # Reviews --------------------------------------------------------------------------------------
 
-    def _answer_review(self, body: bytes) -> Response | Awaitable[Response]:
+    def _review(self, body: bytes) -> Response | asyncio.Future[Response]:
         began = time.perf_counter()
         registry = self._registry()
-        given = None
-        if len(body) <= AT_ONCE:
-            try:
-                given = quick_answer(body, registry, self._memories)
-            except Exception as error:  # noqa: BLE001 — whatever it is must become an HTTP error
-                self._done(body)
-                return self._mistake(error)
-        if given is None:
-            return self._answer_later(body, registry, began)
-        self._done(body)
-        return _reviewed(given, began)
-
-    async def _answer_later(self, body: bytes, registry: Registry, began: float) -> Response:
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._limits.deadline):
-                given = await loop.run_in_executor(
-                    self._threads, answer, body, registry, self._memories
-                )
-        except TimeoutError:
-            return self.refused(Response.plain(503, "the review took too long"))
+            given = self._reviewer.at_once(body, registry)
+        except Exception as error:  # noqa: BLE001 — whatever it is must become an HTTP error
+            self._held -= len(body)
+            return self._mistake(error)
+        if given is not None:
+            self._held -= len(body)
+            return _reviewed(given, began)
+        later = asyncio.get_running_loop().create_task(self._review_later(body, registry, began))
+        # Also where it is cancelled before it begins.
+        later.add_done_callback(lambda _: self.dropped(len(body)))
+        return later
+
+    async def _review_later(self, body: bytes, registry: Registry, began: float) -> Response:
+        try:
+            return _reviewed(await self._reviewer.later(body, registry), began)
         except Exception as error:  # noqa: BLE001 — as above
             return self._mistake(error)
-        finally:
-            self._done(body)
-        return _reviewed(given, began)
-
-    def _done(self, body: bytes) -> None:
-        self._in_flight -= 1
-        self._held -= len(body)
 
     def _mistake(self, error: Exception) -> Response:
         """Tell the client's mistakes to the client, and ours by an id for the logs."""
         if isinstance(error, UnreviewableError):
             return self.refused(Response.plain(400, str(error)))
+        if isinstance(error, Overload):
+            return self.refused(Response.plain(503, "too many reviews at the same time"))
+        if isinstance(error, TimeoutError):
+            return self.refused(Response.plain(503, "the review took too long"))
         identity = secrets.token_hex(8)
         log.error("Review failed", request=identity, exc_info=error)
         return self.refused(Response.plain(500, f"internal error; request {identity}"))

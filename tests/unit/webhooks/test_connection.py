@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dragoman_webhooks import connection as connections
-from dragoman_webhooks import server as servers
+from dragoman_webhooks import reviewer
 from dragoman_webhooks.connection import HEAD_LIMIT
 from dragoman_webhooks.review import Answer, answer
+from dragoman_webhooks.reviewer import AT_ONCE
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
 from tests.unit.webhooks.reviews import BAD, REGISTRY, Client, claim, review, serving
 
@@ -188,7 +189,7 @@ async def test_a_client_that_reads_no_answers_stops_being_read() -> None:
     async with serving() as client:
         async with wire(client) as (_, writer):
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(flood(writer), 1)
+                await asyncio.wait_for(flood(writer), 0.3)
             writer.transport.abort()
         assert (await client.reviewed(review(claim())))["allowed"] is True
 
@@ -254,8 +255,8 @@ async def test_a_review_under_way_gives_way_to_nobody(monkeypatch: pytest.Monkey
         release.wait(10)
         return answer(*given)
 
-    monkeypatch.setattr(servers, "quick_answer", lambda *_: None)
-    monkeypatch.setattr(servers, "answer", slow)
+    monkeypatch.setattr(reviewer, "quick_answer", lambda *_, **__: None)
+    monkeypatch.setattr(reviewer, "answer", slow)
     async with serving(limits=Limits(connections=1)) as client, wire(client) as (reader, writer):
         writer.write(post())
         await asyncio.sleep(0.05)
@@ -264,18 +265,35 @@ async def test_a_review_under_way_gives_way_to_nobody(monkeypatch: pytest.Monkey
         assert (await response(reader))[0] == 200
 
 
-async def test_more_bytes_than_the_limit_are_refused_and_later_ones_are_not() -> None:
-    large = post(b" " * 3000)
-    async with serving(limits=Limits(held=4000)) as client, wire(client) as (reader, writer):
+LARGE = BODY + b" " * AT_ONCE
+"""A review too large to be always taken."""
+
+
+async def test_more_large_bodies_than_the_limit_are_refused_and_ordinary_ones_are_not() -> None:
+    limits = Limits(held=len(LARGE) + 1000, reading=30)
+    async with serving(limits=limits) as client, wire(client) as (reader, writer):
         async with wire(client) as (_, other):
-            other.write(large[:-10])
-            await other.drain()
-            await asyncio.sleep(0.05)
-            writer.write(large)
-            assert (await response(reader))[0] == 503
+            other.write(post(LARGE)[:-10])
+            await asyncio.sleep(0.1)
+            writer.write(post(LARGE) + post())
+            assert b"503" in await reader.readline()
+            assert (await client.reviewed(review(claim())))["allowed"] is True
         await asyncio.sleep(0.05)
         for _ in range(3):
-            assert (await client.reviewed(review(claim())))["allowed"] is True
+            async with wire(client) as (later, sender):
+                sender.write(post(LARGE))
+                assert (await response(later))[0] == 200
+
+
+async def test_bodies_that_never_end_keep_no_smaller_one_out() -> None:
+    limits = Limits(held=3 * len(LARGE), reading=30)
+    async with serving(limits=limits) as client, wire(client) as (endless, holder):
+        holder.write(post(LARGE * 3)[:-10])
+        await asyncio.sleep(0.1)
+        async with wire(client) as (reader, writer):
+            writer.write(post(LARGE))
+            assert (await response(reader))[0] == 200
+        assert await endless.read() == b""
 
 
 async def test_a_request_that_has_begun_is_answered_before_the_server_stops() -> None:
@@ -298,7 +316,7 @@ async def test_a_request_that_has_begun_is_answered_before_the_server_stops() ->
 
 
 async def test_clients_that_leave_in_the_middle_leave_nothing_behind() -> None:
-    async with serving(limits=Limits(in_flight=2)) as client:
+    async with serving(limits=Limits(held=4000)) as client:
         for _ in range(5):
             async with wire(client) as (_, writer):
                 writer.write(post()[:-10])
@@ -332,12 +350,13 @@ async def test_what_is_endless_beside_a_body_ends_the_connection(endless: bytes)
 
 async def test_clients_that_leave_behind_trailers_give_back_no_more_than_they_took() -> None:
     begun = post(b"1\r\nx\r\n0\r\nX: " + b"x" * 3000 + b"\r\nY:", CHUNKED)
-    async with serving(limits=Limits(held=4000)) as client, wire(client) as (reader, writer):
+    held = AT_ONCE + 4000
+    async with serving(limits=Limits(held=held)) as client, wire(client) as (reader, writer):
         for _ in range(3):
             async with wire(client) as (_, other):
                 other.write(begun)
                 await other.drain()
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
-        writer.write(post(b" " * 5000))
+        writer.write(post(b" " * (held + 1000)))
         assert (await response(reader))[0] == 503

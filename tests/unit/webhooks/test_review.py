@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.configs.registry import Registry
 from dragoman_webhooks.memory import BoundedMemory, Memories
-from dragoman_webhooks.review import answer, quick_answer
+from dragoman_webhooks.review import TooDear, answer, quick_answer
 from tests.unit.configs import worlds
 from tests.unit.webhooks.reviews import BAD, GOOD, REGISTRY, claim, review
 
@@ -108,7 +108,8 @@ def test_a_claim_and_a_class_with_the_same_configs_are_two_things() -> None:
 
 def test_a_dear_review_is_given_up_at_once_and_finished_later() -> None:
     memories, request = Memories(), body(claim({**worlds.KIND, "v": [1] * 500}))
-    assert quick_answer(request, DEAR, memories) is None
+    with pytest.raises(TooDear):
+        quick_answer(request, DEAR, memories)
     full = answer(request, DEAR, memories)
     assert not response(full)["allowed"]
     assert quick_answer(request, DEAR, memories) == full
