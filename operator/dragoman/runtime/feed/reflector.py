@@ -6,18 +6,17 @@ claims, of which there are many, come this way; docs/adr says what was measured.
 
 import asyncio
 import random
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Generic
 
 import orjson
 
-from dragoman.model import MalformedObjectError
 from dragoman.model.metadata import is_older
 from dragoman.runtime import metrics
 from dragoman.runtime.api import ApiError
+from dragoman.runtime.feed.account import Account, ExpiredError
 from dragoman.runtime.feed.pauses import Pauses
 from dragoman.runtime.feed.pulse import Pulse
 from dragoman.runtime.logs import logger
@@ -28,14 +27,9 @@ WATCH_SECONDS = 290
 """After about this time the server ends a watch, and it is opened again where it ended."""
 SHORTEST_WATCH = 1.0
 """Seconds below which the end of a watch counts as a fault."""
-VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 log = logger("dragoman.feed")
-
-
-class ExpiredError(Exception):
-    """The place where a watch should go on is no longer in the server's memory: list again."""
 
 
 @dataclass
@@ -57,17 +51,21 @@ class Reflector(Generic[Fact]):
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     pulse: Pulse = field(default_factory=Pulse)
     rewound: Callable[[], None] = lambda: None
-    _version: str = ""
+    _account: Account[Fact] = field(init=False)
     _newest: int = 0
     _streams_lists: bool = True
     _doubts: bool = False
     _pauses: Pauses = field(default_factory=Pauses)
 
+    def __post_init__(self) -> None:
+        """Begin to follow."""
+        self._account = Account(self.mirror, self.keep, self.known, self.pulse)
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             try:
-                while not self._version:
+                while not self._account.version:
                     await self._list()
                 if self._doubts:
                     await self._look_at_the_clock()
@@ -89,14 +87,14 @@ class Reflector(Generic[Fact]):
 
     def _expire(self) -> None:
         """Give up the place in the stream, but remember how new it was."""
-        if self._version.isdigit():
-            self._newest = max(self._newest, int(self._version))
-        self._version = ""
+        if self._account.version.isdigit():
+            self._newest = max(self._newest, int(self._account.version))
+        self._account.version = ""
 
     async def _look_at_the_clock(self) -> None:
         """Give the place up where the server has not come so far, for it would be silent there."""
         page = await self.mirror.api.get(self.mirror.path, limit="1")
-        if is_older(str(page["metadata"]["resourceVersion"]), self._version):
+        if is_older(str(page["metadata"]["resourceVersion"]), self._account.version):
             self._expire()
         self._doubts = False
 
@@ -130,7 +128,7 @@ class Reflector(Generic[Fact]):
         for fact in before:
             if fact.metadata.uid not in seen:
                 self.mirror.deleted(fact)
-        self._version = version
+        self._account.version = version
         self._pauses.succeeded()
         self.synced.set()
 
@@ -152,13 +150,13 @@ class Reflector(Generic[Fact]):
             "resourceVersion": "",
         }
         query = self._watch_query(query)
-        async for line in self.mirror.api.lines(self.mirror.path, query, self._is_kept):
+        async for line in self.mirror.api.lines(self.mirror.path, query, self._account.is_kept):
             if b'"BOOKMARK"' in line[:24]:
                 metadata = orjson.loads(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
                     return str(metadata["resourceVersion"])
                 continue
-            self._take(line, seen)
+            self._account.streamed(line, seen)
         raise ApiError(0, "NoAnswer", "the list ended before it was complete")
 
     async def _page_list(self, seen: set[str]) -> str:
@@ -167,9 +165,7 @@ class Reflector(Generic[Fact]):
             page = await self.mirror.api.get(self.mirror.path, **query)
             self.pulse.works()
             for item in page["items"] or ():
-                line = orjson.dumps(item)
-                if self.keep(line):
-                    self._learn("ADDED", item, seen)
+                self._account.listed(item, seen)
             metadata = page["metadata"]
             if not metadata.get("continue"):
                 return str(metadata["resourceVersion"])
@@ -177,10 +173,11 @@ class Reflector(Generic[Fact]):
 
     async def _watch(self) -> None:
         began = time.monotonic()
-        query = self._watch_query({"resourceVersion": self._version})
-        async for line in self.mirror.api.lines(self.mirror.path, query, self._is_news):
-            if self._is_news(line):  # the answer to an own write may have come since
-                self._take(line, None)
+        query = self._watch_query({"resourceVersion": self._account.version})
+        async for line in self.mirror.api.lines(self.mirror.path, query, self._account.is_news):
+            if self._account.is_news(line):  # the answer to an own write may have come since
+                self._account.watched(line)
+                self._pauses.succeeded()
         if time.monotonic() - began < SHORTEST_WATCH:
             # A server that ends watches at once must not be asked in a tight loop.
             await asyncio.sleep(self._pauses.next())
@@ -193,62 +190,3 @@ class Reflector(Generic[Fact]):
             "timeoutSeconds": seconds,
             **query,
         }
-
-    def _is_kept(self, line: bytes) -> bool:
-        """Whether a line is worth parsing."""
-        self.pulse.works()
-        if self.keep(line) or line.startswith((b'{"type":"ERROR"', b'{"type":"BOOKMARK"')):
-            return True
-        metrics.FEED_DROPPED.inc()
-        return False
-
-    def _is_news(self, line: bytes) -> bool:
-        """Whether a line tells more than the answer to an own write did."""
-        if not self._is_kept(line):
-            return False
-        # The object's own version comes first: before it stand only names and the UID.
-        version = VERSION.search(line)
-        if version is None or not self.known(version[1]):
-            return True
-        self._version = version[1].decode()
-        return False
-
-    def _take(self, line: bytes, seen: set[str] | None) -> None:
-        """Take in one watch line; raise ExpiredError where it says that the watch is over."""
-        event = orjson.loads(line)
-        item = event["object"]
-        if event["type"] == "ERROR":
-            raise ExpiredError(item.get("message") or item.get("reason") or "watch error")
-        if event["type"] != "BOOKMARK":
-            self._learn(event["type"], item, seen)
-        if seen is None:
-            self._version = item["metadata"]["resourceVersion"]
-            self._pauses.succeeded()
-
-    def _learn(self, kind: str, item: dict[str, Any], seen: set[str] | None) -> None:
-        try:
-            fact = self.mirror.parse(item)
-        except MalformedObjectError as error:
-            metadata = item.get("metadata") or {}
-            if kind == "DELETED":
-                self._bury(metadata)
-            if seen is not None:
-                # It exists, readable or not: what was known of it stays.
-                seen.add(str(metadata.get("uid")))
-            log.error(
-                "Cannot read object",
-                resource=self.mirror.resource.plural,
-                namespace=metadata.get("namespace"),
-                name=metadata.get("name"),
-                error=str(error),
-            )
-            return
-        if seen is not None:
-            seen.add(fact.metadata.uid)
-        (self.mirror.deleted if kind == "DELETED" else self.mirror.changed)(fact)
-
-    def _bury(self, metadata: Mapping[str, Any]) -> None:
-        """Let go of what was known of an object that cannot be read any more."""
-        known = self.mirror.shelf.get(metadata.get("namespace") or "", metadata.get("name") or "")
-        if known is not None and known.metadata.uid == metadata.get("uid"):
-            self.mirror.deleted(known)
