@@ -204,7 +204,7 @@ class _Review:
         """Judge, or remember; either way for the same number of steps."""
         budget = self.budgets[chosen.installed.parsed.name]
         written = parameters.canonical(value)
-        if written is not None and len(written) > MAX_PARAMETERS_BYTES:
+        if len(written or b"") > MAX_PARAMETERS_BYTES < parameters.least_size(value):
             return TOO_LONG
         if self.memory is None or written is None:
             return judge(config, value, budget)

@@ -363,6 +363,19 @@ def test_parameters_have_the_size_limit_of_the_api_server() -> None:
     assert "Too long: must have at most 10240 bytes" in size(10 * 1024 + 1).message
 
 
+def test_the_size_counts_numbers_as_shortly_as_they_can_have_come() -> None:
+    numbers = {"type": "array", "items": {"type": "number"}}
+    registry = worlds.registry(worlds.schema(worlds.config({"v": numbers})))
+
+    def of(count: int) -> Verdict:
+        value = "[" + ",".join(["1E5"] * count) + "]"
+        text = json.dumps(worlds.claim(worlds.entry({**KIND, "v": "@"}))).replace('"@"', value)
+        return verdict(parameters.parse(text.encode()), registry)
+
+    assert of(2500).allowed  # 10,000 bytes as stored, 22,500 in the longer form
+    assert "Too long" in of(2600).message
+
+
 def test_an_honest_entry_of_ten_kibibytes_32_times_stays_within_the_budget() -> None:
     registry = worlds.registry(
         worlds.schema(worlds.config({"v": {"type": "array", "items": {"type": "integer"}}}))
