@@ -6,8 +6,9 @@ force as a whole or not. The faults name their place in the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 
 import orjson
@@ -45,12 +46,15 @@ class CompiledConfig:
         shape: what the schema says about members.
         validator: what it says about values.
         rules: what the CEL rules say, None without any.
+        digest: names what all of it was compiled from, variables included: equal digests, equal
+            judgements.
     """
 
     spec: ConfigSpec
     shape: Shape
     validator: Validator
     rules: Rules | None
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,6 @@ class CompiledSchema:
     Attributes:
         name: the object's name.
         generation: the generation that was compiled.
-        uid: the object's uid; with the generation it identifies what was compiled.
         driver: the driver's name.
         mode: Enforce, Warn, Audit or Off.
         unknown_configs: what to do about kinds that are not listed.
@@ -70,7 +73,6 @@ class CompiledSchema:
 
     name: str
     generation: int
-    uid: str
     driver: str
     mode: str
     unknown_configs: str
@@ -124,7 +126,7 @@ def compile_schema(parsed: DriverConfigSchema) -> Compilation:
 
 
 def compile_config(
-    config: ConfigSpec, variables: Iterable[Variable], path: str
+    config: ConfigSpec, variables: Sequence[Variable], path: str
 ) -> tuple[CompiledConfig, tuple[Finding, ...]]:
     """Compile one config whose schema passed the structural check.
 
@@ -136,7 +138,9 @@ def compile_config(
     inside = f"{path}.schema.openAPIV3Schema"
     rules, errors = compile_rules(schema, config.rules, variables, path)
     errors = (*wrong_defaults(schema, inside), *errors)
-    return CompiledConfig(config, shape_of(schema), build(translate(schema)), rules), errors
+    digest = sha256(repr((config, variables)).encode("utf-8", "surrogatepass")).digest()
+    compiled = CompiledConfig(config, shape_of(schema), build(translate(schema)), rules, digest)
+    return compiled, errors
 
 
 def _oversize(parsed: DriverConfigSchema) -> Iterator[Finding]:
@@ -154,7 +158,6 @@ def _schema(
     return CompiledSchema(
         name=parsed.name,
         generation=parsed.generation,
-        uid=parsed.uid,
         driver=parsed.driver,
         mode=parsed.mode,
         unknown_configs=parsed.unknown_configs,

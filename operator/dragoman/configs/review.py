@@ -32,8 +32,8 @@ from dragoman.configs.nearness import nearest
 from dragoman.configs.registry import Installed, Registry, install
 from dragoman.configs.verdicts import Consulted, Verdict, Violation
 
-Key = tuple[str, str, int, tuple[str, str], bytes]
-"""Schema's name, uid and generation, the config's kind, and the parameters' canonical bytes."""
+Key = tuple[bytes, bytes]
+"""Digest of the compiled config, and the parameters' canonical bytes."""
 
 Memory = MutableMapping[Key, Judgement]
 """Judgements of earlier reviews; they depend on their key alone. The owner keeps it small."""
@@ -208,9 +208,8 @@ class _Review:
             return TOO_LONG
         if self.memory is None or written is None:
             return judge(config, value, budget)
-        parsed = chosen.installed.parsed
-        generation = _generation(chosen.installed)
-        key = (parsed.name, parsed.uid, generation, chosen.kind, written)
+        # Not by uid and generation: an etcd restored from a backup gives both out again.
+        key = (config.digest, written)
         known = self.memory.get(key)
         if known is not None:
             return known if _spent(budget, known.steps) else TOO_EXPENSIVE

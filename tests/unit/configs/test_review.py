@@ -347,6 +347,26 @@ def test_a_judgement_is_remembered_once_for_equal_parameters() -> None:
     assert len(memory) == 2
 
 
+def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generation() -> None:
+    # As after etcd was restored from a backup.
+    memory: dict[Key, Judgement] = {}
+    stricter = worlds.registry(worlds.schema(worlds.config({"v": {**STRING, "maxLength": 3}})))
+    rule = {"rule": "variables.lax || self.v != 'secret'"}
+    ruled = [
+        worlds.registry(
+            worlds.schema(
+                worlds.config({"v": STRING}, rules=[rule]),
+                variables=[{"name": "lax", "type": "bool", "value": lax}],
+            )
+        )
+        for lax in (True, False)
+    ]
+    document = worlds.claim(worlds.entry(GOOD))
+    registries = (REGISTRY, stricter, *ruled)
+    allowed = [verdict(document, registry, memory=memory).allowed for registry in registries]
+    assert allowed == [True, False, True, False]
+
+
 def test_repeated_keys_are_never_remembered() -> None:
     memory: dict[Key, Judgement] = {}
     text = json.dumps(worlds.claim(worlds.entry(GOOD))).replace('"v":', '"v": "y", "v":')
