@@ -97,6 +97,14 @@ RECIPES = {
             pinned="helm.sh/helm/v4",
         ),
         Recipe(
+            name="helm3",
+            module="helm3",
+            package="helm.sh/helm/v3/cmd/helm",
+            minutes=1.5,
+            stamp=(("helm.sh/helm/v3/internal/version.version", "{version}"),),
+            pinned="helm.sh/helm/v3",
+        ),
+        Recipe(
             name="promtool",
             module="promtool",
             package="github.com/prometheus/prometheus/cmd/promtool",

@@ -24,12 +24,15 @@ class Helm:
         plane: Where releases are.
         namespace: Of the release.
         folder: For helm's own files.
+        program: `helm`, which is Helm 4, or `helm3`.
     """
 
-    def __init__(self, plane: ControlPlane, namespace: str, folder: Path) -> None:
+    def __init__(
+        self, plane: ControlPlane, namespace: str, folder: Path, program: str = "helm"
+    ) -> None:
         self.namespace = namespace
         self._folder = folder
-        self._program = binaries.find(["helm"], plane.version)["helm"]
+        self._program = binaries.find([program], plane.version)[program]
         self._plane = plane
 
     def __call__(self, *arguments: str, values: Values | None = None, check: bool = True) -> str:
