@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import TypeVar
 
 from dragoman.configs.judgement import Judgement
@@ -14,7 +15,7 @@ from dragoman_webhooks.opinion import Opinion
 LIMIT_BYTES = 8 * 1024 * 1024
 """Bytes of a memory of judgements, and of one of opinions."""
 OBJECT_BYTES = 512
-"""Bytes of a remembered object beside its texts, roughly."""
+"""Bytes of a remembered object, or of one complaint, beside its texts; rather more than less."""
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
@@ -96,10 +97,10 @@ class Memories:
 
 
 def _weight_of_judgement(key: Key, judgement: Judgement) -> int:
-    texts = sum(len(found.path) + len(found.detail) for found in judgement.errors)
-    return len(key[-1]) + OBJECT_BYTES + texts + OBJECT_BYTES * len(judgement.errors)
+    found = (*judgement.errors, *judgement.warnings)
+    texts = (text for one in found for text in (one.path, one.detail, one.value, one.public))
+    return sum(map(getsizeof, (*key, *texts))) + OBJECT_BYTES * (1 + len(found))
 
 
 def _weight_of_opinion(subject: Subject, opinion: Opinion) -> int:
-    written = len(subject[-1]) + len(opinion.fields) + OBJECT_BYTES
-    return written if opinion.status is None else written + 16 * OBJECT_BYTES
+    return sum(map(getsizeof, (subject[-1], opinion.fields, *opinion.drivers))) + OBJECT_BYTES

@@ -1,12 +1,13 @@
 """Opinions: verdicts in the words of an admission response, ready to be sent."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from dragoman.configs.verdicts import Verdict
+
+DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +17,13 @@ class Opinion:
     Attributes:
         verdict: `allowed`, `warned` or `denied`.
         drivers: Drivers whose schemas had something to say, in order.
-        fields: The response's fields beside `uid` and `status`, as JSON without braces.
-        status: Why the object is refused; None where it is not.
+        fields: The response's fields beside `uid`, as JSON without braces. Of a refusal `status` is
+            the last one, and `details` the last one in it; both are left open.
     """
 
     verdict: str
     drivers: tuple[str, ...]
     fields: bytes
-    status: Mapping[str, Any] | None
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Opinion":
@@ -34,11 +34,12 @@ class Opinion:
             response["warnings"] = warnings
         if annotations:
             response["auditAnnotations"] = annotations
+        if not verdict.allowed:
+            response["status"] = _status(verdict)
         return cls(
-            verdict="denied" if not verdict.allowed else "warned" if warnings else "allowed",
+            verdict=DENIED if not verdict.allowed else "warned" if warnings else "allowed",
             drivers=tuple(sorted({one.driver for one in verdict.violations if one.schema})),
-            fields=orjson.dumps(response)[1:-1],
-            status=None if verdict.allowed else _status(verdict),
+            fields=orjson.dumps(response)[1 : -1 if verdict.allowed else -3],
         )
 
     def about(self, uid: str, name: str, group: str, kind: str) -> bytes:
@@ -51,9 +52,9 @@ class Opinion:
             kind: Of the object.
         """
         parts = [_BEGIN, orjson.dumps(uid), b",", self.fields]
-        if self.status is not None:
-            details = {"name": name, "group": group, "kind": kind, **self.status["details"]}
-            parts += [b',"status":', orjson.dumps({**self.status, "details": details})]
+        if self.verdict == DENIED:
+            about = {"name": name, "group": group, "kind": kind}
+            parts += [b",", orjson.dumps(about)[1:], b"}"]
         return b"".join((*parts, b"}}"))
 
 

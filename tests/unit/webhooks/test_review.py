@@ -1,12 +1,13 @@
 """Reviews and what is remembered of them: fast, and never another answer for it."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from dragoman.configs.registry import Registry
-from dragoman_webhooks.memory import BoundedMemory, Memories
+from dragoman_webhooks.memory import LIMIT_BYTES, BoundedMemory, Memories
 from dragoman_webhooks.review import TooDear, answer, quick_answer
 from tests.unit.configs import worlds
 from tests.unit.webhooks.reviews import BAD, GOOD, REGISTRY, claim, review
@@ -128,6 +129,39 @@ def test_a_memory_forgets_the_oldest_when_it_is_full() -> None:
     assert list(memory) == ["b", "c", "d"]
     memory["e"] = 11
     assert len(memory) == 0
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        pytest.param({"type": "string"}, id="errors"),
+        pytest.param({"type": "object"}, id="warnings"),
+    ],
+)
+def test_what_is_remembered_takes_no_more_memory_than_the_limits(leaf: dict[str, Any]) -> None:
+    def wrong(number: int) -> dict[str, Any]:
+        deep: Any = {"ж" * 30 + str(number + n): {} for n in range(40)}
+        for _ in range(26):
+            deep = {"ж" * 50: deep}
+        return claim({**worlds.KIND, "deep": deep})
+
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": leaf}
+    if leaf["type"] == "object":
+        schema = leaf
+    for _ in range(26):
+        schema = {"type": "object", "additionalProperties": schema}
+    config = worlds.config({"deep": schema}, unknownFields="Warn")
+    registry, memories = worlds.registry(worlds.schema(config)), Memories()
+    answer(body(wrong(0)), registry, memories)
+    tracemalloc.start()
+    try:
+        for number in range(1, 100):
+            answer(body(wrong(number)), registry, memories)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0 < len(memories.judgements) < 99
+    assert taken < 2 * LIMIT_BYTES
 
 
 def test_what_is_remembered_at_the_same_time_counts_to_the_limit() -> None:
