@@ -15,7 +15,7 @@ pods/status: patch
 resourceclaims.resource.k8s.io: create delete get list patch watch
 resourceclaims/binding.resource.k8s.io: patch
 resourceclaims/status.resource.k8s.io: patch
-resourceclaimtemplates.resource.k8s.io: list watch
+resourceclaimtemplates.resource.k8s.io: get list watch
 podgroups.scheduling.k8s.io: get list watch
 podgroups/status.scheduling.k8s.io: patch
 deviceclasses.resource.k8s.io: list watch

@@ -23,7 +23,7 @@ OPERATOR_RULES = (
     rule(DRA, "resourceclaims", *READ, "create", "delete", "patch"),
     rule(DRA, "resourceclaims/status", "patch"),
     rule(DRA, "resourceclaims/binding", "patch"),
-    rule(DRA, "resourceclaimtemplates", "list", "watch"),
+    rule(DRA, "resourceclaimtemplates", "get", "list", "watch"),
     rule(SCHEDULING, "podgroups", *READ),
     rule(SCHEDULING, "podgroups/status", "patch"),
     rule("events.k8s.io", "events", "create"),

@@ -190,7 +190,7 @@ class Scene:
         )
 
     def seen(self) -> None:
-        """Wait until the operator has seen every pod and template that was changed before.
+        """Wait until the operator has seen every pod that was changed before.
 
         Its watches and its queue keep the order: what comes last is done last.
         """

@@ -8,12 +8,13 @@ from dragoman.claims.actions import (
     SetConsumers,
     Unprotect,
 )
-from dragoman.claims.creation import plan_group, plan_pod
+from dragoman.claims.creation import WATCH_LAG, plan_group, plan_pod
 from dragoman.claims.facts import ClaimFacts, HolderFacts, Look, Plan, Wait
 from dragoman.claims.reasons import Reason
 from dragoman.claims.release import plan_claim
 
 __all__ = [
+    "WATCH_LAG",
     "Action",
     "Bind",
     "ClaimFacts",

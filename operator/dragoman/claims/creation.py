@@ -12,7 +12,7 @@ from dragoman.claims.actions import Action, Bind, CreateClaim
 from dragoman.claims.facts import HolderFacts, Look, Plan, Wait
 from dragoman.claims.naming import claim_name
 from dragoman.claims.reasons import Reason
-from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup
+from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup, Template
 
 NAME_ATTEMPTS = 32
 """How many names are tried for one claim. Each is taken by chance once in 14 million."""
@@ -218,9 +218,18 @@ def _vanished(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
 
 
 def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
-    """Make a claim from the template."""
+    """Make a claim from the template.
+
+    A pod's watch may be ahead of the templates': who applies both at once gets all claims at once.
+    """
     assert entry.template_name is not None
     template = facts.templates.get(entry.template_name)
+    if template is None:
+        look = Look("resourceclaimtemplates", facts.holder.metadata.namespace, entry.template_name)
+        if look not in facts.seen and facts.age < WATCH_LAG:
+            return Decision(looks=(look,))
+        found = facts.seen.get(look)
+        template = found if isinstance(found, Template) else None
     if template is None:
         message = (
             f'{_kind(facts)} {entry.name}: resource claim template "{entry.template_name}": '

@@ -12,12 +12,12 @@ from dragoman.model import Claim, Pod, PodGroup, Template
 class Look(NamedTuple):
     """An object that a planner must see live before it decides."""
 
-    resource: Literal["pods", "resourceclaims", "podgroups"]
+    resource: Literal["pods", "resourceclaims", "resourceclaimtemplates", "podgroups"]
     namespace: str
     name: str
 
 
-Seen = Mapping[Look, Pod | Claim | PodGroup | None]
+Seen = Mapping[Look, Pod | Claim | PodGroup | Template | None]
 """Answers of the API server to looks: the object, or None where it does not exist."""
 
 

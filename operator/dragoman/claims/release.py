@@ -226,7 +226,7 @@ def _owner_not_found(facts: ClaimFacts, owner: Owner) -> Plan | None:
     return _do(DeleteClaim(Reason.OWNER_DONE, claim)) if _is_done(pod) else None
 
 
-def _is_done(found: Pod | Claim | PodGroup) -> bool:
+def _is_done(found: object) -> bool:
     return isinstance(found, Pod) and found.done
 
 

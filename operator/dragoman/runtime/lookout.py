@@ -1,19 +1,22 @@
 """Look at objects live that planners ask about."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.claims import Look
-from dragoman.model import Claim, Pod, PodGroup
+from dragoman.claims import WATCH_LAG, Look
+from dragoman.model import Claim, Pod, PodGroup, Template
 from dragoman.runtime.api import ApiError
+from dragoman.runtime.intake import Key
 from dragoman.runtime.mirror import Mirror, Mirrors
+from dragoman.runtime.sharing import Shared
 
 LOOKS = 64
 """Live reads at the same time, over all keys: one claim may have 256 consumers to look at."""
 
-Seen = Pod | Claim | PodGroup | None
+Seen = Pod | Claim | PodGroup | Template | None
 
 
 @dataclass(slots=True)
@@ -42,6 +45,9 @@ class Sight:
 class Lookout:
     """Answers looks, so many at the same time.
 
+    A template that is missing may be missed by thousands of pods, each of which changes some times
+    in its first seconds: they ask together, and each of them once.
+
     Args:
         mirrors: Where objects are.
     """
@@ -50,14 +56,17 @@ class Lookout:
         self._mirrors: dict[str, Mirror[Any] | None] = {
             "pods": mirrors.pods,
             "resourceclaims": mirrors.claims,
+            "resourceclaimtemplates": mirrors.templates,
             "podgroups": mirrors.groups,
         }
+        self._templates = Shared(self._read)
+        self._missed: OrderedDict[tuple[Key, Look], float] = OrderedDict()
         self._free = asyncio.Semaphore(LOOKS)
 
-    async def see(self, looks: Sequence[Look], sight: Sight) -> None:
-        """Put what the API server answers into a sight; a look that fails delays no other."""
+    async def see(self, key: Key, looks: Sequence[Look], sight: Sight) -> None:
+        """Put what the API server answers into the sight of a key; who fails delays no other."""
         answers = await asyncio.gather(
-            *(self._look(look) for look in looks), return_exceptions=True
+            *(self._look(key, look) for look in looks), return_exceptions=True
         )
         for look, answer in zip(looks, answers, strict=True):
             if isinstance(answer, ApiError):
@@ -67,7 +76,20 @@ class Lookout:
             else:
                 sight.seen[look] = answer
 
-    async def _look(self, look: Look) -> Seen:
+    async def _look(self, key: Key, look: Look) -> Seen:
+        if look.resource != "resourceclaimtemplates":
+            return await self._read(look)
+        clock = asyncio.get_running_loop().time
+        while self._missed and next(iter(self._missed.values())) < clock() - WATCH_LAG:
+            self._missed.popitem(last=False)
+        if (key, look) in self._missed:
+            return None
+        found = await self._templates.ask(look)
+        if found is None:
+            self._missed[key, look] = clock()
+        return found
+
+    async def _read(self, look: Look) -> Seen:
         mirror = self._mirrors[look.resource]
         if mirror is None:
             return None

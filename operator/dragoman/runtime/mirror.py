@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Self
 
-from dragoman.model import Claim, Document, Pod, PodGroup
+from dragoman.model import Claim, Document, Pod, PodGroup, Template
 from dragoman.runtime.api import PODS, Api, Resource, find
 from dragoman.runtime.discovery import Served
 from dragoman.runtime.intake import Intake
@@ -76,11 +76,13 @@ class Mirrors:
     Attributes:
         pods: Of pods.
         claims: Of ResourceClaims.
+        templates: Of ResourceClaimTemplates.
         groups: Of PodGroups; None where they are not served.
     """
 
     pods: Mirror[Pod]
     claims: Mirror[Claim]
+    templates: Mirror[Template]
     groups: Mirror[PodGroup] | None
 
     @classmethod
@@ -89,9 +91,16 @@ class Mirrors:
         world = intake.world
         pod = (world.pods, Pod.parse, intake.pod_changed, intake.pod_deleted)
         claim = (world.claims, Claim.parse, intake.claim_changed, intake.claim_deleted)
+        template = (
+            world.templates,
+            Template.parse,
+            intake.template_changed,
+            intake.template_deleted,
+        )
         group = (world.groups, PodGroup.parse, intake.group_changed, intake.group_deleted)
         return cls(
             pods=Mirror(api, PODS, *pod),
             claims=Mirror(api, served.claims, *claim),
+            templates=Mirror(api, served.templates, *template),
             groups=Mirror(api, served.groups, *group) if served.groups is not None else None,
         )

@@ -72,7 +72,7 @@ class Reconciler:
                 self._pilot.settled(key)
                 return True
             if plan.looks:
-                await self._lookout.see(plan.looks, sight)
+                await self._lookout.see(key, plan.looks, sight)
                 if key.kind == "claim":
                     sight.check()  # of a pod, one entry's look that fails delays no other entry
                 continue

@@ -39,6 +39,20 @@ def test_an_entry_whose_template_is_missing_does_not_delay_the_other(scene: Scen
     assert scene.writes() == ONE_CLAIM | {"create events": 1}
 
 
+def test_a_file_with_templates_and_their_pods_costs_one_publication_a_pod(scene: Scene) -> None:
+    entries = [f"entry-{number}" for number in range(8)]
+    pods = [f"pod-{number}" for number in range(20)]
+    templates = {entry: f"of-{entry}" for entry in entries}
+    scene.apply(
+        *(scene.template(name) for name in templates.values()),
+        *(scene.pod(name, templates=templates) for name in pods),
+    )
+    for name in pods:
+        scene.published(name, entries=entries)
+    made = len(entries) * len(pods)
+    assert scene.writes() == {"create resourceclaims": made, "patch pods/status": len(pods)}
+
+
 def test_a_template_that_comes_late_completes_the_pod(scene: Scene) -> None:
     scene.apply(scene.template("there"))
     scene.seen()

@@ -83,7 +83,7 @@ class View:
     def _in(self, namespace: str) -> list[Fact]:
         return [fact for place, fact in self.facts.items() if place.namespace == namespace]
 
-    def plan(self, place: Place, seen: dict[Look, Pod | Claim | PodGroup | None]) -> Plan:
+    def plan(self, place: Place, seen: dict[Look, Fact | None]) -> Plan:
         """Return what the planner of a place answers; nothing where the place is empty."""
         known = self.facts.get(place)
         match known:
@@ -96,9 +96,7 @@ class View:
             case _:
                 return Plan()
 
-    def _holder_facts(
-        self, holder: Pod | PodGroup, seen: dict[Look, Pod | Claim | PodGroup | None]
-    ) -> HolderFacts:
+    def _holder_facts(self, holder: Pod | PodGroup, seen: dict[Look, Fact | None]) -> HolderFacts:
         namespace = holder.metadata.namespace
         groups = self.groups(namespace)
         owners = {holder.metadata.uid}
@@ -115,9 +113,7 @@ class View:
             seen=seen,
         )
 
-    def _claim_facts(
-        self, claim: Claim, seen: dict[Look, Pod | Claim | PodGroup | None]
-    ) -> ClaimFacts:
+    def _claim_facts(self, claim: Claim, seen: dict[Look, Fact | None]) -> ClaimFacts:
         pods = self.pods(claim.metadata.namespace)
         owner = claim.metadata.owner
         return ClaimFacts(
@@ -160,7 +156,7 @@ class Reconciler:
 
     def settle(self, place: Place) -> Done:
         """Plan and act until the plan is empty; raise DivergedError when it never is."""
-        seen: dict[Look, Pod | Claim | PodGroup | None] = {}
+        seen: dict[Look, Fact | None] = {}
         actions: list[Action] = []
         waits: list[Wait] = []
         for _ in range(PASSES):
@@ -215,11 +211,9 @@ class Reconciler:
         else:
             self.view.drop(place)
 
-    def _look(self, look: Look) -> Pod | Claim | PodGroup | None:
+    def _look(self, look: Look) -> Fact | None:
         document = self.server.stored.get(Place(*look))
-        found = None if document is None else parse(document)
-        assert not isinstance(found, Template)
-        return found
+        return None if document is None else parse(document)
 
 
 def send(server: Server, action: Action) -> Json:

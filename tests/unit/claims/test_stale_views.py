@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.claims import Bind, CreateClaim
+from dragoman.claims import WATCH_LAG, Bind, CreateClaim
 from dragoman.claims.naming import claim_name
 from tests.unit.claims.cases import GROUP, POD, claim_place, describe
 from tests.unit.claims.model_server import Place, Server
@@ -201,6 +201,27 @@ def test_a_template_that_comes_again_touches_no_claim() -> None:
     server.remove(place)
     server.add(template().changed("metadata", "uid", to="uid-again"))
     assert Reconciler(server).settle_all() == []
+
+
+def test_a_pod_whose_watch_is_ahead_of_the_templates_gets_all_claims_with_one_publication() -> None:
+    both = USER.using("b", template="b")
+    server = Server.holding(world(both, template()))
+    reconciler = Reconciler(server)
+    server.add(template("b"))
+    done = reconciler.settle(POD)
+    assert [type(action) for action in done.actions] == [CreateClaim, CreateClaim, Bind]
+    assert done.waits == ()
+
+
+def test_an_older_pod_is_published_without_a_look_for_its_missing_template() -> None:
+    both = USER.using("b", template="b")
+    server = Server.holding(world(both, template()))
+    reconciler = Reconciler(server)
+    reconciler.view.patience = WATCH_LAG
+    server.add(template("b"))
+    done = reconciler.settle(POD)
+    assert [type(action) for action in done.actions] == [CreateClaim, Bind]
+    assert done.reasons() == {"TemplateNotFound"}
 
 
 def test_a_planner_that_never_settles_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,9 +114,10 @@ class Process:
     Args:
         api: Its line to the server.
         mode: `own` or `assist`.
+        workers: Of each lane.
     """
 
-    def __init__(self, api: ModelApi, mode: str = "own") -> None:
+    def __init__(self, api: ModelApi, mode: str = "own", workers: int = 2) -> None:
         clock = asyncio.get_running_loop().time
         self.api = api
         self.leading = True
@@ -127,7 +128,7 @@ class Process:
             recorder,
             Pilot(mode, grace=30.0, quiet=300.0, clock=clock),
             may_write=lambda: self.leading,
-            workers=2,
+            workers=workers,
         )
         self.controller.world.times = Stopwatch(clock)
         for document in api.server.stored.values():
@@ -187,9 +188,9 @@ PLURALS = ("pods", "resourceclaims", "resourceclaimtemplates", "podgroups")
 
 
 @asynccontextmanager
-async def process(api: ModelApi, mode: str = "own") -> AsyncIterator[Process]:
+async def process(api: ModelApi, mode: str = "own", workers: int = 2) -> AsyncIterator[Process]:
     """Run a process."""
-    running = Process(api, mode)
+    running = Process(api, mode, workers)
     try:
         yield running
     finally:

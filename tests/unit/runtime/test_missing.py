@@ -106,5 +106,4 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
         await asyncio.gather(first, *later)
         assert len(lists) == 2
         await asyncio.sleep(0.1)
-        assert not freshness._running
-        assert not freshness._next
+        assert len(freshness._lists) == 0
