@@ -67,10 +67,11 @@ async def speaking(
     server: ssl.SSLContext | None = None,
     client: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
+    address: str = "127.0.0.1",
 ) -> AsyncIterator[tuple[Speaker, Pool]]:
     """Run a server with this script, and a pool of connections to it."""
     speaker = Speaker([say(one) if isinstance(one, bytes) else one for one in script])
-    listening = await asyncio.start_server(speaker.serve, "127.0.0.1", 0, ssl=server)
+    listening = await asyncio.start_server(speaker.serve, address, 0, ssl=server)
     speaker.port = listening.sockets[0].getsockname()[1]
     scheme = "http" if client is None else "https"
     pool = Pool(f"{scheme}://{host}:{speaker.port}", lambda: client)

@@ -1,6 +1,7 @@
 """TLS: who is trusted, who is shown, and what an end means."""
 
 import asyncio
+import socket
 import ssl
 from contextlib import aclosing
 from functools import partial
@@ -61,6 +62,26 @@ async def test_a_trusted_server_is_asked_and_heard(
         assert (await pool.ask(GET, repeatable=False)).content == b""
         assert speaker.requests == [post, GET]
         assert speaker.connections == 1
+
+
+def has_ipv6() -> bool:
+    """Whether this machine has IPv6 on loopback."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="there is no IPv6 on loopback")
+async def test_an_address_of_ipv6_is_asked_by_that_name(authority: Authority) -> None:
+    pair, stranger = (serving(authority.serving(name, (name,))) for name in ("::1", "::2"))
+    on_ipv6 = partial(speaking, client=trusting(authority), host="[::1]", address="::1")
+    async with on_ipv6(answer(b"ok"), server=pair) as (_, pool):
+        assert (await pool.ask(GET, repeatable=False)).content == b"ok"
+    async with on_ipv6(answer(b""), server=stranger) as (_, pool):
+        with pytest.raises(ssl.SSLCertVerificationError, match="::1"):
+            await pool.ask(GET, repeatable=False)
 
 
 async def test_a_server_of_another_authority_is_not_asked(
