@@ -153,6 +153,8 @@ class Program:
                 return self.wary.run(state)
             except (EvaluationError, RecursionError) as failure:
                 error = failure
+            except TypeError as panic:  # of Go, which cel-go recovers from
+                error = EvaluationError(f"internal error: {panic}")
         if isinstance(error, RecursionError):
             error = EvaluationError(_TOO_DEEP)
         assert isinstance(error, EvaluationError)

@@ -99,7 +99,15 @@ def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
 
 
 def set_key(item: Any) -> Any:
-    """Return what tells the scalars of a set apart; true is not 1."""
+    """Return what tells the scalars of a set apart; true is not 1.
+
+    Raises:
+        TypeError: the item is none; the API server lets a schema say so, and then its rules fail.
+    """
+    if isinstance(item, dict):
+        raise TypeError("runtime error: hash of unhashable type: map[string]interface {}")
+    if isinstance(item, list):
+        raise TypeError("runtime error: hash of unhashable type: []interface {}")
     return type(item), item
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.configs import parameters
+from dragoman.configs import findings, parameters
 from dragoman.configs.documents import Unreadable
 from dragoman.configs.driverconfigschema import parse
 from dragoman.configs.judgement import Judgement
@@ -179,6 +180,98 @@ def test_no_schema_crashes_the_compiler(schema: Any) -> None:
     assert (installed.force is None) == bool(installed.compilation.errors)
     if check(schema).errors:
         assert installed.force is None
+
+
+ATOMIC = {
+    "type": "object",
+    "x-kubernetes-map-type": "atomic",
+    "properties": {
+        "n": {"type": "integer"},
+        "x": {"type": "number"},
+        "l": {"type": "array", "items": {"type": "string"}},
+        "m": {"type": "object", "additionalProperties": {"type": "boolean"}},
+    },
+}
+UNIQUE = {
+    "type": "array",
+    "items": ATOMIC,
+    "maxItems": 8,
+    "x-kubernetes-list-type": "set",
+}
+TAGS = {**UNIQUE, "items": {"type": "string"}}
+CHOICES: list[dict[str, Any]] = [{}, {"n": 1}, {"l": ["a"], "m": {"p": True}}, {"x": 0.5, "n": 0}]
+COMPARISONS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "self.items[0] == self.items[size(self.items) - 1]": lambda v: v["items"][0] == v["items"][-1],
+    "self.items.all(x, self.items.exists_one(y, y == x))": lambda v: all(
+        v["items"].count(one) == 1 for one in v["items"]
+    ),
+    "self.items.exists(x, x != self.items[0])": lambda v: any(
+        one != v["items"][0] for one in v["items"]
+    ),
+    "self.items[0] in self.items.filter(x, has(x.n))": lambda v: "n" in v["items"][0],
+    "self.items.map(x, x.?l.orValue([])) == [['a'], ['a', 'b']]": lambda v: (
+        [one.get("l", []) for one in v["items"]] == [["a"], ["a", "b"]]
+    ),
+    "self.tags[0] == self.tags[1]": lambda v: sorted(v["tags"][0]) == sorted(v["tags"][1]),
+}
+COMPARING = worlds.registry(
+    worlds.schema(
+        worlds.config(
+            {
+                "items": {"type": "array", "items": ATOMIC, "maxItems": 8},
+                "sets": {"type": "array", "items": UNIQUE, "maxItems": 2},
+                "tags": {"type": "array", "items": TAGS, "maxItems": 2},
+                "choice": {**ATOMIC, "enum": CHOICES},
+            },
+            rules=[{"rule": rule} for rule in COMPARISONS],
+        )
+    )
+)
+atoms = st.fixed_dictionaries(
+    {},
+    optional={
+        "n": st.integers(0, 1),
+        "x": st.sampled_from([0, 0.5, 1.0]),
+        "l": st.lists(st.sampled_from("ab"), max_size=2),
+        "m": st.dictionaries(st.sampled_from("pq"), st.booleans(), max_size=2),
+    },
+) | st.sampled_from(CHOICES)
+few = st.lists(atoms, max_size=3)
+compared = st.fixed_dictionaries(
+    {
+        "items": st.lists(atoms, min_size=1, max_size=3),
+        "sets": st.lists(few, min_size=2, max_size=2),
+        "tags": st.lists(
+            st.lists(st.sampled_from("abc"), max_size=3, unique=True), min_size=2, max_size=2
+        ),
+        "choice": atoms,
+    }
+)
+
+
+@cases
+@given(compared, st.randoms(use_true_random=False))
+def test_objects_are_compared_by_what_is_in_them(
+    value: dict[str, Any], chance: random.Random
+) -> None:
+    claim = worlds.claim(worlds.entry({**worlds.KIND, **shuffled(value, chance)}))
+    found = [one.finding for one in review(COMPARING, "ResourceClaim", claim).violations]
+    # As written: 1 and 1.0 are two numbers to who lists values, and one to who computes.
+    written = [[json.dumps(one, sort_keys=True) for one in group] for group in value["sets"]]
+    repeated = {
+        f".sets[{place}][{index}]"
+        for place, group in enumerate(written)
+        for index, one in enumerate(group)
+        if one in group[:index]
+    }
+    broken = {f"failed rule: {rule}" for rule, holds in COMPARISONS.items() if not holds(value)}
+    prefix = "spec.devices.config[0].opaque.parameters"
+    assert {one.detail for one in found if one.detail.startswith("failed rule")} == broken
+    assert {
+        one.path.removeprefix(prefix) for one in found if one.reason == findings.DUPLICATE
+    } == repeated
+    refused = any(one.path == f"{prefix}.choice" for one in found)
+    assert refused == (value["choice"] not in CHOICES)
 
 
 @cases

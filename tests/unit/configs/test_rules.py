@@ -79,6 +79,35 @@ def test_a_rule_that_fails_at_run_time_is_a_violation() -> None:
     assert "division by zero" in found.message
 
 
+@pytest.mark.parametrize(
+    ("items", "value", "name"),
+    [
+        pytest.param({"type": "object"}, {}, "map[string]interface {}", id="objects"),
+        pytest.param(
+            {"type": "array", "items": {"type": "integer"}}, [1], "[]interface {}", id="lists"
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "rule", ["self.sets[0] == self.sets[1]", "size(self.sets[0] + self.sets[1]) > 0"]
+)
+def test_a_set_of_anything_but_scalars_is_compared_with_nothing_as_in_the_api_server(
+    items: dict[str, Any], value: Any, name: str, rule: str
+) -> None:
+    if items["type"] == "object":
+        items = {
+            **items,
+            "properties": {"n": {"type": "integer"}},
+            "x-kubernetes-map-type": "atomic",
+        }
+    unique = {"type": "array", "items": items, "maxItems": 3, "x-kubernetes-list-type": "set"}
+    sets = {"type": "array", "items": unique, "maxItems": 3}
+    registry = worlds.registry(worlds.schema(worlds.config({"sets": sets}, rules=[{"rule": rule}])))
+    claim = worlds.claim(worlds.entry({**KIND, "sets": [[value], [value]]}))
+    [found] = review(registry, "ResourceClaim", claim).violations
+    assert f"internal error: runtime error: hash of unhashable type: {name}" in found.finding.detail
+
+
 def test_a_warning_rule_warns_and_an_error_rule_denies() -> None:
     doubt = {"rule": "self.n < 3", "message": "doubtful", "severity": "Warning"}
     fault = {"rule": "self.n < 5", "message": "wrong", "severity": "Error"}
