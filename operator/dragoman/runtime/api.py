@@ -14,6 +14,7 @@ import orjson
 from dragoman import __version__
 from dragoman.runtime import metrics
 from dragoman.runtime.credentials import Credentials, CredentialsUnavailableError
+from dragoman.runtime.impersonation import Headers
 from dragoman.runtime.trust import Trust
 from dragoman.runtime.wire.answer import Answer
 from dragoman.runtime.wire.faults import WireError
@@ -101,7 +102,7 @@ class Api:
     _pool: Pool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
-    _head: tuple[str | None, bytes] = field(init=False, repr=False, default=("", b""))
+    _head: tuple[tuple[Any, ...], bytes] = field(init=False, repr=False, default=((), b""))
 
     async def __aenter__(self) -> Self:
         server = self.credentials.server
@@ -225,14 +226,14 @@ class Api:
     async def _authorized(self) -> bytes:
         """Return the header lines of all requests; put together anew for each new token."""
         try:
-            authorization = await self.credentials.authorization()
-            if self._head[0] != authorization:
-                self._head = (authorization, self._headers(authorization))
+            who = (await self.credentials.authorization(), self.credentials.impersonation)
+            if self._head[0] != who:
+                self._head = (who, self._headers(*who))
         except (CredentialsUnavailableError, ValueError) as error:
             raise ApiError(0, "NoCredentials", str(error)) from error
         return self._head[1]
 
-    def _headers(self, authorization: str | None) -> bytes:
+    def _headers(self, authorization: str | None, impersonation: Headers) -> bytes:
         values = {
             "Host": urlsplit(self.credentials.server).netloc.rpartition("@")[2],
             "User-Agent": f"dragoman/{__version__}",
@@ -240,7 +241,7 @@ class Api:
         }
         if authorization is not None:
             values["Authorization"] = authorization
-        return headers(values)
+        return headers((*values.items(), *impersonation))
 
 
 def _problem(error: Exception) -> str:

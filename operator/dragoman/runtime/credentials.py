@@ -4,13 +4,16 @@ import asyncio
 import os
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.request import getproxies
 
 from kubernetes import client, config
+from kubernetes.config import kube_config
 
+from dragoman.runtime.impersonation import Headers, acting_for
 from dragoman.runtime.logs import logger
 
 REFRESH_INTERVAL = 30.0
@@ -35,7 +38,7 @@ class ConnectionSettingsError(Exception):
 
 @dataclass
 class Credentials:
-    """Server address, trust and the current Authorization header.
+    """Server address, trust, the current Authorization header, and for whom its user acts.
 
     Args:
         kubeconfig: Path of a kubeconfig file; None for $KUBECONFIG, ~/.kube/config or, inside a
@@ -45,6 +48,7 @@ class Credentials:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    impersonation: Headers = field(init=False, repr=False, default=())
     _configuration: client.Configuration = field(init=False, repr=False)
     _header: str | None = field(init=False, default=None, repr=False)
     _fetched: float = field(init=False, default=0.0)
@@ -128,11 +132,23 @@ class Credentials:
                     context=self.context,
                     client_configuration=settings,
                 )
-        except (config.ConfigException, OSError) as error:
+                self.impersonation = acting_for(self._user())
+        except (config.ConfigException, OSError, ValueError) as error:
             where = self.kubeconfig or "$KUBECONFIG, ~/.kube/config and the pod's service account"
             raise ConnectionSettingsError(f"no way to an API server in {where}: {error}") from error
         _refuse_unsupported(settings)
         self._configuration = settings
+
+    def _user(self) -> Mapping[str, Any]:
+        """Read what the client library leaves out: it acts as the user itself, whoever `as` is."""
+        path = str(self.kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+        merged = kube_config.KubeConfigMerger(path).config
+        context = merged["contexts"].get_with_name(self.context or merged["current-context"])
+        name = context["context"].safe_get("user")
+        named = name and merged.safe_get("users")
+        entry = merged["users"].get_with_name(name, safe=True) if named else None
+        user: Mapping[str, Any] = {} if entry is None else entry["user"].value
+        return user
 
 
 def _refuse_unsupported(settings: client.Configuration) -> None:

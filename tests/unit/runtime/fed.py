@@ -25,6 +25,7 @@ class Token:
     renewed: int = 0
     missing: int = 0
     certificate_files: tuple[str, ...] = ()
+    impersonation: tuple[tuple[str, str], ...] = ()
 
     async def authorization(self) -> str:
         """Return the header; while some are `missing`, there is none."""

@@ -159,6 +159,53 @@ async def test_before_there_was_any_token_a_fault_is_told(
         await credentials.authorization()
 
 
+FOR_ANOTHER = {
+    "token": "secret",
+    "as": "jane@example.com",
+    "as-uid": "a-1",
+    "as-groups": ["one", "two"],
+    "as-user-extra": {"100%": ["c"], "example.com/reason": ["a", "b"]},
+}
+
+
+def test_for_whom_a_user_acts_goes_into_headers(tmp_path: Path) -> None:
+    assert Credentials(kubeconfig(tmp_path, FOR_ANOTHER)).impersonation == (
+        ("Impersonate-User", "jane@example.com"),
+        ("Impersonate-Uid", "a-1"),
+        ("Impersonate-Group", "one"),
+        ("Impersonate-Group", "two"),
+        ("Impersonate-Extra-100%25", "c"),
+        ("Impersonate-Extra-example.com%2Freason", "a"),
+        ("Impersonate-Extra-example.com%2Freason", "b"),
+    )
+
+
+@pytest.mark.parametrize("user", [{}, {"as": ""}, {"as": None, "as-groups": []}])
+def test_who_acts_for_nobody_else_says_nothing_of_it(tmp_path: Path, user: Json) -> None:
+    assert Credentials(kubeconfig(tmp_path, user)).impersonation == ()
+
+
+@pytest.mark.parametrize(
+    ("user", "field"),
+    [
+        pytest.param({"as": 1}, "as: expected a string", id="a number"),
+        pytest.param({"as": "a\r\nX: y"}, "as: expected a string of printable", id="a line's end"),
+        pytest.param({"as": "a", "as-groups": "b"}, "as-groups: expected a list", id="no list"),
+        pytest.param({"as": "a", "as-groups": [None]}, "as-groups: expected a string", id="null"),
+        pytest.param({"as": "a", "as-user-extra": ["b"]}, "as-user-extra: expected", id="a list"),
+        pytest.param(
+            {"as": "a", "as-user-extra": {"b": "c"}}, r"as-user-extra\[b\]: expected", id="a text"
+        ),
+        pytest.param({"as-groups": ["b"]}, "as: expected a name beside", id="nobody is named"),
+    ],
+)
+def test_whom_nobody_can_act_for_is_refused_by_the_field(
+    tmp_path: Path, user: Json, field: str
+) -> None:
+    with pytest.raises(ConnectionSettingsError, match=rf"users\[\]\.user\.{field}"):
+        Credentials(kubeconfig(tmp_path, user))
+
+
 def test_no_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConnectionSettingsError, match=r"no way to an API server in .*nowhere"):
         Credentials(tmp_path / "nowhere")

@@ -190,6 +190,9 @@ class Session:
         header = await self._credentials.authorization()
         if header is not None:
             request.headers["Authorization"] = header
+        for name, _ in self._credentials.impersonation:
+            request.headers.popall(name, None)
+        request.headers.extend(self._credentials.impersonation)
 
     async def _harden(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType

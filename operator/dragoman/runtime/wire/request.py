@@ -1,7 +1,7 @@
 """Requests as they go over the wire."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from urllib.parse import quote
 
 _PLAIN = re.compile(r"[!-~]+")
@@ -9,16 +9,18 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _KEPT = "!$%&'()*+,/:;=?@[]~"
 
 
-def headers(values: Mapping[str, str]) -> bytes:
-    """Return header lines.
+def headers(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Return header lines of names and values.
 
     Raises:
         ValueError: A value holds a control character: it would end the line and begin another.
     """
-    for name, value in values.items():
+    lines = []
+    for name, value in pairs:
         if _CONTROL.search(value):
             raise ValueError(f"the header {name} has a control character in it")
-    return "".join(f"{name}: {value}\r\n" for name, value in values.items()).encode()
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode()
 
 
 def request(

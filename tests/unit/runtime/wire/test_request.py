@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.runtime.wire.request import headers, request
 
-HEAD = headers({"Host": "here"})
+HEAD = headers([("Host", "here")])
 
 
 def test_a_question_has_a_head_and_nothing_else() -> None:
@@ -40,4 +40,4 @@ def test_a_path_cannot_end_its_line(target: str, sent: bytes) -> None:
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\n", "a\x00", "\x7f"])
 def test_a_header_cannot_begin_another(value: str) -> None:
     with pytest.raises(ValueError, match="Authorization"):
-        headers({"Authorization": value})
+        headers([("Authorization", value)])
