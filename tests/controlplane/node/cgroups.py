@@ -1,4 +1,7 @@
-"""One node's own cgroups, on hosts with one hierarchy (v2) and on those with many (v1)."""
+"""One node's own cgroups, on hosts with one hierarchy (v2) and on those with many (v1).
+
+Nodes have run on both: on v2 alone, and on v1 with a v2 hierarchy without controllers beside it.
+"""
 
 import os
 import uuid

@@ -187,7 +187,9 @@ def test_the_operator_works_on_when_its_token_is_replaced(site: Site) -> None:
     (before,) = site.pods("operator")
     token = site.node.read(before, TOKEN)
     old = site.credentials(0)
-    site.node.restart_kubelet()  # a kubelet that starts gives new tokens to the pods that run
+    # A kubelet that starts gives new tokens to the pods that run; of itself it waits for at least
+    # 8 minutes, because the API refuses lifetimes below 10.
+    site.node.restart_kubelet()
     wait_for(lambda: site.node.read(before, TOKEN) != token, 60, "another token in the container")
     since = site.plane.audit.mark()
     wait_for(lambda: site.credentials(since) - old, 90, "the operator to use its new token")
