@@ -79,20 +79,25 @@ class _Opinions:
 class Memories:
     """All that a webhook remembers.
 
+    Args:
+        limit: Bytes that each of the two memories may take.
+
     Attributes:
         judgements: Of single configs; they outlive other schemas' changes.
     """
 
-    def __init__(self) -> None:
-        self.judgements: BoundedMemory[Key, Judgement] = BoundedMemory(_weight_of_judgement)
-        self._opinions = _Opinions(Registry(), BoundedMemory(_weight_of_opinion))
+    def __init__(self, limit: int = LIMIT_BYTES) -> None:
+        self._limit = limit
+        self.judgements: BoundedMemory[Key, Judgement] = BoundedMemory(_weight_of_judgement, limit)
+        self._opinions = _Opinions(Registry(), BoundedMemory(_weight_of_opinion, limit))
 
     def opinions(self, registry: Registry) -> BoundedMemory[Subject, Opinion]:
         """Return what was found about whole objects with this registry, and no other."""
         # Once only: a review in a thread and one beside it may have different registries.
         opinions = self._opinions
         if opinions.registry is not registry:
-            opinions = self._opinions = _Opinions(registry, BoundedMemory(_weight_of_opinion))
+            remembered = BoundedMemory(_weight_of_opinion, self._limit)
+            opinions = self._opinions = _Opinions(registry, remembered)
         return opinions.remembered
 
 
