@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.configs import parameters, steps
 from dragoman.configs.entries import holder_of
+from dragoman.configs.findings import clip
 from dragoman.configs.registry import Registry
 from dragoman.configs.review import being_deleted, review, review_schema
 from dragoman.configs.verdicts import Verdict
@@ -105,7 +106,8 @@ def quick_answer(
     kind = KINDS.get((group, resource))
     if kind is None:
         known = ", ".join(sorted(name for _, name in KINDS))
-        raise UnreviewableError(f"request.resource: expected one of {known}, found {resource!r}")
+        found = clip(resource, 64)
+        raise UnreviewableError(f"request.resource: expected one of {known}, found {found!r}")
     opinion = _NOTHING
     if request["operation"] in REVIEWED_OPERATIONS:
         if kind != KINDS[SCHEMAS]:

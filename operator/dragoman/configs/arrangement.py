@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from dragoman.configs import findings
 from dragoman.configs.driverconfigschema import (
@@ -19,6 +20,9 @@ from dragoman.configs.driverconfigschema import (
 )
 from dragoman.configs.entries import Configured, Entry
 from dragoman.configs.findings import Finding
+
+MAX_WARNINGS = 50
+"""Entries' requests that are told to be ignored; there can be a thousand in one object."""
 
 WHOLE_CLASS = "(class)"
 """Stands for whatever request a class is used for; entries of classes reach all of them."""
@@ -41,8 +45,8 @@ class Note:
 
 def arrangement(rules: EntryRules, entries: Sequence[Entry], objects: Configured) -> Iterator[Note]:
     """Check the entries of one driver in one object."""
-    for entry in entries:
-        yield from _unreachable(rules, entry, objects)
+    unreachable = (note for entry in entries for note in _unreachable(rules, entry, objects))
+    yield from islice(unreachable, MAX_WARNINGS)
     reached = [_targets(rules, entry, objects) for entry in entries]
     if rules.precedence == EXACTLY_ONE:
         yield from _surplus(entries, reached)

@@ -7,7 +7,8 @@ must never block labels, finalizers or a deletion.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,7 @@ from dragoman.configs.judgement import (
     Judgement,
     judge,
 )
-from dragoman.configs.nearness import nearest
+from dragoman.configs.nearness import Effort, nearest
 from dragoman.configs.registry import Installed, Registry, install
 from dragoman.configs.verdicts import Consulted, Verdict, Violation
 
@@ -62,8 +63,7 @@ def review(  # noqa: PLR0913 — all but three have defaults
     if being_deleted(document):
         return Verdict()
     objects = configured(kind, document)
-    stored = {entry.identity for entry in configured(kind, old).entries} if old else set()
-    fresh = [entry for entry in objects.entries if not stored or entry.identity not in stored]
+    fresh = _fresh(objects.entries, configured(kind, old).entries if old else ())
     if not fresh:
         return Verdict()
     return _Review(registry, memory, objects, fresh, allowance).verdict()
@@ -124,6 +124,7 @@ class _Review:
     consulted: dict[str, Installed] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     budgets: dict[str, StepBudget] = field(default_factory=dict)
+    effort: Effort = field(default_factory=Effort)
 
     def verdict(self) -> Verdict:
         found: list[Violation] = []
@@ -149,7 +150,7 @@ class _Review:
         if entry.driver in known:
             return
         self.unknown[entry.driver] = None
-        guess = nearest(entry.driver, known, edits=1)
+        guess = nearest(entry.driver, known, edits=1, effort=self.effort)
         if guess:
             detail = f'no DriverConfigSchema describes it; did you mean "{guess}"?'
             finding = findings.finding((), findings.NOT_SUPPORTED, detail, entry.driver)
@@ -228,6 +229,20 @@ class _Review:
         parsed = installed.parsed
         generation = _generation(installed)
         return Violation(finding, parsed.name, generation, parsed.driver, parsed.mode, harmless)
+
+
+def _fresh(entries: Sequence[Entry], stored: Sequence[Entry]) -> list[Entry]:
+    """Leave out what was stored; a second one of the same is new."""
+    left = Counter(entry.identity for entry in stored)
+    if not left:
+        return list(entries)
+    fresh = []
+    for entry in entries:
+        identity = entry.identity
+        left[identity] -= 1
+        if left[identity] < 0:
+            fresh.append(entry)
+    return fresh
 
 
 def being_deleted(document: Any) -> bool:

@@ -75,6 +75,13 @@ def test_entries_that_stood_together_before_do_not_block_a_third() -> None:
     assert review(registry, "DeviceClass", new, old=old).allowed
 
 
+def test_a_second_entry_like_a_stored_one_is_new() -> None:
+    registry = behaving(precedence="ExactlyOne")
+    old, new = (worlds.device_class(*[worlds.entry(KIND)] * count) for count in (1, 2))
+    assert review(registry, "DeviceClass", old, old=new).allowed
+    assert not review(registry, "DeviceClass", new, old=old).allowed
+
+
 @pytest.mark.parametrize("requests", [[], ["a"]], ids=["no requests", "a request"])
 def test_an_entry_without_requests_is_warned_about_where_the_driver_ignores_it(
     requests: list[str],
@@ -148,3 +155,14 @@ def test_entries_of_different_kinds_may_be_for_different_devices() -> None:
     registry = worlds.registry(worlds.schema(worlds.config(), {**worlds.config(), "kind": "Other"}))
     entries = [worlds.entry(KIND), worlds.entry({**KIND, "kind": "Other"})]
     assert review(registry, "ResourceClaim", worlds.claim(*entries)).violations == ()
+
+
+def test_a_thousand_ignored_requests_hide_no_error() -> None:
+    names = [f"r{index}" for index in range(32)]
+    rules = {"precedence": "ExactlyOne", "mainCoversSubrequests": False}
+    registry = worlds.registry(worlds.schema(worlds.config({}), entries=rules))
+    entries = [worlds.entry(dict(worlds.KIND), requests=[*names[:-1], "r31/a"]) for _ in names]
+    claim = worlds.claim(*entries, requests=[(name, ("a", "b")) for name in names])
+    verdict = review(registry, "ResourceClaim", claim)
+    assert "r31/a" in verdict.message
+    assert 15 < len(verdict.violations) < 100
