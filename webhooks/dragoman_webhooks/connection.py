@@ -177,7 +177,7 @@ class Connection(asyncio.Protocol):
         if self._turn.size + len(piece) > self._service.body_limit:
             self._fail(413, f"expected a body of at most {self._service.body_limit} bytes")
         elif self._turn.admitted and not self._service.hold(self, len(piece)):
-            self._fail(503, "too many bytes at the same time")
+            self._end_with(Response.later("too many bytes at the same time"))
         else:
             self._turn.size += len(piece)
             if self._turn.admitted:
@@ -229,11 +229,14 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _fail(self, status: int, text: str) -> None:
+        self._end_with(Response.plain(status, text))
+
+    def _end_with(self, response: Response) -> None:
         """Answer what is complete, then this, and close."""
         self._drop(self._turn)
         self._turn = None
         self._ending = True
-        self._queue.append(_Turn(refusal=Response.plain(status, text), last=True))
+        self._queue.append(_Turn(refusal=response, last=True))
 
     def _drop_all(self) -> None:
         for turn in (*self._queue, self._turn):

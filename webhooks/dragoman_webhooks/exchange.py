@@ -39,16 +39,23 @@ class Response:
         status: HTTP status.
         body: Its bytes.
         content_type: Their media type.
+        again: Ask to come again in a second, which the API server does until its own timeout.
     """
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
+    again: bool = False
 
     @classmethod
     def plain(cls, status: int, text: str) -> Response:
         """Answer with a sentence."""
         return cls(status, text.encode("utf-8", "replace"))
+
+    @classmethod
+    def later(cls, text: str) -> Response:
+        """Answer with a sentence that this cannot be done now."""
+        return cls(503, text.encode("utf-8", "replace"), again=True)
 
     def written(self, *, last: bool, bare: bool) -> bytes:
         """Write it out.
@@ -61,8 +68,8 @@ class Response:
             f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
         )
-        if self.status == HTTPStatus.SERVICE_UNAVAILABLE:
-            head += "Retry-After: 1\r\n"  # the API server does so until its own timeout
+        if self.again:
+            head += "Retry-After: 1\r\n"
         head += "Connection: close\r\n\r\n" if last else "\r\n"
         return head.encode("ascii") + (b"" if bare else self.body)
 

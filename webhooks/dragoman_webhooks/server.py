@@ -130,7 +130,7 @@ class WebhookServer:
         refusal = self._misdirected(request)
         # Without all schemas a review would let in what one of them refuses.
         if refusal is None and request.path == PATH and (fault := self._ready()):
-            return Response.plain(503, fault)
+            return Response.later(fault)
         return refusal
 
     def hold(self, connection: Connection, size: int) -> bool:
@@ -196,7 +196,7 @@ class WebhookServer:
         if isinstance(error, UnreviewableError):
             return self.refused(Response.plain(400, str(error)))
         if isinstance(error, Overload):
-            return self.refused(Response.plain(503, "too many reviews at the same time"))
+            return self.refused(Response.later("too many reviews at the same time"))
         if isinstance(error, TimeoutError):
             return self.refused(Response.plain(503, "the review took too long"))
         identity = secrets.token_hex(8)

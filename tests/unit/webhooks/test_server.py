@@ -230,8 +230,12 @@ async def test_probes_tell_whether_schemas_are_compiled() -> None:
 
 
 async def test_nothing_is_reviewed_before_all_schemas_are_compiled() -> None:
-    async with serving(ready=lambda: "not listed yet") as client:
-        assert await client.post(review(claim())) == (503, "not listed yet")
+    async with (
+        serving(ready=lambda: "not listed yet") as client,
+        client.session.post(client.url + PATH, json=review(claim())) as response,
+    ):
+        assert (response.status, await response.text()) == (503, "not listed yet")
+        assert response.headers["Retry-After"] == "1"
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
