@@ -21,6 +21,8 @@ URL and headers, and what is written between and behind the chunks of a body.
 """
 KEEP_ALIVE = 120.0
 """Seconds that a connection stays open without a request, or without its answers read."""
+LINGER = 1.0
+"""Seconds that a connection stays open without a request when the server stops."""
 
 
 @dataclass(slots=True)
@@ -61,9 +63,18 @@ class Connection(asyncio.Protocol):
         self._ending = False  # nothing that comes counts any more
 
     def finish(self) -> None:
-        """Close as soon as the requests that have begun are answered."""
+        """Close as soon as the requests that have begun are answered.
+
+        A client that was served a moment ago may be about to send the next request, which would be
+        lost: it is told to go with the answer.
+        """
         self._leaving = True
-        if self._turn is None and not self._queue and self._task is None:
+        if self._turn is not None or self._queue or self._task is not None:
+            return
+        rest = self._active + LINGER - self._loop.time()
+        if rest > 0:
+            self._loop.call_later(rest, self.finish)
+        else:
             self._transport.close()
 
     def abort(self) -> None:

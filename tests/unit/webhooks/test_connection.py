@@ -315,6 +315,21 @@ async def test_a_request_that_has_begun_is_answered_before_the_server_stops() ->
     assert b"Connection: close\r\n" in answer
 
 
+async def test_a_client_that_was_served_just_before_the_server_stops_loses_no_review() -> None:
+    server = WebhookServer(lambda: REGISTRY, lambda: None, tls=None)
+    reader, writer = await asyncio.open_connection(*await server.start("127.0.0.1", 0))
+    writer.write(post())
+    assert (await response(reader))[0] == 200
+    stopping = asyncio.create_task(server.stop())
+    await asyncio.sleep(0.05)
+    writer.write(post())
+    answer = await reader.read()
+    await stopping
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"Connection: close\r\n" in answer
+
+
 async def test_clients_that_leave_in_the_middle_leave_nothing_behind() -> None:
     async with serving(limits=Limits(held=4000)) as client:
         for _ in range(5):
