@@ -11,9 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 HANDSHAKES = 64
-"""Handshakes at the same time. For one more the oldest is given up: an honest one takes some
-milliseconds, so that it is done before 64 others have come."""
-BACKLOG = 128
+"""Handshakes at the same time; more connections wait to be accepted."""
+TURN = 0.5
+"""Seconds that a handshake has while others wait: an honest one takes some milliseconds, and an API
+server with hundreds of writes at once begins hundreds of them."""
+BACKLOG = 1024
 """Connections that wait to be accepted."""
 RETRY = 0.1
 """Seconds until the next try where nothing could be accepted, as without file descriptors."""
@@ -38,7 +40,7 @@ class Listener:
         self._tls = tls
         self._patience = patience if tls else None
         self._accepting: dict[asyncio.Task[None], socket.socket] = {}
-        self._handshakes: dict[asyncio.Task[None], None] = {}  # the oldest first
+        self._handshakes: dict[asyncio.Task[None], float] = {}  # since when, the oldest first
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address in use.
@@ -76,12 +78,21 @@ class Listener:
                 await asyncio.sleep(RETRY)
                 continue
             if len(self._handshakes) >= HANDSHAKES:
-                next(iter(self._handshakes)).cancel()
+                await self._make_room()
             task = loop.create_task(self._shake_hands(accepted))
-            self._handshakes[task] = None
-            task.add_done_callback(self._handshakes.pop)
+            self._handshakes[task] = loop.time()
+            task.add_done_callback(lambda done: self._handshakes.pop(done, None))
             # Reviews have their turn, however many stand at the door.
             await asyncio.sleep(0)
+
+    async def _make_room(self) -> None:
+        """Wait until a handshake is done, or give the oldest up when it has had its turn."""
+        oldest, began = next(iter(self._handshakes.items()))
+        left = began + TURN - asyncio.get_running_loop().time()
+        if left > 0:
+            await asyncio.wait(self._handshakes, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if len(self._handshakes) >= HANDSHAKES and self._handshakes.pop(oldest, None) is not None:
+            oldest.cancel()
 
     async def _shake_hands(self, accepted: socket.socket) -> None:
         # What is no TLS, or too late, is closed already.

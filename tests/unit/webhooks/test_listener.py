@@ -39,6 +39,7 @@ async def test_handshakes_that_nobody_ends_keep_nobody_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(listener, "HANDSHAKES", 4)
+    monkeypatch.setattr(listener, "TURN", 0.01)
     context, authority = certified()
     async with serving(tls=context, limits=Limits(reading=30)) as client:
         host, port = client.url.removeprefix("https://").split(":")
@@ -49,6 +50,17 @@ async def test_handshakes_that_nobody_ends_keep_nobody_out(
         for _, writer in silent:
             writer.close()
     assert ended == [b""] * 4
+
+
+async def test_of_many_honest_handshakes_at_once_none_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "HANDSHAKES", 2)
+    monkeypatch.setattr(listener, "TURN", 30.0)
+    context, authority = certified()
+    async with serving(tls=context) as client:
+        answers = await asyncio.gather(*(status(client, authority) for _ in range(40)))
+    assert answers == [200] * 40
 
 
 async def test_idle_connections_over_tls_keep_nobody_out() -> None:
