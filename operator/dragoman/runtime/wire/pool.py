@@ -140,14 +140,17 @@ class Pool:
         return answer
 
     async def _connect(self) -> Connection:
-        async with asyncio.timeout(CONNECT):
-            connection = await self._reach()
-            try:
-                self._look_after(connection)
-                await connection.ready
-            except BaseException:
-                connection.abort()
-                raise
+        try:
+            async with asyncio.timeout(CONNECT):
+                connection = await self._reach()
+                try:
+                    self._look_after(connection)
+                    await connection.ready
+                except BaseException:
+                    connection.abort()
+                    raise
+        except TimeoutError as error:
+            raise WireError(f"no connection to {self.server} in {CONNECT:g} s") from error
         return connection
 
     def _look_after(self, connection: Connection) -> None:

@@ -122,7 +122,7 @@ async def test_a_server_that_never_shakes_hands_is_given_up_and_let_go(
     async with asyncio.timeout(5), await asyncio.start_server(mute, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         pool = Pool(f"https://127.0.0.1:{port}", ssl.create_default_context)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(WireError, match=f"no connection to {pool.server} in 0.3 s"):
             await pool.ask(GET, repeatable=True)
         await ended.wait()
         await pool.close()
