@@ -47,6 +47,8 @@ def arrangement(rules: EntryRules, entries: Sequence[Entry], objects: Configured
     """Check the entries of one driver in one object."""
     unreachable = (note for entry in entries for note in _unreachable(rules, entry, objects))
     yield from islice(unreachable, MAX_WARNINGS)
+    if len(entries) == 1:
+        return  # it stands beside none
     reached = [_targets(rules, entry, objects) for entry in entries]
     if rules.precedence == EXACTLY_ONE:
         yield from _surplus(entries, reached)
