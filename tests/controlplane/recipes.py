@@ -104,6 +104,7 @@ RECIPES = {
             stamp=(("helm.sh/helm/v3/internal/version.version", "{version}"),),
             pinned="helm.sh/helm/v3",
         ),
+        Recipe("certmanager", "certmanager", ".", 2),
         Recipe(
             name="promtool",
             module="promtool",

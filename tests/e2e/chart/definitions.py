@@ -42,7 +42,8 @@ SOURCES = (
         "github.com/cert-manager/cert-manager@v1.19.1",
         "h1:Txh8L/nLWTDcb7ZnXuXbTe15BxQnLbLirXmbNk0fGgY=",
         tuple(
-            f"deploy/crds/cert-manager.io_{plural}.yaml" for plural in ("certificates", "issuers")
+            f"deploy/crds/cert-manager.io_{plural}.yaml"
+            for plural in ("certificaterequests", "certificates", "issuers")
         ),
     ),
 )

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.controlplane import binaries
 from tests.controlplane.api import Api, Json, wait_for
 from tests.controlplane.certificates import Authority
 from tests.e2e.chart.balancer import Balancer
 from tests.e2e.chart.conftest import CONFIGURATIONS, NAMESPACE, Cluster
 from tests.e2e.chart.definitions import definitions
 from tests.e2e.chart.helm import RELEASE
-from tests.e2e.chart.issuance import Issuance
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
 
 pytestmark = pytest.mark.slow
 HOST = f"dragoman-webhook.{NAMESPACE}.svc"
 PORT = 8443
+PROGRAM = "certmanager"
 CATALOGUE: Json = {
     "enabled": True,
     "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
@@ -83,19 +84,23 @@ def test_an_api_server_that_cannot_reach_services_calls_a_url(cluster: Cluster, 
 
 
 @pytest.fixture
-def issuance(cluster: Cluster) -> Iterator[Issuance]:
-    """Give the cluster the kinds of cert-manager, and what acts on them."""
+def cert_manager(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[None]:
+    """Run cert-manager: its libraries with a main function of ours, for its own cannot be had."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():  # a first build takes minutes and says so
+        program = binaries.find([PROGRAM])[PROGRAM]
     admin = cluster.plane.api()
     known = [one for one in definitions() if one["spec"]["group"] == "cert-manager.io"]
     names = [admin.create(one)["metadata"]["name"] for one in known]
     cluster.plane.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")
-    with Issuance(admin) as running:
-        yield running
+    cluster.plane.launch(PROGRAM, [str(program), str(cluster.plane.kubeconfig), NAMESPACE])
+    yield
+    cluster.plane.stop_part(PROGRAM)
     for name in names:
         admin.delete("customresourcedefinitions", name)
 
 
-@pytest.mark.usefixtures("issuance")
+@pytest.mark.usefixtures("cert_manager")
 def test_certificates_of_cert_manager_are_trusted_and_an_upgrade_keeps_what_was_injected(
     cluster: Cluster, api: Api
 ) -> None:
