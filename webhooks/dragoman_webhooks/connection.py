@@ -19,6 +19,8 @@ HEAD_LIMIT = 32 * 1024
 
 URL and headers, and what is written between and behind the chunks of a body.
 """
+AHEAD = 1024
+"""Requests that a client may send before their answers; an API server sends none."""
 KEEP_ALIVE = 120.0
 """Seconds that a connection stays open without a request, or without its answers read."""
 LINGER = 1.0
@@ -205,6 +207,8 @@ class Connection(asyncio.Protocol):
         self._queue.append(turn)
         self._arrived()
         self._active = self._loop.time()
+        if len(self._queue) > AHEAD:
+            self._fail(400, f"expected at most {AHEAD} requests ahead of their answers")
 
     # Timing and ending ----------------------------------------------------------------------------
 
@@ -262,18 +266,18 @@ class Connection(asyncio.Protocol):
     # Answering ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Answer what is complete, as far as it can be answered now."""
-        while self._queue and self._task is None and not self._full:
+        """Answer the next request, if it can be answered now; then it is others' turn."""
+        if self._queue and self._task is None and not self._full:
             turn = self._queue.popleft()
             if turn.refusal is not None:
                 self._send(turn, self._service.refused(turn.refusal))
-                continue
-            answer = self._service.answer(turn.request)
-            if isinstance(answer, Response):
+            elif isinstance(answer := self._service.answer(turn.request), Response):
                 self._send(turn, answer)
             else:
                 self._task = answer
                 answer.add_done_callback(partial(self._answered, turn))
+            if self._queue:
+                self._loop.call_soon(self._advance)
         # Until then it is read on, or nobody would notice that the client has left.
         waits = bool(self._queue)
         if waits != self._paused and not self._transport.is_closing():

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman_webhooks import connection as connections
 from dragoman_webhooks import reviewer
-from dragoman_webhooks.connection import HEAD_LIMIT
+from dragoman_webhooks.connection import AHEAD, HEAD_LIMIT
 from dragoman_webhooks.review import Answer, answer
 from dragoman_webhooks.reviewer import AT_ONCE
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
@@ -83,6 +83,33 @@ async def test_many_requests_in_one_piece_have_no_large_headers() -> None:
         writer.write(post() * count + post()[:40])
         statuses = {(await response(reader))[0] for _ in range(count)}
     assert statuses == {200}
+
+
+async def test_a_client_that_sends_ahead_gets_no_more_turns_than_others() -> None:
+    probe = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with serving() as client, wire(client) as (greedy, sender), wire(client) as (other, one):
+        sender.write(probe * 500)
+        one.write(probe)
+        ended: list[str] = []
+
+        async def last() -> None:
+            for _ in range(500):
+                await response(greedy)
+            ended.append("greedy")
+
+        async def only() -> None:
+            await response(other)
+            ended.append("other")
+
+        await asyncio.gather(last(), only())
+    assert ended == ["other", "greedy"]
+
+
+async def test_far_too_many_requests_ahead_of_their_answers_end_the_connection() -> None:
+    async with serving() as client:
+        answer = await all_of(client, b"GET /livez HTTP/1.1\r\n\r\n" * (AHEAD * 3))
+    assert answer.count(b"HTTP/1.1 200 OK") <= 2 * AHEAD
+    assert b"requests ahead of their answers" in answer
 
 
 async def test_a_body_may_come_in_chunks() -> None:
