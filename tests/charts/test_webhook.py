@@ -127,13 +127,17 @@ def test_own_certificates_live_in_a_secret_that_is_empty_at_first() -> None:
     assert "--tls-secret=dragoman-webhook-tls" in arguments(documents, "webhook")
 
 
-def test_cert_manager_makes_certificates_by_an_issuer_of_its_own() -> None:
+def test_cert_manager_makes_certificates_by_an_authority_of_the_release() -> None:
     documents = render({"webhook": {"tls": {"mode": "cert-manager"}}})
     certificate = one(documents, "Certificate", "dragoman-webhook-tls")["spec"]
     assert certificate["dnsNames"] == ["dragoman-webhook.dragoman-system.svc"]
     assert (certificate["duration"], certificate["renewBefore"]) == ("2160h", "720h")
-    assert certificate["issuerRef"]["name"] in names(documents, "Issuer")
     assert certificate["secretName"] == mounted_secret(documents)
+    issuer = one(documents, "Issuer", certificate["issuerRef"]["name"])["spec"]
+    authority = one(documents, "Certificate", "dragoman-webhook-ca")["spec"]
+    assert issuer == {"ca": {"secretName": authority["secretName"]}}
+    assert authority["isCA"]
+    assert one(documents, "Issuer", authority["issuerRef"]["name"])["spec"] == {"selfSigned": {}}
     configuration = one(documents, "ValidatingWebhookConfiguration", "dragoman")
     assert configuration["metadata"]["annotations"] == {
         "cert-manager.io/inject-ca-from": "dragoman-system/dragoman-webhook-tls"

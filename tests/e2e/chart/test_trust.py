@@ -1,6 +1,7 @@
 """Each way to certificates, and to the webhook: the API server believes what it is told."""
 
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.slow
 HOST = f"dragoman-webhook.{NAMESPACE}.svc"
 PORT = 8443
 PROGRAM = "certmanager"
+SECRET = "dragoman-webhook-tls"
+SETTLED = 2.0
+"""Seconds in which the injector would have put another authority in place."""
 CATALOGUE: Json = {
     "enabled": True,
     "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
@@ -101,7 +105,7 @@ def cert_manager(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[N
 
 
 @pytest.mark.usefixtures("cert_manager")
-def test_certificates_of_cert_manager_are_trusted_and_an_upgrade_keeps_what_was_injected(
+def test_certificates_of_cert_manager_are_trusted_through_an_upgrade_and_a_renewal(
     cluster: Cluster, api: Api
 ) -> None:
     asked = values(tls={"mode": "cert-manager"})
@@ -110,7 +114,19 @@ def test_certificates_of_cert_manager_are_trusted_and_an_upgrade_keeps_what_was_
     injected = clients(api)
     with Insistence(cluster.plane) as insistence:
         cluster.helm.upgrade(asked | {"commonLabels": {"changed": "yes"}})
+        served = api.get("secrets", SECRET, NAMESPACE)["data"]["tls.crt"]
+        api.delete("secrets", SECRET, NAMESPACE)
+        wait_for(lambda: renewed(api, served), message="another certificate")
+        time.sleep(SETTLED)
+    # Pods serve the certificate that they have mounted until kubelet brings them the other one.
     assert set(insistence.answers) == {"denied"}
     assert clients(api) == injected
     cluster.helm.uninstall()
-    api.delete("secrets", "dragoman-webhook-tls", NAMESPACE)
+    for name in (SECRET, "dragoman-webhook-ca"):
+        api.delete("secrets", name, NAMESPACE)
+
+
+def renewed(api: Api, before: str) -> bool:
+    """Whether the Secret holds a certificate, and another one than before."""
+    found = api.find("secrets", SECRET, NAMESPACE)
+    return bool(found and found["data"].get("tls.crt") not in {None, "", before})

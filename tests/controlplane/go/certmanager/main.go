@@ -1,5 +1,5 @@
-// Certmanager is as much of cert-manager as a chart's own certificate needs, in one process: the
-// controllers of Certificates and of self-signed Issuers, and the injector of what vouches for them.
+// Certmanager is as much of cert-manager as a chart's own certificates need, in one process: the
+// controllers of Certificates and of Issuers that have keys, and the injector of authorities.
 // cert-manager's own commands are modules that no proxy has; these are its libraries.
 //
 // The arguments are a kubeconfig and the namespace of the Certificates.
@@ -13,6 +13,7 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/selfsigned"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/issuing"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/keymanager"
@@ -20,6 +21,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/requestmanager"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/trigger"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/issuers"
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 	logf "github.com/cert-manager/cert-manager/pkg/logs"
 	"golang.org/x/sync/errgroup"
