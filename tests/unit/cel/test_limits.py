@@ -14,8 +14,8 @@ from tests.unit.cel.hostile import RUNAWAYS, TEN, UNDERPRICED, chained, nested
 from tests.unit.examples import examples
 
 BASE = Environment((1, 36), {"s": types.STRING, "d": types.DYN}, {}, lambda _: None, bind=True)
-COST = min(COST_LIMIT, examples(COST_LIMIT // 10))
-STEPS = min(EVALUATION_STEPS, examples(EVALUATION_STEPS // 10))
+COST = min(COST_LIMIT, max(100_000, examples(100_000)))
+STEPS = min(EVALUATION_STEPS, max(100_000, examples(100_000)))
 
 
 def run(expression: str, budget: cel.StepBudget | None = None) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from dragoman.runtime import leader
 from dragoman.runtime.api import ApiError
 from dragoman.runtime.leader import Terms
+from tests.unit.examples import examples
 from tests.unit.runtime.lease_server import Candidate, LeaseServer
 from tests.unit.runtime.virtual_time import VirtualLoop, run
 
@@ -242,7 +243,7 @@ def test_wall_clocks_that_jump_change_nothing(play: Play, monkeypatch: pytest.Mo
     play(scene)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(examples(8)))
 def test_never_two_may_write_however_the_lines_to_the_server_fail(play: Play, seed: int) -> None:
     chance = random.Random(seed)
 
