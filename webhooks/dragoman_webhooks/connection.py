@@ -147,6 +147,8 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         self._drop_all()
         self._service.closed(self)
+        # It refers to this object, and this to TLS buffers of 256 KiB, which are free only so.
+        del self._parser
 
     # Called by the parser -------------------------------------------------------------------------
 

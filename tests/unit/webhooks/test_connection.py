@@ -1,6 +1,7 @@
 """HTTP on a connection: what no well-behaved client sends, byte by byte."""
 
 import asyncio
+import gc
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -366,6 +367,23 @@ async def test_clients_that_leave_in_the_middle_leave_nothing_behind() -> None:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         assert (await client.reviewed(review(claim())))["allowed"] is True
+
+
+async def test_a_connection_that_has_ended_takes_no_memory_any_more() -> None:
+    # With TLS each has 256 KiB, and whoever opens many would not wait for a garbage collection.
+    gc.collect()
+    gc.disable()
+    try:
+        async with serving() as client:
+            for sent in (b"", post(), post()[:-10], b"nonsense"):
+                async with wire(client) as (_, writer):
+                    writer.write(sent)
+                    await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
+            left = [one for one in gc.get_objects() if isinstance(one, connections.Connection)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 CHUNKED = "Transfer-Encoding: chunked"
