@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_webhooks import reviewer
+from dragoman_webhooks import metrics, reviewer
 from dragoman_webhooks.review import Answer, answer
 from dragoman_webhooks.reviewer import AT_ONCE, Overload, Reviewer
 from dragoman_webhooks.server import Limits
@@ -17,6 +17,7 @@ from tests.unit.configs import worlds
 from tests.unit.webhooks.reviews import GOOD, Client, Json, claim, review, serving
 from tests.unit.webhooks.test_connection import post, response, wire
 
+WAITING = "dragoman_webhook_reviews_in_flight"
 PAIRS = "self.all(x, self.all(y, x + y > 0))"
 LIST = {
     "type": "array",
@@ -49,6 +50,13 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(reviewer, "answer", slow)
     yield release
     release.set()
+
+
+async def until_waiting(count: int) -> None:
+    """Wait until so many reviews wait for the thread."""
+    async with asyncio.timeout(30):
+        while metrics.REGISTRY.get_sample_value(WAITING) != count:  # noqa: ASYNC110 — a metric
+            await asyncio.sleep(0.01)
 
 
 async def posted(client: Client, body: Json) -> tuple[int, str | None]:
@@ -95,10 +103,10 @@ async def test_other_reviews_pass_while_dear_ones_wait(monkeypatch: pytest.Monke
     async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
         with held_up(monkeypatch) as release:
             slow = [asyncio.create_task(posted(client, review(dear(n)))) for n in range(3)]
-            await asyncio.sleep(0.2)
+            await until_waiting(3)
             assert (await client.reviewed(review(claim(GOOD))))["allowed"] is True
             others = [asyncio.create_task(client.reviewed(review(one))) for one in (schema, large)]
-            await asyncio.sleep(0.1)
+            await until_waiting(5)
             release.set()
             # Two of the three are in front at most: the one under way and the one behind it.
             done: list[Any] = []
@@ -127,7 +135,7 @@ async def test_more_reviews_than_the_places_are_refused_and_later_ones_are_not(
     async with serving(REGISTRY, limits=Limits(deadline=60, waiting=1)) as client:
         with held_up(monkeypatch) as release:
             first = asyncio.create_task(posted(client, review(dear(1))))
-            await asyncio.sleep(0.1)
+            await until_waiting(1)
             assert await posted(client, review(dear(2))) == (503, "1")
             release.set()
             assert await first == (200, None)
@@ -140,10 +148,10 @@ async def test_a_client_that_leaves_leaves_its_place(monkeypatch: pytest.MonkeyP
             for name in range(4):
                 async with wire(client) as (_, writer):
                     writer.write(post(sized(300, name)))
-                    await asyncio.sleep(0.1)
-            await asyncio.sleep(0.1)
+                    await until_waiting(1)
+                await until_waiting(0)
             last = asyncio.create_task(posted(client, review(dear(9))))
-            await asyncio.sleep(0.1)
+            await until_waiting(1)
             release.set()
             assert await last == (200, None)
 
