@@ -112,6 +112,22 @@ CASES: list[tuple[Json, list[Any]]] = [
         },
         [{}, {"a": 4}, {"a": 5}, {"a": 5, "b": 6}, {"a": 4, "b": None}],
     ),
+    *(
+        (
+            {
+                "type": "array",
+                "maxItems": 2,
+                "items": {**SET, "maxItems": 3, "items": items},
+                "x-kubernetes-validations": [{"rule": "self[0] == self[1]"}],
+            },
+            [[[], []], [[one], [one]], [[one], []], [[one, other], [other, one]], [[one], [other]]],
+        )
+        for items, one, other in (
+            (STRING, "a", "b"),
+            ({**NAMED, "x-kubernetes-map-type": "atomic"}, {"w": "a"}, {"w": "b"}),
+            ({"type": "array", "items": STRING}, ["a"], ["b"]),
+        )
+    ),
     (
         {"type": "object", "properties": {"w": STRING}},
         [{"w": "x"}, {"x": 1}, {"w": "x", "y": {}}],
