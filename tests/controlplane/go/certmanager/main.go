@@ -24,6 +24,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 	logf "github.com/cert-manager/cert-manager/pkg/logs"
+	"github.com/cert-manager/cert-manager/pkg/util/feature"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +34,10 @@ import (
 
 func main() {
 	ctrl.SetLogger(logf.Log)
+	// As before 1.19: an authority that is injected takes the place of the one before.
+	if err := feature.DefaultMutableFeatureGate.Set("CAInjectorMerging=false"); err != nil {
+		panic(err)
+	}
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "certmanager:", err)
 		os.Exit(1)
