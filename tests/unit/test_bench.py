@@ -13,7 +13,7 @@ EXACT = Bar("writes", "POSTs a claim", "posts_per_claim", "==", 1)
 
 def record(*results: tuple[str, str, dict[str, float]]) -> Record:
     made = [Result(scenario, who, values, (0.5, 1.0)) for scenario, who, values in results]
-    return Record("v1.36.3", 1.0, len(results), results=made)
+    return Record("v1.36.3", 1.0, results=made)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,17 @@ def test_rates_are_medians_but_what_must_be_exact_must_be_so_in_each_run() -> No
     measured = record(*runs, *rates, other)
     assert verdict(measured, RATE).reached == 3.0
     assert verdict(measured, EXACT).says == "missed by 25%"
+
+
+@pytest.mark.parametrize(
+    ("often", "says"),
+    [((1, 1), "one run:"), ((3, 3), "medians of 3 runs:"), ((1, 3), "medians of 1 to 3 runs:")],
+)
+def test_it_says_how_often_was_measured(often: tuple[int, int], says: str) -> None:
+    once, again = often
+    row = {"claims_per_s": 1.0}
+    measured = record(*[("life", "raw", row)] * once, *[("catch-up", "raw", row)] * again)
+    assert says in " ".join(report.section(measured).split())
 
 
 def test_a_failed_measurement_is_shown() -> None:

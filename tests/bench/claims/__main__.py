@@ -86,7 +86,7 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that control planes are removed
     whole = not scenarios and not chosen and scale == 1.0
     path = path or (PATH if whole or update else None)
-    record = Record(kubernetes=binaries.chosen_version(), scale=scale, runs=runs)
+    record = Record(kubernetes=binaries.chosen_version(), scale=scale)
     if update and path:
         record = Record.read(path)
         record.drop(scenarios or list(SCENARIOS), chosen or KEYS)
@@ -96,9 +96,10 @@ def main(
     if not record.concurrency:
         record.concurrency = concurrency or (tune(record) if wanted else raw.CONCURRENCY)
     try:
-        for run in range(record.runs):
+        for run in range(1, runs + 1):
             for scenario in plan:
-                measure(record, scenario, run, chosen or KEYS)
+                say(f"{scenario.key}: {scenario.title}" + (f", run {run}" if runs > 1 else ""))
+                measure(record, scenario, chosen or KEYS)
                 if path:
                     record.save(path)
     finally:
@@ -106,9 +107,8 @@ def main(
     sys.exit(1 if faults(record) else 0)
 
 
-def measure(record: Record, scenario: Scenario, run: int, chosen: Iterable[str]) -> None:
+def measure(record: Record, scenario: Scenario, chosen: Iterable[str]) -> None:
     """Let all who take part do a scenario once."""
-    say(f"{scenario.key}: {scenario.title}" + (f", run {run + 1}" if record.runs > 1 else ""))
     for competitor in scenario.competitors:
         if competitor.key in chosen:
             trial = Trial(competitor, record.scale, record.concurrency)

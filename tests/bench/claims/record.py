@@ -4,6 +4,7 @@ import os
 import platform
 import statistics
 import subprocess
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -68,7 +69,6 @@ class Record:
         commit: Of dragoman, as measured last; empty outside of a git checkout.
         kubernetes: Version of the servers.
         scale: Factor to all numbers of objects.
-        runs: How often each competitor was measured; the table shows medians.
         concurrency: Of the raw client: the one at which it was fastest.
         tuning: Its claims a second by concurrency, as tried before.
         results: In the order in which they were measured.
@@ -76,7 +76,6 @@ class Record:
 
     kubernetes: str
     scale: float
-    runs: int
     when: str = field(default_factory=minute)
     renewed: str = ""
     machine: str = field(default_factory=machine)
@@ -126,6 +125,15 @@ class Record:
             for result in self.results
             if (result.scenario, result.competitor) == (scenario, competitor)
         ]
+
+    @property
+    def runs(self) -> str:
+        """How often it was measured, in words: not all rows need have been so equally often."""
+        counts = Counter((result.scenario, result.competitor) for result in self.results).values()
+        least, most = min(counts, default=1), max(counts, default=1)
+        if most == 1:
+            return "one run"
+        return f"medians of {least if least == most else f'{least} to {most}'} runs"
 
     @property
     def measured(self) -> str:

@@ -21,11 +21,10 @@ def section(record: Record) -> str:
     """Return what README says about a record, the marks apart."""
     verdicts = [verdict for verdict in judge(record) if verdict.met is not None]
     missed = sum(not verdict.met for verdict in verdicts)
-    runs = "one run" if record.runs == 1 else f"medians of {record.runs} runs"
     last = "last " if record.renewed else ""
     text = (
         f"Measured {record.measured} by `make bench`, "
-        f"{last}at {record.commit or 'an unknown commit'}, {runs}: "
+        f"{last}at {record.commit or 'an unknown commit'}, {record.runs}: "
         f"Kubernetes {record.kubernetes}, each controller alone on a fresh control plane, "
         f"everything on {record.machine}. Load average before the scenarios: {record.load}. "
         f"{SHARED if record.busy else ''}The raw client does the same writes and nothing else "
