@@ -63,17 +63,20 @@ lint: setup ## Check style, types and the layers of the code
 .PHONY: unit
 unit: setup ## Run what needs no control plane, in seconds, with half the random examples
 	@unset PYTHONDONTWRITEBYTECODE; export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
-		$(MAKE) -j2 --output-sync=target unit-configs unit-claims
+		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 
 UNIT_CONFIGS := tests/unit/cel tests/unit/configs tests/unit/webhooks
 
-# Two halves of equal length, side by side: those of driver configs, and all others.
-.PHONY: unit-configs unit-claims
+# Side by side: those of driver configs, those that mostly wait for time-outs, and all others.
+.PHONY: unit-configs unit-claims unit-wire
 unit-configs:
 	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS)
 
+unit-wire:
+	@$(PYTEST) -q -m 'not slow' tests/unit/runtime/wire
+
 unit-claims:
-	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) tests/unit tests/test_layout.py
+	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/runtime/wire tests/unit tests/test_layout.py
 
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow
