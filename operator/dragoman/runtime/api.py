@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -30,6 +30,8 @@ FIELD_MANAGER = "dragoman"
 WRITING = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Ignore"})
 """The query of writes. To look for unknown fields costs the API server a part of each write, for
 warnings that nobody reads: what is sent is built here, or copied from what it has sent itself."""
+PAGE = 500
+"""Objects a page of a list."""
 LONGEST_RETRY_AFTER = 300.0
 """Seconds to wait at most before a request is repeated, whatever a server, or a proxy, asks for."""
 
@@ -256,6 +258,17 @@ async def find(api: Api, path: str) -> dict[str, Any] | None:
         if error.code == 404:
             return None
         raise
+
+
+async def pages(api: Api, path: str) -> AsyncIterator[dict[str, Any]]:
+    """List a collection, and yield its pages one after the other; raise ApiError."""
+    query = {"limit": str(PAGE)}
+    while True:
+        page = await api.get(path, **query)
+        yield page
+        if not page["metadata"].get("continue"):
+            return
+        query["continue"] = page["metadata"]["continue"]
 
 
 def _understand(answer: Answer) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from typing import Any
 import orjson
 
 from dragoman.configs.parameters import Malformed, parse
-from dragoman.runtime.api import Api, ApiError, Resource
+from dragoman.runtime.api import Api, ApiError, Resource, pages
 from dragoman.runtime.feed.reflector import INITIAL_EVENTS_END
 
 BATCH = 100
-PAGE = 500
 _STREAM = {
     "watch": "true",
     "sendInitialEvents": "true",
@@ -74,10 +73,5 @@ async def _lines(api: Api, resource: Resource) -> AsyncGenerator[bytes, None]:
 
 
 async def _paged(api: Api, resource: Resource) -> AsyncIterator[list[Any]]:
-    query = {"limit": str(PAGE)}
-    while True:
-        page = await api.get(resource.path(), **query)
+    async for page in pages(api, resource.path()):
         yield [parse(orjson.dumps(item)) for item in page["items"] or ()]
-        query["continue"] = page["metadata"].get("continue") or ""
-        if not query["continue"]:
-            return

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Generic, Self
 
 from dragoman.model import Claim, Document, Pod, PodGroup, Template
-from dragoman.runtime.api import PODS, Api, Resource, find
+from dragoman.runtime.api import PODS, Api, Resource, find, pages
 from dragoman.runtime.discovery import Served
 from dragoman.runtime.intake import Intake
 from dragoman.runtime.world import Fact, Shelf
-
-PAGE = 500
-"""Objects a page of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +56,9 @@ class Mirror(Generic[Fact]):
 
     async def refresh_all(self, namespace: str) -> None:
         """Read what a namespace has from the server into the world; raise ApiError."""
-        query = {"limit": str(PAGE)}
-        while True:
-            page = await self.api.get(self.resource.path(namespace), **query)
+        async for page in pages(self.api, self.resource.path(namespace)):
             for item in page["items"] or ():
                 self.changed(self.parse(item))
-            if not page["metadata"].get("continue"):
-                return
-            query["continue"] = page["metadata"]["continue"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ import orjson
 
 from dragoman.model.metadata import is_older
 from dragoman.runtime import metrics
-from dragoman.runtime.api import ApiError
+from dragoman.runtime.api import ApiError, pages
 from dragoman.runtime.feed.account import Account, ExpiredError
 from dragoman.runtime.feed.pauses import Pauses
 from dragoman.runtime.feed.pulse import Pulse
 from dragoman.runtime.logs import logger
-from dragoman.runtime.mirror import PAGE, Mirror
+from dragoman.runtime.mirror import Mirror
 from dragoman.runtime.world import Fact
 
 WATCH_SECONDS = 290
@@ -160,16 +160,13 @@ class Reflector(Generic[Fact]):
         raise ApiError(0, "NoAnswer", "the list ended before it was complete")
 
     async def _page_list(self, seen: set[str]) -> str:
-        query = {"limit": str(PAGE)}
-        while True:
-            page = await self.mirror.api.get(self.mirror.path, **query)
+        version = ""
+        async for page in pages(self.mirror.api, self.mirror.path):
             self.pulse.works()
             for item in page["items"] or ():
                 self._account.listed(item, seen)
-            metadata = page["metadata"]
-            if not metadata.get("continue"):
-                return str(metadata["resourceVersion"])
-            query["continue"] = metadata["continue"]
+            version = str(page["metadata"]["resourceVersion"])
+        return version
 
     async def _watch(self) -> None:
         began = time.monotonic()
