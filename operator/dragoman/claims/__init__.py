@@ -9,7 +9,7 @@ from dragoman.claims.actions import (
     Unprotect,
 )
 from dragoman.claims.creation import WATCH_LAG, plan_group, plan_pod
-from dragoman.claims.facts import ClaimFacts, HolderFacts, Look, Plan, Wait
+from dragoman.claims.facts import ClaimFacts, Found, HolderFacts, Look, Plan, Wait
 from dragoman.claims.reasons import Reason
 from dragoman.claims.release import plan_claim
 
@@ -20,6 +20,7 @@ __all__ = [
     "ClaimFacts",
     "CreateClaim",
     "DeleteClaim",
+    "Found",
     "HolderFacts",
     "Look",
     "Plan",

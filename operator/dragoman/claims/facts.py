@@ -17,8 +17,10 @@ class Look(NamedTuple):
     name: str
 
 
-Seen = Mapping[Look, Pod | Claim | PodGroup | Template | None]
-"""Answers of the API server to looks: the object, or None where it does not exist."""
+Found = Pod | Claim | PodGroup | Template | None
+"""The API server's answer to a look: the object, or None where it does not exist."""
+
+Seen = Mapping[Look, Found]
 
 
 @dataclass(frozen=True, slots=True)

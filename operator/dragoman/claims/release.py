@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dragoman.claims.actions import Action, DeleteClaim, SetConsumers, Unprotect
-from dragoman.claims.facts import ClaimFacts, Look, Plan, Wait
+from dragoman.claims.facts import ClaimFacts, Found, Look, Plan, Wait
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, Consumer, Owner, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
@@ -226,7 +226,7 @@ def _owner_not_found(facts: ClaimFacts, owner: Owner) -> Plan | None:
     return _do(DeleteClaim(Reason.OWNER_DONE, claim)) if _is_done(pod) else None
 
 
-def _is_done(found: object) -> bool:
+def _is_done(found: Found) -> bool:
     return isinstance(found, Pod) and found.done
 
 

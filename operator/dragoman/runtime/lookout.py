@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.claims import WATCH_LAG, Look
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.claims import WATCH_LAG, Found, Look
 from dragoman.runtime.api import ApiError
 from dragoman.runtime.intake import Key
 from dragoman.runtime.mirror import Mirror, Mirrors
@@ -15,8 +14,6 @@ from dragoman.runtime.sharing import Shared
 
 LOOKS = 64
 """Live reads at the same time, over all keys: one claim may have 256 consumers to look at."""
-
-Seen = Pod | Claim | PodGroup | Template | None
 
 
 @dataclass(slots=True)
@@ -28,7 +25,7 @@ class Sight:
         failures: Looks that were not answered, and why.
     """
 
-    seen: dict[Look, Seen] = field(default_factory=dict)
+    seen: dict[Look, Found] = field(default_factory=dict)
     failures: dict[Look, ApiError] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -76,7 +73,7 @@ class Lookout:
             else:
                 sight.seen[look] = answer
 
-    async def _look(self, key: Key, look: Look) -> Seen:
+    async def _look(self, key: Key, look: Look) -> Found:
         if look.resource != "resourceclaimtemplates":
             return await self._read(look)
         clock = asyncio.get_running_loop().time
@@ -89,10 +86,10 @@ class Lookout:
             self._missed[key, look] = clock()
         return found
 
-    async def _read(self, look: Look) -> Seen:
+    async def _read(self, look: Look) -> Found:
         mirror = self._mirrors[look.resource]
         if mirror is None:
             return None
         async with self._free:
-            found: Seen = await mirror.read(look.namespace, look.name)
+            found: Found = await mirror.read(look.namespace, look.name)
         return found
