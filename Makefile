@@ -65,7 +65,7 @@ unit: setup ## Run what needs no control plane, in seconds, with half the random
 	@unset PYTHONDONTWRITEBYTECODE; export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
 		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 
-UNIT_CONFIGS := tests/unit/cel tests/unit/configs tests/unit/webhooks
+UNIT_CONFIGS := tests/unit/cel tests/unit/driverconfigs tests/unit/webhooks
 
 # Side by side: those of driver configs, those that mostly wait for time-outs, and all others.
 .PHONY: unit-configs unit-claims unit-wire
@@ -73,10 +73,10 @@ unit-configs:
 	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS)
 
 unit-wire:
-	@$(PYTEST) -q -m 'not slow' tests/unit/runtime/wire
+	@$(PYTEST) -q -m 'not slow' tests/unit/kube/http
 
 unit-claims:
-	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/runtime/wire tests/unit tests/test_layout.py
+	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/kube/http tests/unit tests/test_layout.py
 
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow

@@ -23,12 +23,15 @@ ROOTS = ("dragoman", "dragoman_webhooks")
 SHELLS = ("dragoman", "dragoman.__main__")
 PLACES = {
     "dragoman.cli": (1, 0),
-    "dragoman.runtime": (0, 1),
-    "dragoman_webhooks": (2, 1),
-    "dragoman.claims": (0, 2),
-    "dragoman.configs": (1, 2),
-    "dragoman.model": (0, 3),
-    "dragoman.cel": (1, 3),
+    "dragoman.handlers": (0, 0),
+    "dragoman.operator": (0, 1),
+    "dragoman_webhooks": (2, 2),
+    "dragoman.controllers": (0, 2),
+    "dragoman.kube": (0, 3),
+    "dragoman.claims": (1, 3),
+    "dragoman.driverconfigs": (2, 3),
+    "dragoman.model": (1, 4),
+    "dragoman.cel": (2, 4),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

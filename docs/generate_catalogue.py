@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dragoman.configs.catalogue import page
-from dragoman.runtime.catalogue import schemas
+from docs.catalogue_page import page
+from dragoman.controllers.driverconfigschemas.catalogue import schemas
 
 Path(__file__).with_name("catalogue.md").write_text(page(schemas()), encoding="utf-8")

@@ -6,11 +6,11 @@ from pathlib import Path
 from prometheus_client import Metric
 
 from dragoman.claims import Reason
-from dragoman.runtime.census import Census
-from dragoman.runtime.metrics import REGISTRY
-from dragoman.runtime.reporter import EVENT_REASONS
-from dragoman.runtime.witness import Fault
-from dragoman.runtime.world import World
+from dragoman.controllers.claims.collector import Census
+from dragoman.controllers.claims.events import EVENT_REASONS
+from dragoman.controllers.claims.othercontroller import Fault
+from dragoman.kube.store import World
+from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 
 DOCS = Path(__file__).parent

@@ -25,7 +25,7 @@ import celpy.celparser
 import celpy.evaluation
 from celpy import celtypes
 
-from dragoman.cel import device as selectors
+from dragoman.cel import selectors
 from dragoman.cel.errors import EvaluationError
 from tests.bench.celpy_library import FUNCTIONS
 from tests.conformance.oracle import Oracle, OracleUnavailableError, build

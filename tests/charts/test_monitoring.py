@@ -11,9 +11,9 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from docs import generate_dashboard
-from dragoman.runtime.census import Census
-from dragoman.runtime.metrics import REGISTRY
-from dragoman.runtime.world import World
+from dragoman.controllers.claims.collector import Census
+from dragoman.kube.store import World
+from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import CHART, MONITORED, Json, Values, names, one, pods, render

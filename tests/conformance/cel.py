@@ -13,19 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.cel import device as selectors
-from dragoman.cel import dynamic, rules, types
+from dragoman.cel import representation, rules, selectors, types
 from dragoman.cel.declarations import Version
-from dragoman.cel.dynamic import NONE, DefaultMap, Optional, Record
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman.cel.representation import NONE, DefaultMap, Optional, Record
 from dragoman.cel.types import Type
 from dragoman.cel.values.formats import NamedFormat
-from dragoman.cel.values.instants import Duration, Timestamp
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
+from dragoman.cel.values.timestamps import Duration, Timestamp
 from dragoman.cel.values.url import URL
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")
@@ -206,9 +205,9 @@ def tagged(value: Any) -> Any:
 
 
 def _tagged_key(key: Any) -> str:
-    value = dynamic.value_of(key)
+    value = representation.value_of(key)
     text = str(value).lower() if type(value) is bool else str(value)
-    return f"{dynamic.type_name(value)}:{text}"
+    return f"{representation.type_name(value)}:{text}"
 
 
 def _double(value: float) -> str:
@@ -266,7 +265,7 @@ def _bound(value: Any) -> Any:
         "int": int, "uint": Uint, "double": float, "string": str, "bool": bool,
         "bytes": bytes.fromhex, "null": lambda _: None,
         "list": lambda items: [_bound(item) for item in items],
-        "map": lambda pairs: {dynamic.key_of(_bound(k)): _bound(v) for k, v in pairs},
+        "map": lambda pairs: {representation.key_of(_bound(k)): _bound(v) for k, v in pairs},
     }  # fmt: skip
     return readers[tag](inner)
 

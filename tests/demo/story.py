@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dragoman.runtime import catalogue
+from dragoman.controllers.driverconfigschemas import catalogue
 from tests.demo.picture import Picture, Row, State
 from tests.demo.stage import NAMESPACE, Stage
 

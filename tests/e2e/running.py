@@ -15,7 +15,7 @@ from tests.controlplane.credentials import User
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import LOOPBACK, Process, free_ports
 
-MODULE = "dragoman.runtime.main"
+MODULE = "dragoman.handlers"
 START_SECONDS = 30
 FAULTS = ("Traceback", "Cannot work on", "A part of the operator ended", "Cannot read object")
 FOLLOWING = 40
@@ -97,7 +97,7 @@ class OperatorProcess(Process):
 
 
 class InProcessOperator:
-    """`kopf run -m dragoman.runtime.main` in a thread of this process.
+    """`kopf run -m dragoman.handlers` in a thread of this process.
 
     Args:
         user: Who it is to the API server.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.configs.entries import Configured, configured
+from dragoman.driverconfigs.entries import Configured, configured
 from tests.controlplane.plane import ControlPlane
-from tests.unit.configs import worlds
+from tests.unit.driverconfigs import worlds
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 ENTRIES = [

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.configs import conditions
-from dragoman.configs.registry import Registry
-from dragoman.runtime import catalogue
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.driverconfigs import status as schema_status
+from dragoman.driverconfigs.registry import Registry
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.configs import worlds
+from tests.unit.driverconfigs import worlds
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -242,7 +242,7 @@ def test_the_status_is_accepted_and_printed(plane: ControlPlane, schemas: Api) -
     stored = schemas.create(bare(configs=[config(apiVersion="a/v1", kind="A"), config()]))
     broken = {**stored, "spec": {**stored["spec"], "configs": [config(apiVersion="a/v1"), wide(3)]}}
     for document in (stored, broken):
-        status = conditions.status(Registry.of([document]), worlds.DRIVER, {}, NOW)
+        status = schema_status.status(Registry.of([document]), worlds.DRIVER, {}, NOW)
         sample = [{"kind": "ResourceClaim", "namespace": "a", "name": "b", "message": "c"}]
         status["audit"] = {"checked": 5, "violations": 3, "sample": sample, "reported": ["abc"]}
         current = schemas.get(RESOURCE, worlds.DRIVER)

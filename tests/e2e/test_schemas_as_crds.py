@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from dragoman.cel.budget import StepBudget
-from dragoman.configs.driverconfigschema import parse
-from dragoman.configs.judgement import judge
-from dragoman.configs.registry import install
+from dragoman.driverconfigs.driverconfigschema import parse
+from dragoman.driverconfigs.parameters_validation import judge
+from dragoman.driverconfigs.registry import install
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.configs import test_formats, worlds
+from tests.unit.driverconfigs import test_formats, worlds
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}

@@ -16,13 +16,13 @@ from operator import attrgetter
 
 import structlog
 
-from dragoman.configs.registry import Registry
+from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks import metrics
-from dragoman_webhooks.connection import Connection
-from dragoman_webhooks.exchange import JSON, Request, Response
-from dragoman_webhooks.listener import Listener
-from dragoman_webhooks.review import Answer, UnreviewableError
-from dragoman_webhooks.reviewer import AT_ONCE, Overload, Reviewer
+from dragoman_webhooks.admission import Answer, UnreviewableError
+from dragoman_webhooks.executor import AT_ONCE, Overload, Reviewer
+from dragoman_webhooks.http.connection import Connection
+from dragoman_webhooks.http.listener import Listener
+from dragoman_webhooks.http.messages import JSON, Request, Response
 
 PATH = "/validate"
 BODY_LIMIT = 8 * 1024 * 1024

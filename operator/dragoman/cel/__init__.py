@@ -1,11 +1,11 @@
 """The Common Expression Language as Kubernetes speaks it.
 
-Two environments: `cel.device` for the selectors of Dynamic Resource Allocation, as kube-scheduler
-evaluates them, and `cel.rules` for x-kubernetes-validations, as the API server does. Outcomes,
-error texts and costs are those of cel-go. Everything is pure: no clock, no effects, and bounded
-time and memory whatever the expression.
+Two environments: `cel.selectors` for the selectors of Dynamic Resource Allocation, as
+kube-scheduler evaluates them, and `cel.rules` for x-kubernetes-validations, as the API server
+does. Outcomes, error texts and costs are those of cel-go. Everything is pure: no clock, no
+effects, and bounded time and memory whatever the expression.
 
-    selector = cel.device.compile('device.driver == "gpu.example.com"')
+    selector = cel.selectors.compile('device.driver == "gpu.example.com"')
     selector.matches({"attributes": {}}, driver="gpu.example.com")
 
     ruleset = cel.rules.compile(schema, path="spec")
@@ -14,7 +14,7 @@ time and memory whatever the expression.
 
 from __future__ import annotations
 
-from dragoman.cel import device, rules
+from dragoman.cel import rules, selectors
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import (
     CompileError,
@@ -35,6 +35,6 @@ __all__ = [
     "Issue",
     "StepBudget",
     "StepBudgetExceeded",
-    "device",
     "rules",
+    "selectors",
 ]

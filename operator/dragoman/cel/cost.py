@@ -12,11 +12,11 @@ from itertools import chain
 from math import ceil
 from typing import Any, Final
 
-from dragoman.cel.dynamic import LISTS, MAPS, Optional, go_name, keys, size
 from dragoman.cel.errors import EvaluationAborted
+from dragoman.cel.representation import LISTS, MAPS, Optional, go_name, keys, size
 from dragoman.cel.values.formats import NamedFormat
-from dragoman.cel.values.instants import Duration, Timestamp
 from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.timestamps import Duration, Timestamp
 
 Price = Callable[[Sequence[Any], Any], int]
 

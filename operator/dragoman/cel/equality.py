@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.cel.dynamic import (
+from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
+from dragoman.cel.representation import (
     KUBERNETES,
     LISTS,
     MAPS,
@@ -22,7 +23,6 @@ from dragoman.cel.dynamic import (
     SetList,
     no_such_overload,
 )
-from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, burn
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity

@@ -15,8 +15,8 @@ from dragoman.cel.errors import EvaluationError
 from dragoman.cel.syntax.nodes import Call, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.formatting import Clause, parse_format
-from dragoman.cel.values.instants import parse_duration, parse_timestamp, timestamp_from_seconds
 from dragoman.cel.values.regex import compile_regex
+from dragoman.cel.values.timestamps import parse_duration, parse_timestamp, timestamp_from_seconds
 
 Issues = list[tuple[int, str]]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from dragoman.cel.dynamic import (
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import (
     LISTS,
     MAPS,
     NUMBERS,
@@ -15,7 +16,6 @@ from dragoman.cel.dynamic import (
     shown,
     type_name,
 )
-from dragoman.cel.errors import EvaluationError
 from dragoman.cel.state import State, burn_text
 from dragoman.cel.values.scalars import Uint
 

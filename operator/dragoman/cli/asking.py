@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import click
 
-from dragoman.runtime.api import Api, ApiError
-from dragoman.runtime.credentials import ConnectionSettingsError, Credentials
-from dragoman.runtime.discovery import NotServedError
+from dragoman.kube.client import Api, ApiError
+from dragoman.kube.discovery import NotServedError
+from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 
 Answer = TypeVar("Answer")
 

@@ -11,18 +11,18 @@ from typing import Any, Final
 
 import click
 
-from dragoman.configs.definition import compile_definition, complaints
-from dragoman.configs.documents import Unreadable
-from dragoman.configs.driverconfigschema import (
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.driverconfigs.crd import compile_definition, complaints
+from dragoman.driverconfigs.driverconfigschema import (
     KIND,
     VARIABLE_TYPES,
     DriverConfigSchema,
     Variable,
     parse,
 )
-from dragoman.configs.manifests import Remark, documents, review_text
-from dragoman.configs.registry import Registry, install
-from dragoman.runtime import catalogue
+from dragoman.driverconfigs.manifests.documents import Unreadable
+from dragoman.driverconfigs.manifests.review import Remark, documents, review_text
+from dragoman.driverconfigs.registry import Registry, install
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 

@@ -7,8 +7,8 @@ import click
 
 from dragoman.cli.asking import asked
 from dragoman.cli.options import connection_options
-from dragoman.runtime.api import Api, ApiError, Resource
-from dragoman.runtime.settings import PREFIX
+from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.settings import PREFIX
 
 CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
 

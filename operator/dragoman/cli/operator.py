@@ -5,8 +5,8 @@ from typing import Any, get_args
 import click
 
 from dragoman.cli.options import connection_options, process_options
-from dragoman.cli.serving import SERVING, serving_options, serving_settings
-from dragoman.runtime.settings import PREFIX, ClaimsMode, FeedKind, Settings
+from dragoman.cli.webhook_options import SERVING, serving_options, serving_settings
+from dragoman.settings import PREFIX, ClaimsMode, FeedKind, Settings
 
 DEFAULTS = Settings()
 
@@ -125,7 +125,7 @@ def operator(**options: Any) -> None:
     Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
     from dragoman.cli.running import run_operator  # noqa: PLC0415 — kopf costs half a second
-    from dragoman.runtime.leader import Terms  # noqa: PLC0415 — as below
+    from dragoman.kube.leaderelection import Terms  # noqa: PLC0415 — as below
 
     with_webhook = options.pop("with_webhook")
     serving = serving_settings(options, namespace=options["namespace"]) if with_webhook else None

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from dragoman.runtime.settings import LogFormat, Settings
+from dragoman.settings import LogFormat, Settings
 
 Command = Callable[..., Any]
 _DEFAULTS = Settings()

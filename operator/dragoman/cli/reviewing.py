@@ -8,15 +8,15 @@ from typing import Any
 import click
 import kopf
 
-from dragoman.runtime import logs
-from dragoman.runtime.api import Api
-from dragoman.runtime.credentials import ConnectionSettingsError, Credentials
-from dragoman.runtime.feed.session import Session
-from dragoman.runtime.health import HealthServer
-from dragoman.runtime.schemas import SchemaKeeper
-from dragoman.runtime.serving import Serving
-from dragoman.runtime.serving_settings import ServingSettings
-from dragoman.runtime.shell import configure_kopf
+from dragoman import logs
+from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
+from dragoman.health import HealthServer
+from dragoman.kube.client import Api
+from dragoman.kube.feed.session import Session
+from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
+from dragoman.serving import Serving
+from dragoman.serving_settings import ServingSettings
+from dragoman.shell import configure_kopf
 from dragoman_webhooks import metrics
 
 

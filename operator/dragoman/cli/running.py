@@ -5,10 +5,10 @@ import asyncio
 import click
 import kopf
 
-from dragoman.runtime import logs
-from dragoman.runtime.credentials import ConnectionSettingsError, Credentials
-from dragoman.runtime.operator import Operator
-from dragoman.runtime.settings import Settings
+from dragoman import logs
+from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
+from dragoman.operator import Operator
+from dragoman.settings import Settings
 
 
 def run_operator(settings: Settings) -> int:

@@ -8,8 +8,8 @@ import click
 
 from dragoman.cli.asking import asked
 from dragoman.cli.options import connection_options
-from dragoman.runtime.api import Api
-from dragoman.runtime.verification import verify as results
+from dragoman.cli.verification import verify as results
+from dragoman.kube.client import Api
 
 
 @click.command(

@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from dragoman.cli.options import connection_options, process_options
-from dragoman.cli.serving import serving_options, serving_settings
-from dragoman.runtime.serving_settings import own_namespace
-from dragoman.runtime.settings import PREFIX
+from dragoman.cli.webhook_options import serving_options, serving_settings
+from dragoman.serving_settings import own_namespace
+from dragoman.settings import PREFIX
 
 
 @click.command(

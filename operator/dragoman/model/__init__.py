@@ -1,7 +1,7 @@
 """Facts: the objects of the cluster, parsed once at the edge, holding only what decisions use."""
 
 from dragoman.model.claim import Claim, Consumer, Template
-from dragoman.model.document import Document, MalformedObjectError
+from dragoman.model.fields import Document, MalformedObjectError
 from dragoman.model.holder import ClaimEntry, Holder
 from dragoman.model.metadata import Metadata, Owner
 from dragoman.model.pod import Pod

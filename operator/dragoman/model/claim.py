@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
-from dragoman.model.document import Document, items, mapping, optional_text, text, texts
+from dragoman.model.fields import Document, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
 
 POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"

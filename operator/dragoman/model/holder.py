@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.model.document import Document, items, optional_text, text
+from dragoman.model.fields import Document, items, optional_text, text
 from dragoman.model.metadata import Metadata, Owner
 
 

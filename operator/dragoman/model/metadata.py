@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from dragoman.model.document import Document, items, mapping, optional_text, text
+from dragoman.model.fields import Document, items, mapping, optional_text, text
 
 
 @dataclass(frozen=True, slots=True)

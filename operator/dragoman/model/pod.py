@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from dragoman.model.document import Document, items, mapping, optional_text
+from dragoman.model.fields import Document, items, mapping, optional_text
 from dragoman.model.holder import Holder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
 

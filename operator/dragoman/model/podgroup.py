@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from dragoman.model.document import Document, mapping, text
+from dragoman.model.fields import Document, mapping, text
 from dragoman.model.holder import ClaimEntry, Holder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
 

@@ -17,7 +17,7 @@ from tests.bench.webhook.record import PATH, Record
 from tests.bench.webhook.reviews import NUMBER, body, shared
 from tests.conformance.peer import enclosure
 from tests.conformance.peer.contestants import DRAGOMAN, EXAMPLE, Running, running
-from tests.unit.configs import measure as verdicts
+from tests.unit.driverconfigs import measure as verdicts
 
 SIDE_BY_SIDE: Mapping[str, tuple[bytes, int]] = {
     "same-1": (body([shared(2)]), 1),

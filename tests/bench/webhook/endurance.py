@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman.runtime import catalogue
+from dragoman.controllers.driverconfigschemas import catalogue
 from tests.bench.webhook.generator import Load, finished, sending
 from tests.bench.webhook.reviews import KIND, NUMBER, body, shared
 from tests.conformance.peer.contestants import DRAGOMAN, Running, running

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.webhook.reviews import NUMBER, body
-from tests.unit.configs import measure, worlds
+from tests.unit.driverconfigs import measure, worlds
 
 ENTRIES = 32
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_webhooks.memory import Memories
-from dragoman_webhooks.review import TooDear, answer, quick_answer
+from dragoman_webhooks.admission import TooDear, answer, quick_answer
+from dragoman_webhooks.cache import Memories
 from tests.bench.webhook import endurance, hostile, report
 from tests.bench.webhook.__main__ import SIDE_BY_SIDE
 from tests.bench.webhook.bars import judge, table

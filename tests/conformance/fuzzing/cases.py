@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from dragoman.cel import device as selectors
+from dragoman.cel import selectors
 from dragoman.cel.errors import CompileError, EvaluationError
 from tests.conformance.fuzzing import devices
 from tests.conformance.fuzzing.expressions import Expressions, Tree

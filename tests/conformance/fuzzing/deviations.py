@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol
 from unittest import mock
 
-from dragoman.cel import device, devices, library
+from dragoman.cel import deviceview, library, selectors
 from dragoman.cel.environment import Program
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.rules import validation
@@ -87,8 +87,8 @@ def quantities_as_in_go() -> Iterator[None]:
         mock.patch.object(Quantity, "compare", comparing),
         mock.patch.dict(library.OVERLOADS, functions),
         # Kept values must not change, and compiled expressions hold the functions they call.
-        mock.patch.object(devices, "_parsed_quantity", parse_quantity),
-        mock.patch.object(device, "_compiled", device._compiled.__wrapped__),
+        mock.patch.object(deviceview, "_parsed_quantity", parse_quantity),
+        mock.patch.object(selectors, "_compiled", selectors._compiled.__wrapped__),
     ):
         yield
 

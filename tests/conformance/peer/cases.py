@@ -1,7 +1,7 @@
 """The reviews that all webhooks get, and what is right: what the driver does at prepare time.
 
-Most are the rows of the catalogue's tables of verdicts (tests/unit/configs/data). The others are
-about what stands around the parameters.
+Most are the rows of the catalogue's tables of verdicts (tests/unit/driverconfigs/data). The
+others are about what stands around the parameters.
 """
 
 import json
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.conformance.peer.contestants import EXAMPLE, NVIDIA
-from tests.unit.configs import tables, worlds
+from tests.unit.driverconfigs import tables, worlds
 from tests.unit.webhooks import reviews
 
 Truth = Literal["accepts", "refuses", "ignores"]

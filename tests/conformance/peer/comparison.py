@@ -13,7 +13,7 @@ from textwrap import fill
 
 import click
 
-from dragoman_webhooks.review import answer
+from dragoman_webhooks.admission import answer
 from tests.bench.claims.table import markdown
 from tests.conformance.peer.ask import ask
 from tests.conformance.peer.cases import Case, all_cases
@@ -145,10 +145,10 @@ All got the same {cases} AdmissionReviews: the webhooks of {titles}, built from 
 modules, with the feature gates {gates} on, and dragoman with its catalogue and the same gates.
 
 What the driver does is what its own code says; the tables and their sources are in
-tests/unit/configs/data. "crashes" is a panic on the input, which the API server reports as `EOF`:
-with `failurePolicy: Fail` nobody learns why the claim is refused. The vendors' charts register
-their webhooks for claims and templates alone; asked about a DeviceClass all the same, they refuse
-every one. `make comparison` asks them all again.
+tests/unit/driverconfigs/data. "crashes" is a panic on the input, which the API server reports as
+`EOF`: with `failurePolicy: Fail` nobody learns why the claim is refused. The vendors' charts
+register their webhooks for claims and templates alone; asked about a DeviceClass all the same, they
+refuse every one. `make comparison` asks them all again.
 """
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import click
 import yaml
 
-from dragoman.configs.registry import Registry
-from dragoman.runtime import catalogue, logs
-from dragoman_webhooks.certificates import CertificateFiles
+from dragoman import logs
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks.server import WebhookServer
+from dragoman_webhooks.tls.files import CertificateFiles
 
 
 def schemas(files: Iterable[Path], variables: Iterable[str]) -> Registry:

@@ -2,10 +2,10 @@
 
 import kopf
 
+from dragoman import operator
 from dragoman.cli import main
-from dragoman.runtime import operator
-from dragoman.runtime.shell import configure_kopf
-from dragoman.runtime.wire import pool
+from dragoman.kube.http import pool
+from dragoman.shell import configure_kopf
 
 SILENCE = 4.0
 

@@ -13,7 +13,7 @@ from typing import Self
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from dragoman.runtime.operator import LEASE_NAME
+from dragoman.operator import LEASE_NAME
 from tests.controlplane import kubeconfig, objects
 from tests.controlplane.api import ApiError, wait_for
 from tests.controlplane.plane import (

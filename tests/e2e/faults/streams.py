@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.unit.runtime.scripted import error
+from tests.unit.kube.scripted import error
 
 
 class Ending(Enum):

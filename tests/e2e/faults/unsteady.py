@@ -6,7 +6,8 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Self
 
 from dragoman.cli import main
-from dragoman.runtime import gathering, leader, recorder
+from dragoman.controllers.claims import gather
+from dragoman.kube import events, leaderelection
 
 HOUR = timedelta(hours=1)
 JUMPS = (timedelta(), HOUR, -HOUR, 24 * 365 * HOUR, -24 * 365 * HOUR)
@@ -24,6 +25,6 @@ class Unsteady(datetime):
 
 
 if __name__ == "__main__":
-    for module in (gathering, leader, recorder):
+    for module in (gather, leaderelection, events):
         module.datetime = Unsteady  # type: ignore[attr-defined]  # imported there by its name
     main()

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from dragoman.runtime.operator import LEASE_NAME
+from dragoman.operator import LEASE_NAME
 from tests.controlplane.api import wait_for
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES

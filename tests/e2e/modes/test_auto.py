@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from dragoman.runtime.operator import LEASE_NAME
-from dragoman.runtime.pilot import MODE_ANNOTATION
+from dragoman.controllers.claims.mode import MODE_ANNOTATION
+from dragoman.operator import LEASE_NAME
 from tests.controlplane.api import wait_for
 from tests.controlplane.components import UNTHROTTLED, StockController
 from tests.controlplane.plane import CLAIM_CONTROLLER

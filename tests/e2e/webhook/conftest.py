@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.runtime import catalogue
+from dragoman.controllers.driverconfigschemas import catalogue
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.runtime import catalogue
+from dragoman.controllers.driverconfigschemas import catalogue
 from tests.controlplane import objects
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
@@ -14,7 +14,7 @@ from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.rbac import GROUP, SCHEMA_RULES
-from tests.unit.configs import worlds
+from tests.unit.driverconfigs import worlds
 
 Json = dict[str, Any]
 CRD = conftest.CRD

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman import cel
-from dragoman.cel import device as selectors
+from dragoman.cel import selectors
 
 DRIVER = "dra.example.com"
 DEVICE: dict[str, Any] = {
@@ -28,7 +28,7 @@ DEVICE: dict[str, Any] = {
 
 
 def matches(expression: str, device: dict[str, Any] | None = None, **environment: Any) -> bool:
-    selector = cel.device.compile(expression, **environment)
+    selector = cel.selectors.compile(expression, **environment)
     return selector.matches(DEVICE if device is None else device, driver=DRIVER)
 
 
@@ -112,13 +112,13 @@ def test_an_evaluation_fails_as_in_the_scheduler(expression: str, message: str) 
 )
 def test_a_selector_that_cannot_work_is_refused(expression: str, message: str) -> None:
     with pytest.raises(cel.CompileError) as caught:
-        cel.device.compile(expression)
+        cel.selectors.compile(expression)
     assert message in caught.value.message
 
 
 def test_the_caret_stands_below_the_mistake() -> None:
     with pytest.raises(cel.CompileError) as caught:
-        cel.device.compile("device.nosuch == 1")
+        cel.selectors.compile("device.nosuch == 1")
     error = caught.value
     assert (error.line, error.column) == (1, 7)
     assert error.message.endswith(" | device.nosuch == 1\n | ......^")
@@ -177,7 +177,7 @@ def test_a_bad_version_fails_selectors_that_never_read_it() -> None:
     ],
 )
 def test_what_is_wrong_with_a_device_is_an_evaluation_error(device: Any, message: str) -> None:
-    selector = cel.device.compile("true")
+    selector = cel.selectors.compile("true")
     prepared = selector.prepare(device, driver=DRIVER)
     with pytest.raises(cel.EvaluationError) as caught:
         selector.matches(prepared)
@@ -190,7 +190,7 @@ def test_a_capacity_may_be_a_whole_number() -> None:
 
 
 def test_an_error_tells_what_was_spent() -> None:
-    selector = cel.device.compile('device.attributes["dra.example.com"].nosuch == 1')
+    selector = cel.selectors.compile('device.attributes["dra.example.com"].nosuch == 1')
     device = selector.prepare(DEVICE, driver=DRIVER)
     with pytest.raises(cel.EvaluationError) as matched:
         selector.matches(device)
@@ -200,16 +200,16 @@ def test_an_error_tells_what_was_spent() -> None:
 
 
 def test_a_version_of_kubernetes_may_be_a_full_one() -> None:
-    full = cel.device.compile("[2, 1].sort() == [1, 2]", kubernetes="v1.34.2+k3s1")
+    full = cel.selectors.compile("[2, 1].sort() == [1, 2]", kubernetes="v1.34.2+k3s1")
     assert full.matches(DEVICE, driver=DRIVER) is True
     with pytest.raises(cel.CompileError):
-        cel.device.compile("[2, 1].sort() == [1, 2]", kubernetes="v1.33.9")
+        cel.selectors.compile("[2, 1].sort() == [1, 2]", kubernetes="v1.33.9")
 
 
 @pytest.mark.parametrize("version", ["", "1", "abc", "1.x", "latest"])
 def test_what_is_no_version_of_kubernetes_is_refused(version: str) -> None:
     with pytest.raises(ValueError, match="no Kubernetes version"):
-        cel.device.compile("true", kubernetes=version)
+        cel.selectors.compile("true", kubernetes=version)
 
 
 def test_list_attributes_need_their_gate() -> None:
@@ -225,33 +225,35 @@ def test_consumable_capacity_needs_its_gate_and_version() -> None:
     expression = "device.allowMultipleAllocations"
     for environment in ({"consumable_capacity": False}, {"kubernetes": "1.33"}):
         with pytest.raises(cel.CompileError, match="undefined field"):
-            cel.device.compile(expression, **environment)
+            cel.selectors.compile(expression, **environment)
 
 
 def test_a_new_expression_knows_only_the_libraries_of_the_version_before() -> None:
     expression = "[2, 1].sort() == [1, 2]"
     assert matches(expression, kubernetes="1.34") is True
     with pytest.raises(cel.CompileError):
-        cel.device.compile(expression, kubernetes="1.34", stored=False)
+        cel.selectors.compile(expression, kubernetes="1.34", stored=False)
 
 
 def test_the_same_text_is_compiled_once() -> None:
-    assert cel.device.compile("device.driver == 'x'") is cel.device.compile("device.driver == 'x'")
+    assert cel.selectors.compile("device.driver == 'x'") is cel.selectors.compile(
+        "device.driver == 'x'"
+    )
 
 
 def test_costs_are_cel_gos() -> None:
-    selector = cel.device.compile('device.driver == "dra.example.com"')
+    selector = cel.selectors.compile('device.driver == "dra.example.com"')
     _, cost = selector.evaluate(selector.prepare(DEVICE, driver=DRIVER))
     assert (selector.max_cost, cost) == (4, 4)
 
 
 def test_a_prepared_device_answers_like_its_json() -> None:
-    selector = cel.device.compile('device.attributes["dra.example.com"].model == "A100"')
+    selector = cel.selectors.compile('device.attributes["dra.example.com"].model == "A100"')
     assert selector.matches(selector.prepare(DEVICE, driver=DRIVER)) is True
 
 
 def test_results_that_are_no_bools_keep_their_type() -> None:
-    selector = cel.device.compile('device.attributes["dra.example.com"].index')
+    selector = cel.selectors.compile('device.attributes["dra.example.com"].index')
     assert selector.evaluate(selector.prepare(DEVICE, driver=DRIVER))[0] == 3
 
 
@@ -260,7 +262,7 @@ def test_one_selector_serves_many_threads() -> None:
 
     def ask(number: int) -> bool:
         device = {"attributes": {"index": {"int": number}}}
-        selector = cel.device.compile(text.format("dyn(1)", 2) + f" || {number} == 0")
+        selector = cel.selectors.compile(text.format("dyn(1)", 2) + f" || {number} == 0")
         return selector.matches(device, driver=DRIVER)
 
     with ThreadPoolExecutor(8) as pool:
@@ -280,7 +282,7 @@ SHARED = [
 
 
 def test_threads_share_prepared_devices_and_selectors() -> None:
-    programs = [(cel.device.compile(text), expected) for text, expected in SHARED]
+    programs = [(cel.selectors.compile(text), expected) for text, expected in SHARED]
     device = programs[0][0].prepare(DEVICE, driver=DRIVER)
 
     def ask(number: int) -> bool:
@@ -303,15 +305,15 @@ def test_a_device_is_never_changed() -> None:
 
 
 def test_only_the_selectors_compiled_last_are_remembered() -> None:
-    first = cel.device.compile("device.driver == 'first'")
+    first = cel.selectors.compile("device.driver == 'first'")
     for number in range(300):
-        cel.device.compile(f"device.driver == '{number}'")
-    assert cel.device.compile("device.driver == 'first'") is not first
+        cel.selectors.compile(f"device.driver == '{number}'")
+    assert cel.selectors.compile("device.driver == 'first'") is not first
 
 
 def test_a_selector_too_long_for_the_api_is_not_remembered() -> None:
     text = f"device.driver == '{'x' * selectors.MAX_EXPRESSION}'"
-    assert cel.device.compile(text) is not cel.device.compile(text)
+    assert cel.selectors.compile(text) is not cel.selectors.compile(text)
 
 
 @pytest.mark.parametrize("name", ["__class__", "__dict__", "items", "get", "clone", "value"])

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs.generate_cel_table import table_source
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, Issue
 from dragoman.cel.syntax import table
-from dragoman.cel.syntax.generate import table_source
 from dragoman.cel.syntax.parser import MAX_CODE_POINTS
 from dragoman.cel.values.text import quote
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.base64 import decode_base64
 from dragoman.cel.values.dates import parse_date, parse_date_time
-from dragoman.cel.values.octets import decode_base64
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.values import text as strings
 from dragoman.cel.values.formatting import format_string
-from dragoman.cel.values.instants import parse_duration, parse_timestamp
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.regex import compile_regex
 from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.timestamps import parse_duration, parse_timestamp
 
 TEN = "\u00d710"
 NAMES = {

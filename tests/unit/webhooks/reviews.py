@@ -9,9 +9,9 @@ from typing import Any
 
 import aiohttp
 
-from dragoman.configs.registry import Registry
+from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
-from tests.unit.configs import worlds
+from tests.unit.driverconfigs import worlds
 
 Json = dict[str, Any]
 REGISTRY = worlds.registry(worlds.schema(worlds.config({"level": {"type": "integer"}})))

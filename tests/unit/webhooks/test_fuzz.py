@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_webhooks.review import UnreviewableError, answer
+from dragoman_webhooks.admission import UnreviewableError, answer
 from dragoman_webhooks.server import Limits, WebhookServer
 from tests.unit.examples import examples
+from tests.unit.webhooks.http.test_connection import post
 from tests.unit.webhooks.reviews import BAD, REGISTRY, claim, review
-from tests.unit.webhooks.test_connection import post
 
 PATIENCE = 10.0
 REFUSED = json.dumps(review(claim(BAD))).encode()

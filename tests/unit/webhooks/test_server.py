@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_webhooks import metrics, reviewer
-from dragoman_webhooks.review import TooDear
+from dragoman_webhooks import executor, metrics
+from dragoman_webhooks.admission import TooDear
 from dragoman_webhooks.server import BODY_LIMIT, PATH, Limits
-from tests.unit.configs import worlds
+from tests.unit.driverconfigs import worlds
 from tests.unit.webhooks.reviews import BAD, GOOD, claim, field, review, serving, written
 
 Json = dict[str, Any]
@@ -171,8 +171,8 @@ async def test_a_fault_of_the_webhook_is_an_error_with_an_id_and_tells_nothing_e
     def broken(*_: Any) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(reviewer, "quick_answer", broken if at_once else too_much)
-    monkeypatch.setattr(reviewer, "answer", broken)
+    monkeypatch.setattr(executor, "quick_answer", broken if at_once else too_much)
+    monkeypatch.setattr(executor, "answer", broken)
     async with serving() as client:
         status, text = await client.post(review(claim()))
     assert status == 500
@@ -197,7 +197,7 @@ async def test_reviews_refusals_and_errors_are_counted(monkeypatch: pytest.Monke
     async with serving() as client:
         await client.reviewed(review(claim(BAD)))
         await client.post(b"{}")
-        monkeypatch.setattr(reviewer, "quick_answer", broken)
+        monkeypatch.setattr(executor, "quick_answer", broken)
         await client.post(review(claim(BAD)))
         assert counted("reviews_in_flight") == 0
         assert counted("remembered_judgements") == 1
@@ -213,8 +213,8 @@ async def test_a_review_that_takes_too_long_is_an_error(monkeypatch: pytest.Monk
     def endless(*_: Any) -> None:
         asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
 
-    monkeypatch.setattr(reviewer, "quick_answer", too_much)
-    monkeypatch.setattr(reviewer, "answer", endless)
+    monkeypatch.setattr(executor, "quick_answer", too_much)
+    monkeypatch.setattr(executor, "answer", endless)
     async with serving(limits=Limits(deadline=0.05)) as client:
         status, _ = await client.post(review(claim()))
         release.set()

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.cel.compile.pieces import ABSENT, Code, Piece, drain, paid, spend
+from dragoman.cel.compile.closure import ABSENT, Code, Piece, drain, paid, spend
 from dragoman.cel.cost import FAILED, RESULT_PRICED, Price
-from dragoman.cel.dynamic import NONE, Invalid, Optional
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.representation import NONE, Invalid, Optional
 from dragoman.cel.state import COST, Paced, State
 
 Function = Callable[..., Any]

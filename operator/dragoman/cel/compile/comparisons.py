@@ -9,13 +9,21 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.compile.calls import both
-from dragoman.cel.compile.pieces import ABSENT, Code, Piece, constant
+from dragoman.cel.compile.closure import ABSENT, Code, Piece, constant
 from dragoman.cel.cost import FAILED, equality, tenth
-from dragoman.cel.dynamic import KUBERNETES, LISTS, MAPS, NUMBERS, entry_key, no_such_overload, size
 from dragoman.cel.equality import equal
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.lookup import has_key
+from dragoman.cel.representation import (
+    KUBERNETES,
+    LISTS,
+    MAPS,
+    NUMBERS,
+    entry_key,
+    no_such_overload,
+    size,
+)
 from dragoman.cel.state import COST, State, burn_text
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.scalars import Uint

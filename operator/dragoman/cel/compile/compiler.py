@@ -9,17 +9,17 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.check import Overload
-from dragoman.cel.compile import comparisons, folds, logic
+from dragoman.cel.compile import comparisons, comprehensions, logic
 from dragoman.cel.compile.calls import call, or_else
-from dragoman.cel.compile.chains import Chain, Step
+from dragoman.cel.compile.closure import Code, Piece, constant
 from dragoman.cel.compile.literals import list_literal, map_literal
-from dragoman.cel.compile.pieces import Code, Piece, constant
+from dragoman.cel.compile.selections import Chain, Step
 from dragoman.cel.cost import price_of
-from dragoman.cel.dynamic import Invalid, go_name, reread
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
+from dragoman.cel.representation import Invalid, go_name, reread
 from dragoman.cel.state import FIRST_VARIABLE, State, burn
 from dragoman.cel.syntax.nodes import (
     Call,
@@ -393,25 +393,25 @@ class _Compiler:
         if not self.exact(node.range):
             self._unsure.update((node.var, node.var2))
         slot, second = self.variable(node.var), self.variable(node.var2) if node.var2 else 0
-        loop = folds.Loop(items, slot, second)
+        loop = comprehensions.Loop(items, slot, second)
         parts = []
         for part in node.body:
             parts.append(self.piece(part) if part is not None else None)  # noqa: PERF401 — see above
         self.leave(node.var, node.var2)
         return self.fold(node.macro, loop, parts)
 
-    def fold(self, macro: str, loop: folds.Loop, parts: list[Piece | None]) -> Piece:
+    def fold(self, macro: str, loop: comprehensions.Loop, parts: list[Piece | None]) -> Piece:
         first, *others = parts
         if macro in ("all", "exists"):
             assert first is not None
-            return folds.quantifier(loop, first, decisive=macro == "exists")
+            return comprehensions.quantifier(loop, first, decisive=macro == "exists")
         if macro == "exists_one":
             assert first is not None
-            return folds.exists_one(loop, first)
+            return comprehensions.exists_one(loop, first)
         made = tuple(part for part in others if part is not None)
         if macro == "map":
-            return folds.collect(loop, first, made[0])
-        return folds.collect_map(loop, first, made)
+            return comprehensions.collect(loop, first, made[0])
+        return comprehensions.collect_map(loop, first, made)
 
     def bind(self, node: Comprehension) -> Piece:
         value = self.piece(node.init)
@@ -421,11 +421,11 @@ class _Compiler:
             self._unsure.add(node.accumulator)
         slot = self.slots
         self.slots += 1
-        chain = Chain(folds.bound_variable(slot, value), 0, 1)
+        chain = Chain(comprehensions.bound_variable(slot, value), 0, 1)
         self._scope.setdefault(node.accumulator, []).append(chain)
         body = self.piece(node.result)
         self._scope[node.accumulator].pop()
-        return folds.bind(slot, body)
+        return comprehensions.bind(slot, body)
 
     def variable(self, name: str) -> int:
         """Give a loop variable a slot and bring it into scope."""

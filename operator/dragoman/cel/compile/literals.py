@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from dragoman.cel.compile.pieces import Code, Piece, constant
+from dragoman.cel.compile.closure import Code, Piece, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
-from dragoman.cel.dynamic import NONE, Optional, entry_key, shown
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.representation import NONE, Optional, entry_key, shown
 from dragoman.cel.state import COST, State
 
 

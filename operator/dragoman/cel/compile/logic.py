@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from dragoman.cel.compile.pieces import Code, Piece
-from dragoman.cel.dynamic import no_such_overload
+from dragoman.cel.compile.closure import Code, Piece
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import COST, State
 
 

@@ -8,8 +8,8 @@ where that number is odd: an operand of unknown size counts as 2^64-1.
 
 from __future__ import annotations
 
-from dragoman.cel.estimate.prices import SizeOfPath
+from dragoman.cel.estimate.estimator import estimate
 from dragoman.cel.estimate.sizes import UNLIMITED, Path
-from dragoman.cel.estimate.walk import estimate
+from dragoman.cel.estimate.worstcase import SizeOfPath
 
 __all__ = ["UNLIMITED", "Path", "SizeOfPath", "estimate"]

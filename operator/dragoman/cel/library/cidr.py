@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.cel.dynamic import no_such_overload
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.ip import CIDR, is_cidr, parse_cidr, parse_ip
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.cel.dynamic import entry_key, shown, value_of
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import entry_key, shown, value_of
 from dragoman.cel.state import Functions, State, burn
 
 _SIZES: Final = ("bytes", "list", "map", "string")

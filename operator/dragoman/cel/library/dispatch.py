@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.check import Overload
-from dragoman.cel.dynamic import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
+from dragoman.cel.representation import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
 from dragoman.cel.state import State
 from dragoman.cel.types import Kind, Type
-from dragoman.cel.values.instants import Duration, Timestamp
 from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.timestamps import Duration, Timestamp
 
 _SCALARS: Final[dict[str, type]] = {
     "bool": bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.cel.dynamic import NONE, Optional
+from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.state import Functions
 from dragoman.cel.values.formats import FORMATS, NamedFormat
 

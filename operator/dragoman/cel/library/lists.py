@@ -7,13 +7,13 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, Final
 
-from dragoman.cel.dynamic import LISTS, DataList, Invalid, no_such_overload, type_name
 from dragoman.cel.equality import compare, equal, is_ordered
 from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
+from dragoman.cel.representation import LISTS, DataList, Invalid, no_such_overload, type_name
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, burn
-from dragoman.cel.values.instants import Duration
 from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.timestamps import Duration
 
 _COMPARABLE: Final = (
     "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",

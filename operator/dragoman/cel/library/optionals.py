@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.cel.dynamic import NONE, Invalid, Optional, is_zero, shown
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import NONE, Invalid, Optional, is_zero, shown
 from dragoman.cel.state import Functions, State, burn
 
 

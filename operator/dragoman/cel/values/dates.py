@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.instants import Timestamp, civil_nanos, parse_timestamp
+from dragoman.cel.values.timestamps import Timestamp, civil_nanos, parse_timestamp
 
 _DATE: Final = "2006-01-02"
 _DATE_TIME: Final = "2006-01-02T15:04:05"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from dragoman.cel.values.instants import civil_nanos
+from dragoman.cel.values.timestamps import civil_nanos
 from dragoman.cel.values.url import url_complaint
 
 _LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

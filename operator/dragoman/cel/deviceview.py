@@ -1,0 +1,155 @@
+"""Devices as selectors see them: the API's JSON form, converted.
+
+Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5491 (list attributes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import DefaultMap
+from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.semver import parse_semver
+
+_LISTS: Final = ("ints", "bools", "strings")
+
+
+class Device:
+    """A device whose attributes are converted already, for many evaluations.
+
+    Attributes:
+        value: what the variable `device` holds.
+        failure: why no selector can be evaluated on it, None if all can.
+    """
+
+    __slots__ = ("failure", "value")
+
+    def __init__(self, value: dict[str, Any] | None, failure: EvaluationError | None) -> None:
+        self.value = value
+        self.failure = failure
+
+    @property
+    def error(self) -> EvaluationError:
+        """Return what evaluating on the device raises, anew for each of several threads."""
+        assert self.failure is not None
+        return EvaluationError(self.failure.message)
+
+
+def prepare(
+    device: Mapping[str, Any], *, driver: str = "", list_attributes: bool = False
+) -> Device:
+    """Convert a device of the API; what is wrong with it becomes the `failure` of the result.
+
+    Args:
+        device: `attributes` (name to one of int, bool, string, version or a list of them),
+            `capacity` (name to `{"value": quantity}`), `allowMultipleAllocations`.
+        driver: name of the driver, the domain of names without one.
+        list_attributes: feature gate DRAListTypeAttributes; without it, a device with a list
+            attribute fails every selector.
+    """
+    try:
+        return Device(_variable(device, driver, list_attributes=list_attributes), None)
+    except EvaluationError as error:
+        return Device(None, error)
+    except (AttributeError, TypeError):
+        return Device(None, EvaluationError("the device has not the form of the API"))
+
+
+def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) -> dict[str, Any]:
+    """Return what the variable `device` holds.
+
+    Raises:
+        EvaluationError: an attribute or a capacity that cannot be read.
+        AttributeError: there is something else where the API has objects.
+        TypeError: there is something else where the API has objects.
+    """
+    attributes = DefaultMap()
+    own: dict[str, Any] = {}
+    for name, attribute in (device.get("attributes") or {}).items():
+        values, local = own, name
+        if "/" in name:
+            domain, _, local = name.partition("/")
+            values = own if domain == driver else attributes.setdefault(domain, {})
+        for kind, value in attribute.items():
+            if type(value) is _SCALARS.get(kind):
+                values[local] = value
+                break
+        else:
+            try:
+                values[local] = _attribute(attribute, list_attributes=list_attributes)
+            except EvaluationError as error:
+                raise _about(f"attribute {name}", error) from None
+    if own:
+        attributes[driver] = own
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(device.get("allowMultipleAllocations")),
+        "attributes": attributes,
+        "capacity": _capacities(device.get("capacity") or {}, driver),
+    }
+
+
+def _about(part: str, error: EvaluationError) -> EvaluationError:
+    return EvaluationError(f"{part}: {error.message}")
+
+
+_SCALARS: Final = {"int": int, "bool": bool, "string": str}
+
+
+def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:
+    """Return the value of an attribute that is no plain scalar.
+
+    Raises:
+        EvaluationError: a bad version, or a kind of value that the gates leave out.
+    """
+    version = attribute.get("version")
+    if version is not None:
+        return _version(version)
+    if list_attributes:
+        for kind in _LISTS:
+            values = attribute.get(kind)
+            if values is not None:
+                return list(values)
+        versions = attribute.get("versions")
+        if versions is not None:
+            return list(map(_version, versions))
+    raise EvaluationError("unsupported attribute value")
+
+
+# Devices repeat the same few versions and quantities, and both are immutable.
+_parsed_semver = lru_cache(4096)(parse_semver)
+_parsed_quantity = lru_cache(4096)(parse_quantity)
+
+
+def _version(text: Any) -> Any:
+    if type(text) is not str:
+        raise EvaluationError("unsupported attribute value")
+    try:
+        return _parsed_semver(text)
+    except EvaluationError as error:
+        raise EvaluationError(f"parse semantic version: {error.message}") from None
+
+
+def _capacities(capacities: Mapping[str, Any], driver: str) -> DefaultMap:
+    found = DefaultMap()
+    for name, capacity in capacities.items():
+        domain, local = driver, name
+        if "/" in name:
+            domain, _, local = name.partition("/")
+        values = found.setdefault(domain, {})
+        values[local] = _quantity(name, capacity)
+    return found
+
+
+def _quantity(name: str, capacity: Any) -> Quantity:
+    text = capacity.get("value") if isinstance(capacity, Mapping) else capacity
+    # The API takes whole numbers as well.
+    if type(text) is not str and type(text) is not int:
+        raise EvaluationError(f"capacity {name}: unsupported capacity value")
+    try:
+        return _parsed_quantity(str(text))
+    except EvaluationError as error:
+        raise _about(f"capacity {name}", error) from None

@@ -1,0 +1,314 @@
+"""Values at run time: what represents them, and what they and their types are called.
+
+bool, int, float, str, bytes, None, list and dict are Python's own; uint is `Uint`; the others are
+classes of `values` and of this module. Lists and dicts are never changed once an expression can
+see them. Python holds True == 1 and {True} == {1}, CEL does not, so `==` goes through
+`equality.equal`, and a bool is a dict key only as a `StandIn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.types import Type
+from dragoman.cel.values.formats import NamedFormat
+from dragoman.cel.values.ip import CIDR, IP
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.semver import Semver
+from dragoman.cel.values.text import format_double
+from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.url import URL
+
+
+class StandIn:
+    """What stands for a value among the keys of a dict: a bool, apart from 0 and 1.
+
+    Lists, maps and others that Go tells apart by their address have one each.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StandIn) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_TRUE_KEY: Final = StandIn(value=True)
+_FALSE_KEY: Final = StandIn(value=False)
+
+
+class Optional:
+    """An `optional_type` value; `NONE` is the only one without content."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+NONE: Final = Optional(None)
+
+
+class Record(dict[str, Any]):
+    """An object of a structural schema: the fields that expressions can see, by escaped name.
+
+    Attributes:
+        raw: the whole object, whose size counts and whose other fields only matter to `==`.
+        hidden: the names in `raw` that no expression can see.
+    """
+
+    __slots__ = ("hidden", "raw")
+
+    def __init__(self, fields: dict[str, Any], raw: dict[str, Any], hidden: list[str]) -> None:
+        super().__init__(fields)
+        self.raw = raw
+        self.hidden = hidden
+
+
+class DataList(list[Any]):
+    """A list of the data that a schema describes, whose elements may be `Invalid`.
+
+    Unlike cel-go's own lists it passes on what fails when elements are compared.
+    """
+
+    __slots__ = ()
+
+
+class SetList(DataList):
+    """A list with x-kubernetes-list-type=set: `==` ignores order, `+` is union."""
+
+    __slots__ = ()
+
+
+class MapList(DataList):
+    """A list with x-kubernetes-list-type=map: `==` ignores order, `+` merges by key.
+
+    Attributes:
+        names: the fields that make up the key.
+    """
+
+    __slots__ = ("names",)
+
+    def __init__(self, items: list[Any], names: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.names = names
+
+
+class Invalid:
+    """Data that does not fit its schema: whatever reads it fails with its message.
+
+    Attributes:
+        message: the text, or what writes it.
+    """
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str | Callable[[], str]) -> None:
+        self.message = message
+
+    @property
+    def error(self) -> EvaluationError:
+        """Return what reading the data raises."""
+        return EvaluationError(self.message)
+
+
+class DefaultMap(dict[Any, Any]):
+    """A map whose lookups always find something: an empty map for a missing key.
+
+    `in`, size and iteration see the real keys only, as in the scheduler's maps of domains.
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, key: Any) -> dict[Any, Any]:
+        return _EMPTY
+
+
+_EMPTY: Final[dict[Any, Any]] = {}
+
+_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    DataList: "list",
+    SetList: "list",
+    MapList: "list",
+    dict: "map",
+    DefaultMap: "map",
+    Record: "map",
+    Invalid: "error",
+    Optional: "optional_type",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
+    Type: "type",
+    Quantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+    URL: "kubernetes.URL",
+    NamedFormat: "kubernetes.NamedFormat",
+    IP: "net.IP",
+    CIDR: "net.CIDR",
+}
+NUMBERS: Final = frozenset((int, Uint, float))
+PLAIN: Final = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duration))
+KUBERNETES: Final = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
+MAPS: Final = frozenset((dict, DefaultMap, Record))
+LISTS: Final = frozenset((list, DataList, SetList, MapList))
+NO_KEYS: Final = LISTS | MAPS | {type(None), Optional, Quantity, Semver, URL, IP, CIDR, NamedFormat}
+"""Types that nothing can be indexed with."""
+_ADDRESSED: Final = LISTS | MAPS | {Quantity, URL}
+"""Types whose values are keys of their own each, however equal they are."""
+_UNHASHABLE: Final = frozenset((bytes, Semver, NamedFormat))
+"""Types that cel-go fails on as map keys."""
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type, as `type(value)` prints it."""
+    return _NAMES[type(value)]
+
+
+_GO_NAMES: Final = {
+    "bool": "types.Bool", "int": "types.Int", "uint": "types.Uint", "double": "types.Double",
+    "string": "types.String", "bytes": "types.Bytes", "null_type": "types.Null",
+    "optional_type": "*types.Optional", "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration", "kubernetes.Semver": "cel.Semver",
+    "kubernetes.Quantity": "cel.Quantity", "kubernetes.URL": "cel.URL", "net.IP": "cel.IP",
+    "net.CIDR": "cel.CIDR", "kubernetes.NamedFormat": "cel.Format", "type": "*types.Type",
+    "list": "*types.baseList", "map": "*types.baseMap",
+}  # fmt: skip
+
+
+def go_name(value: Any) -> str:
+    """Return the name of the Go type that represents a value, which some texts mention."""
+    name = type_name(value)
+    pointer = "*" if type(value) is Quantity and value.computed else ""
+    return pointer + _GO_NAMES.get(name, name)
+
+
+def no_such_overload(function: str = "", *args: Any) -> EvaluationError:
+    """Make the error of a call whose arguments fit no overload."""
+    if not function:
+        return EvaluationError("no such overload")
+    if not args:
+        return EvaluationError(f"no such overload: {function}")
+    return EvaluationError(f"no such overload: {function}({', '.join(map(type_name, args))})")
+
+
+def key_of(value: Any) -> Any:
+    """Return what stands for a value among the keys of a dict."""
+    if value is True:
+        return _TRUE_KEY
+    return _FALSE_KEY if value is False else value
+
+
+def entry_key(value: Any) -> Any:
+    """Return what stands for a value as the key of a new entry.
+
+    Raises:
+        EvaluationAborted: cel-go itself fails on such a key.
+    """
+    kind = type(value)
+    if kind in _ADDRESSED:
+        return StandIn(value)
+    if kind in _UNHASHABLE:
+        text = f"internal error: runtime error: hash of unhashable type {go_name(value)}"
+        raise EvaluationAborted(text)
+    return key_of(value)
+
+
+def value_of(key: Any) -> Any:
+    """Return the value that a dict key stands for."""
+    return key.value if type(key) is StandIn else key
+
+
+def keys(mapping: dict[Any, Any]) -> Iterator[Any]:
+    """Iterate over the keys of a map as values."""
+    return map(value_of, mapping)
+
+
+def size(value: Any) -> int:
+    """Return the size that costs are counted by: 1 for everything without one."""
+    kind = type(value)
+    if kind is str or kind is bytes or kind in LISTS:
+        return len(value)
+    if kind in MAPS:
+        return len(value.raw if kind is Record else value)
+    if kind is Optional and value is not NONE:
+        return size(value.value)
+    return int(value.size) if kind is IP or kind is CIDR else 1
+
+
+def shown(value: Any) -> str:
+    """Return a value as Go's %v prints it in `no such key: ..`."""
+    kind = type(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if value is None:
+        return "0"  # null is an enumeration's only value in Go
+    if kind is float:
+        return format_double(value)
+    if kind is str or kind in NUMBERS:
+        return str(value)
+    return str(value) if kind in KUBERNETES or kind in PLAIN else type_name(value)
+
+
+_NATIVE: Final = {
+    Invalid: "*errors.errorString",
+    Quantity: "*resource.Quantity",
+    Semver: "semver.Version",
+    IP: "netip.Addr",
+    CIDR: "netip.Prefix",
+    URL: "*url.URL",
+}
+"""What errors and Kubernetes' values are in Go beneath their CEL form."""
+
+
+def reread(value: Any) -> Any:
+    """Return an optional as cel-go reads one through a variable or a condition.
+
+    It unwraps what is inside down to Go's own value and wraps that again: an optional in an
+    optional collapses, and what CEL has no form for turns into an error.
+    """
+    if type(value) is not Optional or value is NONE:
+        return value
+    content = value.value
+    if type(content) is Optional:
+        while type(content) is Optional:
+            content = content.value
+        return Optional(content)
+    if type(content) is Type:
+        return Optional(content.name)
+    native = _NATIVE.get(type(content))
+    if native is None:
+        return value
+
+    def unsupported() -> str:
+        text = content.error if type(content) is Invalid else content
+        return f"unsupported conversion to ref.Val: ({native}){text}"
+
+    return Optional(Invalid(unsupported))
+
+
+def is_zero(value: Any) -> bool:
+    """Return whether a value is the zero of its type, for `optional.ofNonZeroValue`."""
+    kind = type(value)
+    if value is None:
+        return True
+    if kind is Duration:
+        return bool(value.nanos == 0)
+    if kind is Timestamp:
+        return bool(value.nanos == -62_135_596_800_000_000_000)
+    plain = kind in NUMBERS or kind in (bool, str, bytes) or kind in LISTS or kind in MAPS
+    return plain and not value

@@ -1,0 +1,305 @@
+"""The environment of DRA device selectors, as kube-scheduler evaluates them.
+
+Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5075 (consumable capacity), KEP-5491
+(list attributes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from dragoman.cel import types
+from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
+from dragoman.cel.declarations import Version, parse_overload
+from dragoman.cel.deviceview import Device, prepare
+from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, priced
+from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
+from dragoman.cel.estimate import Path
+from dragoman.cel.representation import NONE, Invalid, Optional, type_name
+from dragoman.cel.state import COST, State
+from dragoman.cel.types import Type
+
+MAX_EXPRESSION: Final = 10 * 1024
+"""Length of an expression that the API server accepts; longer ones are compiled, not remembered."""
+
+_TYPE: Final = "kubernetes.DRADevice"
+_ENTRIES: Final = 32
+_DOMAIN: Final = 63
+_ID: Final = 32
+_DRIVER: Final = 63
+_VALUE: Final = 64
+_INCLUDES: Final = "1.36 member dra_includes_dyn_dyn includes(dyn, dyn) -> bool"
+
+
+class Selector:
+    """A compiled selector: immutable, so that threads can share it.
+
+    Attributes:
+        expression: its text.
+        program: what evaluates it, with its checked type.
+        list_attributes: whether devices may have lists as attributes.
+    """
+
+    __slots__ = ("_cost", "_run", "_spare", "expression", "list_attributes", "program")
+
+    def __init__(self, program: Program, *, list_attributes: bool) -> None:
+        self.expression = program.expression
+        self.program = program
+        self.list_attributes = list_attributes
+        self._run = program.run
+        self._cost = program.cost
+        self._spare = program.spare
+
+    @property
+    def max_cost(self) -> int:
+        """Return the worst-case cost; the API server refuses selectors above 1,000,000."""
+        return self.program.max_cost
+
+    def prepare(self, device: Mapping[str, Any], *, driver: str = "") -> Device:
+        """Convert a device once for many calls of `matches`.
+
+        What is wrong with the device, `matches` and `evaluate` raise.
+
+        Args:
+            device: as for `matches`.
+            driver: as for `matches`.
+        """
+        return prepare(device, driver=driver, list_attributes=self.list_attributes)
+
+    def matches(
+        self,
+        device: Mapping[str, Any] | Device,
+        *,
+        driver: str = "",
+        budget: StepBudget | None = None,
+    ) -> bool:
+        """Tell whether a device meets the selector.
+
+        Args:
+            device: the API's JSON form (`attributes`, `capacity`, `allowMultipleAllocations`), or
+                a prepared device.
+            driver: name of the driver, the domain of names without one; a prepared device has it.
+            budget: plain steps shared with other evaluations.
+
+        Raises:
+            EvaluationError: with the scheduler's text; scheduling of the pod is aborted then. Also
+                for what is no device of the API.
+            CostLimitExceeded: the evaluation cost more than 1,000,000 units or plain steps.
+        """
+        ready = device if isinstance(device, Device) else self.prepare(device, driver=driver)
+        value = ready.value
+        if value is None:
+            raise ready.error
+        if budget is not None:
+            return self._answer(self.program.evaluate((value,), budget=budget)[0])
+        state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._spare]
+        # As Program.result, without its call.
+        try:
+            result = self._run(state)
+        except FAILURES as error:
+            result = self.program.recovered(error, state)
+        if state[COST] > COST_LIMIT:
+            raise priced(CostLimitExceeded(), state)
+        return result if result is True or result is False else self._answer(result)
+
+    def evaluate(self, device: Device, *, budget: StepBudget | None = None) -> tuple[Any, int]:
+        """Return the typed result and its cost in CEL units.
+
+        Raises:
+            EvaluationError: as `matches`; its `cost` tells what was spent.
+        """
+        if device.value is None:
+            raise device.error
+        return self.program.evaluate((device.value,), budget=budget)
+
+    @staticmethod
+    def _answer(result: Any) -> bool:
+        content = result
+        while type(content) is Optional and content is not NONE:
+            content = content.value
+        if type(content) is bool:
+            return content
+        text = f"CEL result of type {type_name(result)} could not be converted to bool: "
+        if type(content) is Invalid:
+            raise EvaluationError(f"{text}{content.error}")
+        raise EvaluationError(text + _conversion(content))
+
+
+def _conversion(value: Any) -> str:
+    if value is NONE:
+        return "optional.none() dereference"
+    return _CONVERSIONS.get(type_name(value), "unsupported type conversion")
+
+
+_CONVERSIONS: Final = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "string": "unsupported native conversion from string to 'bool'",
+    "double": "type conversion error from Double to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "type": "type conversion not supported for 'type'",
+    "google.protobuf.Timestamp": "type conversion error from 'Timestamp' to 'bool'",
+    "google.protobuf.Duration": "type conversion error from 'Duration' to 'bool'",
+    "kubernetes.Quantity": "type conversion error from 'Quantity' to 'bool'",
+    "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
+    "kubernetes.URL": "type conversion error from 'URL' to 'bool'",
+    "net.IP": "type conversion error from 'IP' to 'bool'",
+    "net.CIDR": "type conversion error from 'CIDR' to 'bool'",
+    "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+}
+"""Go's words for a result that is no bool."""
+
+
+def compile(  # noqa: A001 — read as device.compile
+    expression: str,
+    *,
+    kubernetes: str = "1.36",
+    list_attributes: bool = False,
+    consumable_capacity: bool = True,
+    stored: bool = True,
+) -> Selector:
+    """Compile a device selector; the same text in the same environment is compiled once.
+
+    Args:
+        expression: the selector.
+        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; what is
+            newer than 1.37 counts as that.
+        list_attributes: feature gate DRAListTypeAttributes (since 1.36, off by default).
+        consumable_capacity: feature gate DRAConsumableCapacity (since 1.34, on by default since
+            1.36), without which `device.allowMultipleAllocations` does not exist.
+        stored: whether the expression is stored already, as for the scheduler. New ones, at
+            admission, know the libraries of the version before only, and since 1.37 lists only
+            with the gate.
+
+    Raises:
+        CompileError: the text of the scheduler's error, with positions in `issues`.
+        ValueError: `kubernetes` is no version.
+    """
+    compiled = _compiled if len(expression) <= MAX_EXPRESSION else _compiled.__wrapped__
+    return compiled(expression, kubernetes, list_attributes, consumable_capacity, stored)
+
+
+@lru_cache(256)
+def _compiled(
+    expression: str,
+    kubernetes: str,
+    list_attributes: bool,  # noqa: FBT001 — see above
+    consumable_capacity: bool,  # noqa: FBT001 — see above
+    stored: bool,  # noqa: FBT001 — see above
+) -> Selector:
+    major, minor = parse_version(kubernetes)
+    new = (major, minor) >= (1, 37)
+    lists = list_attributes or (stored and new)
+    includes = lists or (stored and (major, minor) >= (1, 36))
+    libraries = (major, minor if stored else minor - 1)
+    scope = environment(libraries, lists, includes, consumable_capacity)
+    allowed = (types.BOOL, types.ANY, types.DYN) if lists else (types.BOOL, types.ANY)
+    program = _program(expression, scope, allowed)
+    return Selector(program, list_attributes=lists or new)
+
+
+_VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:[.+-].*)?", re.ASCII | re.DOTALL)
+
+
+def parse_version(text: str) -> Version:
+    """Read a Kubernetes version such as "1.36" or "v1.36.2", of which two numbers count.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"no Kubernetes version: {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> Program:
+    def complain(of: Type) -> str:
+        if of in allowed:
+            return ""
+        return f"must evaluate to bool or the unknown type, not {of.declared}"
+
+    try:
+        return scope.compile(expression, complain=complain)
+    except CompileError as error:
+        if not error.issues:
+            raise
+        raise CompileError(f"compilation failed: {error.message}", error.issues) from None
+
+
+@cache
+def environment(
+    version: Version,
+    list_attributes: bool,  # noqa: FBT001 — a cache key, called by position
+    includes: bool,  # noqa: FBT001 — a cache key, called by position
+    consumable_capacity: bool,  # noqa: FBT001 — a cache key, called by position
+) -> Environment:
+    """Return the environment of selectors.
+
+    Args:
+        version: the Kubernetes version of the libraries, such as (1, 36).
+        list_attributes: whether attributes can be lists, so that their type is dyn.
+        includes: whether the function `includes` exists.
+        consumable_capacity: feature gate DRAConsumableCapacity.
+    """
+    attribute = types.DYN if list_attributes else types.ANY
+    fields: dict[str, Type] = {
+        "driver": types.STRING,
+        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
+        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
+    }
+    if consumable_capacity and version >= (1, 34):
+        fields["allowMultipleAllocations"] = types.BOOL
+    extra = {}
+    if includes:
+        _, function, overload = parse_overload(_INCLUDES)
+        extra[function] = (overload,)
+    return Environment(
+        version,
+        variables={"device": types.struct(_TYPE)},
+        structs={_TYPE: fields},
+        size_of_path=_size_of_path,
+        bind=True,
+        extra=extra,
+    )
+
+
+def _size_of_path(path: Path) -> int | None:
+    """Return the declared maximum size of a part of `device`."""
+    if path[0] != "device":
+        return None
+    if len(path) == 1:
+        return 0
+    field, *rest = path[1:]
+    if field == "driver":
+        return _DRIVER if not rest else None
+    if field == "allowMultipleAllocations":
+        return 1 if not rest else None
+    if field not in ("attributes", "capacity"):
+        return None
+    return _size_in_maps(rest, attributes=field == "attributes")
+
+
+def _size_in_maps(path: list[str], *, attributes: bool) -> int | None:
+    if not path:
+        return _ENTRIES
+    if path[0] == "@keys":
+        return _DOMAIN if len(path) == 1 else None
+    if path[0] not in ("@items", "@values"):
+        return None
+    if len(path) == 1:
+        return _ENTRIES
+    if len(path) > 2:
+        return None
+    if path[1] == "@keys":
+        return _ID
+    # Any name below an attribute map is an attribute; a capacity only counts by index.
+    if attributes:
+        return _VALUE
+    return 0 if path[1] in ("@items", "@values") else None

@@ -1,0 +1,99 @@
+"""Options for serving reviews, the same for `dragoman webhook` and `dragoman operator`."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from dragoman.serving_settings import ServingSettings, ServingSettingsError, TlsKind
+from dragoman.settings import PREFIX
+
+Command = Callable[..., Any]
+SERVING = frozenset(one.name for one in fields(ServingSettings)) - {"namespace"}
+"""The settings that the options of `serving_options` set."""
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+def serving_options(address: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds the options.
+
+    Args:
+        address: The flag for the address, since a process may serve more than reviews.
+    """
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(_options(address)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def serving_settings(options: dict[str, Any], **more: Any) -> ServingSettings:
+    """Take the settings out of a command's options; raise click.UsageError."""
+    given = {name: options.pop(name) for name in SERVING}
+    try:
+        return ServingSettings(**given, **more)
+    except ServingSettingsError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _options(address: str) -> list[Callable[[Command], Command]]:
+    return [
+        click.option(
+            address,
+            "address",
+            default=":9443",
+            envvar=PREFIX + address.lstrip("-").replace("-", "_").upper(),
+            metavar="HOST:PORT",
+            help="Where to serve reviews, at the path /validate; no host means all interfaces.",
+        ),
+        click.option(
+            "--tls",
+            type=click.Choice(get_args(TlsKind)),
+            default="files",
+            help="files: a certificate that somebody else renews; self: one of an own authority, "
+            "kept in a Secret and published in caBundle.",
+        ),
+        click.option(
+            "--tls-certificate",
+            type=_FILE,
+            help="PEM file with the serving certificate and its chain; read again when it changes.",
+        ),
+        click.option("--tls-key", type=_FILE, help="PEM file with its key."),
+        click.option(
+            "--tls-secret",
+            default="dragoman-webhook-tls",
+            metavar="NAME",
+            help="Secret for --tls=self; it must be there, empty at first.",
+        ),
+        click.option(
+            "--tls-host",
+            multiple=True,
+            metavar="NAME|ADDRESS",
+            help="By which the API server calls, for --tls=self; by default the Service "
+            "dragoman-webhook of the namespace.",
+        ),
+        click.option(
+            "--tls-lifetime",
+            type=click.FloatRange(0.0001),
+            default=90.0,
+            metavar="DAYS",
+            help="How long a certificate of --tls=self lasts; it is renewed after two thirds.",
+        ),
+        click.option(
+            "--webhook-configuration",
+            default="dragoman",
+            metavar="NAME",
+            help="ValidatingWebhookConfiguration whose caBundle --tls=self keeps.",
+        ),
+        click.option(
+            "--deadline",
+            type=click.FloatRange(0.1, 30.0),
+            default=4.0,
+            metavar="SECONDS",
+            help="Time for one review; keep it below timeoutSeconds of the webhook configuration.",
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Controllers: they read stores, ask the pure planners and write to the API server."""

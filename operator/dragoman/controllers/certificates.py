@@ -1,0 +1,190 @@
+"""The webhook's certificates in the cluster: one Secret, one webhook configuration.
+
+Every replica plans from the same two objects and writes with the resourceVersion it has read, so
+one of them wins each step and the others go on from there; there is no leader. What is to be done,
+and when, is `dragoman_webhooks.tls.rotation`'s.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dragoman.kube.backoff import Pauses
+from dragoman.kube.client import STRATEGIC_MERGE_PATCH, Api, ApiError, Resource
+from dragoman.kube.named import NamedObject
+from dragoman.logs import logger
+from dragoman_webhooks.tls.authority import bundle_of, changed, data_of, keys_of, published_in
+from dragoman_webhooks.tls.files import serve, server_context
+from dragoman_webhooks.tls.rotation import Action, Facts, Pair, Terms, plan
+
+SECRETS = Resource("", "v1", "secrets")
+CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
+TICK = 0.5
+"""Seconds between looks at the clock."""
+
+log = logger("dragoman.webhook")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the certificates live.
+
+    Attributes:
+        namespace: Namespace of the Secret.
+        secret: Its name; it must be there, empty at first.
+        configuration: Name of the ValidatingWebhookConfiguration.
+    """
+
+    namespace: str
+    secret: str
+    configuration: str
+
+
+class SelfSigned:
+    """Serves and renews certificates of an authority of the webhook's own.
+
+    Args:
+        api: Where the objects are.
+        home: Their names.
+        hosts: Names and addresses by which the API server calls.
+        terms: How long things last.
+        clock: Returns the time.
+
+    Attributes:
+        context: The server's side of TLS.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        home: Home,
+        hosts: frozenset[str],
+        terms: Terms,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._api = api
+        self._altered = asyncio.Event()
+        self._secret = NamedObject(api, SECRETS, home.secret, home.namespace, altered=self._altered)
+        self._configuration = NamedObject(
+            api, CONFIGURATIONS, home.configuration, altered=self._altered
+        )
+        self._hosts = hosts
+        self._terms = terms
+        self._clock = clock
+        self._served: Pair | None = None
+        self.context: ssl.SSLContext = server_context()
+
+    def unready(self) -> str | None:
+        """Return None once there is a certificate to serve."""
+        return None if self._served else f"no certificate in the Secret {self._secret.path} yet"
+
+    async def run(self) -> None:
+        """Keep certificates until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._secret.run())
+            tasks.create_task(self._configuration.run())
+            tasks.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        pauses = Pauses()
+        while True:
+            try:
+                async with asyncio.timeout(TICK):
+                    await self._altered.wait()
+            except TimeoutError:
+                pass
+            self._altered.clear()
+            try:
+                self._load()
+                await self._act()
+            except (ApiError, ssl.SSLError, OSError, ValueError) as error:
+                log.warning("Cannot keep certificates; will try again", error=str(error))
+                await asyncio.sleep(pauses.next())
+
+    def _load(self) -> None:
+        leaf = keys_of(_data(self._secret)).leaf
+        if leaf is not None and leaf != self._served:
+            serve(self.context, leaf.certificate.pem, leaf.key)
+            self._served = leaf
+
+    async def _act(self) -> None:
+        if not (self._secret.synced and self._configuration.synced):
+            return
+        if self._plan() is None:
+            return
+        # First the configuration: if somebody published an authority that is not in the Secret as
+        # read below, the configuration has changed since, and the write is refused.
+        await self._configuration.read()
+        await self._secret.read()
+        action = self._plan()
+        if action is None:
+            return
+        if self._secret.document is None:
+            raise ApiError(404, "NotFound", f"there is no Secret {self._secret.path}")
+        try:
+            await (self._publish() if action is Action.PUBLISH else self._store(action))
+        except ApiError as error:
+            if error.code != 409:
+                raise
+            # Another replica was faster.
+            await self._secret.read()
+            await self._configuration.read()
+        else:
+            log.info("Changed certificates", action=action.value)
+        self._load()
+
+    def _plan(self) -> Action | None:
+        return plan(
+            Facts(
+                keys=keys_of(_data(self._secret)),
+                published=_published(self._configuration),
+                hosts=self._hosts,
+                now=self._clock(),
+                unchanged=timedelta(
+                    seconds=time.monotonic() - max(self._secret.since, self._configuration.since)
+                ),
+            ),
+            self._terms,
+        )
+
+    async def _store(self, action: Action) -> None:
+        # The watch goes on while keys are made: what was planned from is what may be replaced.
+        stored = self._secret.document
+        assert stored is not None
+        keys = keys_of(_data(self._secret))
+        made = await asyncio.to_thread(
+            changed, action, keys, self._hosts, self._terms, self._clock()
+        )
+        body = {**stored, "data": data_of(made)}
+        self._secret.take(await self._api.put(self._secret.path, body))
+
+    async def _publish(self) -> None:
+        document = self._configuration.document
+        assert document is not None
+        bundle = bundle_of(keys_of(_data(self._secret)).trusted())
+        body = {
+            "metadata": {"resourceVersion": document["metadata"]["resourceVersion"]},
+            "webhooks": [
+                {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
+                for webhook in document.get("webhooks") or ()
+            ],
+        }
+        path = self._configuration.path
+        self._configuration.take(await self._api.patch(path, body, STRATEGIC_MERGE_PATCH))
+
+
+def _data(secret: NamedObject) -> dict[str, str]:
+    return dict((secret.document or {}).get("data") or {})
+
+
+def _published(configuration: NamedObject) -> frozenset[bytes] | None:
+    """Return what all webhooks of the configuration trust; nothing where they differ."""
+    found: list[Any] = (configuration.document or {}).get("webhooks") or []
+    bundles = {published_in(webhook["clientConfig"].get("caBundle") or "") for webhook in found}
+    if not found:
+        return None
+    return bundles.pop() if len(bundles) == 1 else frozenset()

@@ -1,0 +1,1 @@
+"""The claim controller: creates, reserves and releases ResourceClaims."""

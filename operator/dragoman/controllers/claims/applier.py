@@ -1,0 +1,239 @@
+"""Do what was planned: one request an action, its result into the world at once."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Literal, assert_never
+
+from dragoman import metrics
+from dragoman.claims import Action, Bind, CreateClaim, DeleteClaim, SetConsumers, Unprotect
+from dragoman.controllers.claims.enqueue import Intake, Key
+from dragoman.controllers.claims.gather import IDLE, age
+from dragoman.kube.client import (
+    MERGE_PATCH,
+    PODS,
+    STRATEGIC_MERGE_PATCH,
+    Api,
+    ApiError,
+    Resource,
+    find,
+)
+from dragoman.kube.discovery import Served
+from dragoman.kube.informer import Mirror
+from dragoman.logs import logger
+from dragoman.model import Claim, Pod, PodGroup
+
+log = logger("dragoman.claims")
+
+
+class Outcome(Enum):
+    """What came of an action.
+
+    Attributes:
+        DONE: The server did it.
+        STALE: The world had changed; it is up to date again, and the plan must be made anew.
+    """
+
+    DONE = "done"
+    STALE = "stale"
+
+
+class NotLeadingError(Exception):
+    """This process may not write any more; another one will do what is left."""
+
+
+class Applier:
+    """The one place that writes.
+
+    Args:
+        api: Where to.
+        served: Which API versions the server has.
+        intake: Where results go.
+        claims: How a claim is read again that is not as it was known.
+        may_write: Whether this process leads; asked before every write.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        served: Served,
+        intake: Intake,
+        claims: Mirror[Claim],
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._may_write = may_write
+        self._api = api
+        self._served = served
+        self._intake = intake
+        self._claims = claims
+
+    async def apply(self, action: Action) -> Outcome:
+        """Send the request of an action; raise ApiError where trying again at once is no use."""
+        name = type(action).__name__
+        if not self._may_write():
+            raise NotLeadingError
+        try:
+            outcome = await self._send(action)
+        except ApiError as error:
+            metrics.action_done(name, action.reason.value, "failed")
+            log.debug("Write failed", action=name, reason=action.reason.value, code=error.code)
+            raise
+        metrics.action_done(name, action.reason.value, outcome.value)
+        return outcome
+
+    async def _send(self, action: Action) -> Outcome:
+        match action:
+            case CreateClaim():
+                return await self._create(action)
+            case Bind():
+                return await self._bind(action)
+            case SetConsumers():
+                return await self._set_consumers(action)
+            case Unprotect():
+                return await self._unprotect(action)
+            case DeleteClaim():
+                return await self._delete(action)
+            case _:
+                assert_never(action)
+
+    async def _create(self, action: CreateClaim) -> Outcome:
+        path = self._served.claims.path(action.namespace)
+        try:
+            created = await self._api.post(path, action.document(self._served.claims.api_version))
+        except ApiError as error:
+            if error.code != 409 or error.reason != "AlreadyExists":
+                raise
+            await self._claims.refresh(action.namespace, action.name)
+            return Outcome.STALE
+        kind: Literal["pod", "podgroup"] = "pod" if action.owner.is_pod else "podgroup"
+        by = Key(kind, action.namespace, action.owner.name)
+        self._took_place(Claim.parse(created), by)
+        log.info(
+            "Created ResourceClaim",
+            namespace=action.namespace,
+            name=action.name,
+            owner=action.owner.name,
+            entry=action.entry,
+            reason=action.reason.value,
+        )
+        return Outcome.DONE
+
+    async def _bind(self, action: Bind) -> Outcome:
+        holder = action.holder
+        resource = PODS if holder.is_pod else self._served.groups
+        assert resource is not None
+        path = resource.path(action.namespace, holder.name, "status")
+        try:
+            written = await self._api.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
+        except ApiError as error:
+            if error.code == 404 and await self._exists(resource, action):
+                raise
+            if error.code == 404 or (error.code in {409, 422} and error.blames("metadata.uid")):
+                # Deleted, or another object has its name now; the watch tells about that one.
+                self._forget_holder(action)
+                return Outcome.STALE
+            if error.code == 409:
+                return Outcome.STALE
+            raise
+        if holder.is_pod:
+            pod = Pod.parse(written)
+            self._intake.world.own_writes.add(pod.metadata.resource_version)
+            self._intake.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
+            metrics.PUBLISHED.observe(age(pod.metadata.created))
+        else:
+            self._intake.group_changed(PodGroup.parse(written))
+        log.info(
+            "Published claims in status",
+            kind=holder.kind,
+            namespace=action.namespace,
+            name=holder.name,
+            claims=sorted(action.bindings.values()),
+            reason=action.reason.value,
+        )
+        return Outcome.DONE
+
+    async def _set_consumers(self, action: SetConsumers) -> Outcome:
+        done = await self._patch_claim(action.claim, "status", action.document())
+        if done is Outcome.DONE:
+            log.info(
+                "Freed devices of ResourceClaim" if action.deallocate else "Changed consumers",
+                namespace=action.claim.metadata.namespace,
+                name=action.claim.metadata.name,
+                before=len(action.claim.consumers),
+                after=len(action.consumers),
+                reason=action.reason.value,
+            )
+        return done
+
+    async def _unprotect(self, action: Unprotect) -> Outcome:
+        done = await self._patch_claim(action.claim, "", action.document())
+        if done is Outcome.DONE:
+            log.info(
+                "Removed finalizer of ResourceClaim",
+                namespace=action.claim.metadata.namespace,
+                name=action.claim.metadata.name,
+                reason=action.reason.value,
+            )
+        return done
+
+    async def _patch_claim(
+        self, claim: Claim, subresource: str, patch: dict[str, object]
+    ) -> Outcome:
+        namespace, name = claim.metadata.namespace, claim.metadata.name
+        path = self._served.claims.path(namespace, name, subresource)
+        try:
+            written = Claim.parse(await self._api.patch(path, patch, MERGE_PATCH))
+        except ApiError as error:
+            if error.code in {404, 409} or (error.code == 422 and error.blames("metadata.uid")):
+                await self._claims.refresh(namespace, name)
+                return Outcome.STALE
+            raise
+        if claim.allocated and not written.allocated:
+            # Our own release: no scheduler is about to allocate this version of the claim.
+            metadata = written.metadata
+            self._intake.world.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
+        if written.metadata.deleting and not written.finalizers:
+            # The last finalizer went: the server has deleted it in the same step.
+            self._intake.claim_deleted(written)
+        else:
+            self._took_place(written, Key("claim", namespace, name))
+        return Outcome.DONE
+
+    def _took_place(self, claim: Claim, by: Key) -> None:
+        self._intake.world.own_writes.add(claim.metadata.resource_version)
+        self._intake.claim_changed(claim, by=by)
+
+    async def _delete(self, action: DeleteClaim) -> Outcome:
+        metadata = action.claim.metadata
+        path = self._served.claims.path(metadata.namespace, metadata.name)
+        try:
+            answer = await self._api.delete(path, action.document())
+        except ApiError as error:
+            if error.code in {404, 409}:
+                await self._claims.refresh(metadata.namespace, metadata.name)
+                return Outcome.STALE
+            raise
+        if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
+            self._intake.claim_changed(Claim.parse(answer))
+        else:
+            self._intake.claim_deleted(action.claim)
+        log.info(
+            "Deleted ResourceClaim",
+            namespace=metadata.namespace,
+            name=metadata.name,
+            reason=action.reason.value,
+        )
+        return Outcome.DONE
+
+    async def _exists(self, resource: Resource, action: Bind) -> bool:
+        """Whether the holder is there after all: what is buried here is never looked at again."""
+        found = await find(self._api, resource.path(action.namespace, action.holder.name))
+        return found is not None and found["metadata"]["uid"] == action.holder.uid
+
+    def _forget_holder(self, action: Bind) -> None:
+        world = self._intake.world
+        place = (action.namespace, action.holder.name)
+        pod, group = world.pods.get(*place), world.groups.get(*place)
+        if action.holder.is_pod and pod is not None and pod.metadata.uid == action.holder.uid:
+            self._intake.pod_deleted(pod)
+        elif group is not None and group.metadata.uid == action.holder.uid:
+            self._intake.group_deleted(group)

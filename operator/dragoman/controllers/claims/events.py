@@ -1,0 +1,83 @@
+"""What users are told of, as Events on the objects that it is about."""
+
+from collections.abc import Callable, Sequence
+
+from dragoman.claims import CreateClaim, Reason, Wait
+from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.othercontroller import Fault
+from dragoman.kube.client import ApiError
+from dragoman.kube.discovery import Served
+from dragoman.kube.events import Recorder, Regarding
+from dragoman.kube.store import World
+from dragoman.model import Pod
+
+EVENT_REASONS = {
+    Reason.CLAIM_MISSING: "ResourceClaimNotFound",
+    Reason.CLAIM_FOREIGN: "ForeignResourceClaim",
+    Reason.RESERVATIONS_FULL: "ReservedForFull",
+}
+"""Reasons in Events where they are not the stock controller's FailedResourceClaimCreation."""
+
+
+class Reporter:
+    """Puts waits, refusals and another controller's faults into words.
+
+    Args:
+        world: Where the objects are found that keys name.
+        served: Which API versions they have.
+        recorder: Where Events go.
+        may_write: Whether this process leads.
+    """
+
+    def __init__(
+        self, world: World, served: Served, recorder: Recorder, may_write: Callable[[], bool]
+    ) -> None:
+        self._world = world
+        self._served = served
+        self._recorder = recorder
+        self._may_write = may_write
+
+    def waits(self, key: Key, waits: Sequence[Wait]) -> None:
+        """Report what has to come from somebody else before a key can be settled."""
+        for wait in waits:
+            if wait.report:
+                reason = EVENT_REASONS.get(wait.reason, Reason.CREATION_FAILED.value)
+                self._warn(key, reason, wait.message, wait.subject)
+
+    def refusal(self, key: Key, creation: CreateClaim, error: ApiError) -> None:
+        """Report what a user can do something about; the rest is retried in silence."""
+        if error.code not in {400, 403, 422} or error.has_cause("NamespaceTerminating"):
+            return
+        kind = "PodResourceClaim" if creation.owner.is_pod else "PodGroupResourceClaim"
+        message = f"{kind} {creation.entry}: create ResourceClaim {creation.name}: {error}"
+        self._warn(key, Reason.CREATION_FAILED.value, message, creation.entry)
+
+    def fault(self, fault: Fault, pod: Pod, note: str) -> None:
+        """Report what another controller did wrong."""
+        if not self._may_write():
+            return  # the leader sees it as well, and one Event is enough
+        owner = pod.reference
+        place = (pod.metadata.namespace, pod.metadata.name)
+        regarding = Regarding(owner.api_version, owner.kind, *place, owner.uid)
+        self._recorder.warn(regarding, reason=fault.value, action="Watching", note=note)
+
+    def regarding(self, key: Key) -> Regarding | None:
+        """Return the object that a key names, None where it is not known."""
+        place = (key.namespace, key.name)
+        if key.kind == "claim":
+            claim = self._world.claims.get(*place)
+            version = self._served.claims.api_version
+            uid = None if claim is None else claim.metadata.uid
+            return None if uid is None else Regarding(version, "ResourceClaim", *place, uid)
+        shelf = self._world.pods if key.kind == "pod" else self._world.groups
+        holder = shelf.get(*place)
+        if holder is None:
+            return None
+        owner = holder.reference
+        return Regarding(owner.api_version, owner.kind, *place, owner.uid)
+
+    def _warn(self, key: Key, reason: str, note: str, subject: str) -> None:
+        regarding = self.regarding(key)
+        if regarding is not None:
+            action = "Reserving" if key.kind == "claim" else "CreatingResourceClaim"
+            self._recorder.warn(regarding, reason=reason, action=action, note=note, subject=subject)

@@ -1,0 +1,104 @@
+"""Put together what planners decide on."""
+
+from datetime import UTC, datetime
+
+from dragoman.claims import (
+    ClaimFacts,
+    HolderFacts,
+    Plan,
+    plan_claim,
+    plan_group,
+    plan_pod,
+)
+from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.livereads import Sight
+from dragoman.kube.store import World
+from dragoman.model import Claim, Pod, PodGroup
+
+IDLE = "idle"
+"""The state of a protected claim that holds no devices, in the world's stopwatch."""
+
+
+class Gatherer:
+    """Facts out of the world, and what planners answer to them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def plan(self, key: Key, sight: Sight) -> Plan | None:
+        """Return what the planner of a key answers, or None where its object is not known."""
+        if key.kind == "claim":
+            claim = self._world.claims.get(key.namespace, key.name)
+            return None if claim is None else plan_claim(self._claim_facts(claim, sight))
+        if key.kind == "pod":
+            pod = self._world.pods.get(key.namespace, key.name)
+            return None if pod is None else plan_pod(self._holder_facts(pod, sight))
+        group = self._world.groups.get(key.namespace, key.name)
+        return None if group is None else plan_group(self._holder_facts(group, sight))
+
+    def _holder_facts(self, holder: Pod | PodGroup, sight: Sight) -> HolderFacts:
+        world = self._world
+        namespace = holder.metadata.namespace
+        groups = world.groups.namespace(namespace) if world.groups_served else None
+        owned = world.claims.find("owner", holder.metadata.uid)
+        if isinstance(holder, Pod) and holder.group_name and groups is not None:
+            group = groups.get(holder.group_name)
+            if group is not None:
+                owned += world.claims.find("owner", group.metadata.uid)
+        return HolderFacts(
+            holder=holder,
+            claims=world.claims.namespace(namespace),
+            owned=owned,
+            templates=world.templates.namespace(namespace),
+            groups=groups,
+            age=self._age(holder),
+            seen=sight.seen,
+            unanswered=sight.failures.keys(),
+        )
+
+    def _claim_facts(self, claim: Claim, sight: Sight) -> ClaimFacts:
+        world = self._world
+        metadata = claim.metadata
+        siblings = self._siblings(claim)
+        uid, elapsed = metadata.uid, world.times.elapsed
+        twins = any(sibling.entry == claim.entry for sibling in siblings)
+        idle = claim.protected and not claim.allocated and not claim.consumers
+        return ClaimFacts(
+            claim=claim,
+            pods=world.pods.namespace(metadata.namespace),
+            users=world.pods.find("claim", (metadata.namespace, metadata.name)),
+            groups=world.groups.namespace(metadata.namespace) if world.groups_served else None,
+            siblings=siblings,
+            duplicate_for=elapsed(uid, "duplicate", holds=twins),
+            gone=world.gone,
+            owner_missing_for=elapsed(uid, "ownerless", holds=self._owner_is_missing(claim)),
+            unchanged_for=elapsed(uid, IDLE, holds=idle, version=metadata.resource_version),
+            seen=sight.seen,
+        )
+
+    def _age(self, holder: Pod | PodGroup) -> float:
+        """Return the holder's age; since it was first seen, where this clock is behind."""
+        by_clock = age(holder.metadata.created)
+        new = self._world.times.elapsed(holder.metadata.uid, "new", holds=by_clock == 0.0)
+        return max(by_clock, new)
+
+    def _siblings(self, claim: Claim) -> list[Claim]:
+        owner = claim.metadata.owner
+        if owner is None:
+            return []
+        found = self._world.claims.find("owner", owner.uid)
+        return [other for other in found if other.metadata.uid != claim.metadata.uid]
+
+    def _owner_is_missing(self, claim: Claim) -> bool:
+        owner = claim.metadata.owner
+        if owner is None or not owner.is_pod:
+            return False
+        return self._world.pods.get(claim.metadata.namespace, owner.name) is None
+
+
+def age(created: str) -> float:
+    """Return the seconds since an API timestamp, by this machine's clock; 0 for none."""
+    if not created:
+        return 0.0
+    then = datetime.fromisoformat(created)
+    return max(0.0, (datetime.now(UTC) - then).total_seconds())

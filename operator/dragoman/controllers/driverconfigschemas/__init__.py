@@ -1,0 +1,1 @@
+"""The DriverConfigSchema controller: compiles schemas, writes their status, audits objects."""

@@ -1,0 +1,297 @@
+"""DriverConfigSchema objects as facts, parsed once at the edge.
+
+The CRD (`crds/driverconfigschemas.yaml`) keeps malformed objects out of a cluster; files given to
+`dragoman check` come without that, so the parser checks shapes itself and fills in the defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.driverconfigs import fielderrors
+from dragoman.driverconfigs.fielderrors import Finding
+
+API_VERSION: Final = "dragoman.dev/v1alpha1"
+KIND: Final = "DriverConfigSchema"
+
+ENFORCE, WARN, AUDIT, OFF = "Enforce", "Warn", "Audit", "Off"
+DENY, ALLOW = "Deny", "Allow"
+CLAIM, CLASS = "Claim", "Class"
+LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE = "LastWins", "FirstWins", "Merge", "ExactlyOne"
+
+MODES: Final = (ENFORCE, WARN, AUDIT, OFF)
+POLICIES: Final = (DENY, WARN, ALLOW)
+SOURCES: Final = (CLAIM, CLASS)
+PRECEDENCES: Final = (LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE)
+VARIABLE_TYPES: Final[Mapping[str, type[bool | int | str]]] = {
+    "bool": bool,
+    "int": int,
+    "string": str,
+}
+
+_DRIVER: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A per-cluster switch that rules read as `variables.NAME`.
+
+    Attributes:
+        name: a CEL identifier.
+        type: bool, int or string.
+        value: the value in this cluster, of that type.
+    """
+
+    name: str
+    type: str
+    value: bool | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRules:
+    """How a driver treats config entries; the defaults are the common behaviour.
+
+    Attributes:
+        precedence: which of several entries for one request counts.
+        requests_required: an entry without requests is ignored by the driver.
+        classes_ignored: an entry in a device class is.
+        main_covers_subrequests: an entry naming `main` reaches `main/sub`.
+    """
+
+    precedence: str = LAST_WINS
+    requests_required: bool = False
+    classes_ignored: bool = False
+    main_covers_subrequests: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSpec:
+    """One kind of parameters, not compiled yet.
+
+    Attributes:
+        api_version: empty when the kind has none.
+        kind: empty when it has none.
+        sources: `Claim`, `Class` or both: where entries of this kind may stand.
+        schema: the structural schema as it came in.
+        unknown_fields: what the driver's decoder does with fields that the schema does not list.
+        rules: CEL rules about the whole parameters, as in `x-kubernetes-validations`.
+    """
+
+    api_version: str
+    kind: str
+    sources: frozenset[str]
+    schema: Any
+    unknown_fields: str
+    rules: tuple[Mapping[str, Any], ...]
+
+    @property
+    def title(self) -> str:
+        """Name the kind for people."""
+        return f"{self.api_version} {self.kind}".strip() or "(any kind)"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverConfigSchema:
+    """One object, parsed.
+
+    Attributes:
+        name: the object's name.
+        uid: empty for objects from files.
+        generation: `metadata.generation`, 0 for objects from files.
+        created: `metadata.creationTimestamp` (RFC 3339, which sorts as text), empty from files.
+        driver: the driver's name; empty when not even that could be read.
+        mode: Enforce, Warn, Audit or Off.
+        unknown_configs: what to do about kinds that are not listed.
+        variables: typed values for rules.
+        entries: how the driver treats entries.
+        configs: the kinds, in the object's order.
+        faults: what is malformed; with any, the object cannot be compiled.
+    """
+
+    name: str
+    uid: str
+    generation: int
+    created: str
+    driver: str
+    mode: str
+    unknown_configs: str
+    variables: tuple[Variable, ...]
+    entries: EntryRules
+    configs: tuple[ConfigSpec, ...]
+    faults: tuple[Finding, ...]
+
+
+def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
+    """Parse one object of any quality; what is wrong with it stands in `faults`."""
+    reader = _Reader()
+    metadata = reader.mapping(document, "metadata", "")
+    spec = reader.mapping(document, "spec", "")
+    generation = metadata.get("generation")
+    return DriverConfigSchema(
+        name=_string(metadata.get("name")),
+        uid=_string(metadata.get("uid")),
+        generation=generation if type(generation) is int else 0,
+        created=_string(metadata.get("creationTimestamp")),
+        driver=reader.driver(spec),
+        mode=reader.choice(spec, "mode", "spec", MODES, ENFORCE),
+        unknown_configs=reader.choice(spec, "unknownConfigs", "spec", POLICIES, DENY),
+        variables=reader.variables(spec),
+        entries=reader.entries(reader.mapping(spec, "entries", "spec")),
+        configs=reader.configs(spec),
+        faults=tuple(reader.faults),
+    )
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads fields with defaults and notes what has the wrong shape."""
+
+    faults: list[Finding] = field(default_factory=list)
+
+    def fault(self, path: str, reason: str, detail: str, value: Any = fielderrors.NOTHING) -> None:
+        self.faults.append(fielderrors.finding((), reason, detail, value).under(path))
+
+    def mapping(self, parent: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
+        value = parent.get(name)
+        if value is None or isinstance(value, dict):
+            return value or {}
+        self.fault(
+            f"{path}.{name}".lstrip("."), fielderrors.TYPE_INVALID, "must be an object", value
+        )
+        return {}
+
+    def items(self, parent: Mapping[str, Any], name: str, path: str) -> list[Any]:
+        value = parent.get(name)
+        if value is None or isinstance(value, list):
+            return value or []
+        self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be an array", value)
+        return []
+
+    def objects(self, parent: Mapping[str, Any], name: str, path: str) -> list[tuple[str, Any]]:
+        """Read a list of objects; pairs of their paths and themselves."""
+        found = []
+        for index, item in enumerate(self.items(parent, name, path)):
+            place = f"{path}.{name}[{index}]"
+            if isinstance(item, dict):
+                found.append((place, item))
+            else:
+                self.fault(place, fielderrors.TYPE_INVALID, "must be an object", item)
+        return found
+
+    def choice(
+        self,
+        parent: Mapping[str, Any],
+        name: str,
+        path: str,
+        allowed: tuple[str, ...],
+        default: str,
+    ) -> str:
+        value = parent.get(name)
+        if value is None:
+            return default
+        if value in allowed:
+            return str(value)
+        listed = ", ".join(allowed)
+        self.fault(
+            f"{path}.{name}", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", value
+        )
+        return default
+
+    def text(self, parent: Mapping[str, Any], name: str, path: str) -> str:
+        value = parent.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be a string", value)
+        return _string(value)
+
+    def flag(self, parent: Mapping[str, Any], name: str, path: str, *, default: bool) -> bool:
+        value = parent.get(name)
+        if value is not None and not isinstance(value, bool):
+            self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be true or false", value)
+        return value if isinstance(value, bool) else default
+
+    def driver(self, spec: Mapping[str, Any]) -> str:
+        name = spec.get("driver")
+        if name is None:
+            self.fault("spec.driver", fielderrors.REQUIRED, "")
+        elif not isinstance(name, str) or len(name) > 63 or not _DRIVER.fullmatch(name):
+            self.fault(
+                "spec.driver",
+                fielderrors.INVALID,
+                "must be a driver name, as in opaque.driver",
+                name,
+            )
+        return _string(name)
+
+    def variables(self, spec: Mapping[str, Any]) -> tuple[Variable, ...]:
+        found: dict[str, Variable] = {}
+        for path, item in self.objects(spec, "variables", "spec"):
+            name, kind = self.text(item, "name", path), _string(item.get("type"))
+            value: Any = item.get("value")
+            if not name.isidentifier() or not name.isascii() or name in found:
+                self.fault(
+                    f"{path}.name", fielderrors.INVALID, "must be an identifier of its own", name
+                )
+            elif kind not in VARIABLE_TYPES:
+                listed = ", ".join(VARIABLE_TYPES)
+                self.fault(
+                    f"{path}.type", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", kind
+                )
+            elif type(value) is not VARIABLE_TYPES[kind]:
+                self.fault(
+                    f"{path}.value", fielderrors.TYPE_INVALID, f"must be of type {kind}", value
+                )
+            else:
+                found[name] = Variable(name, kind, value)
+        return tuple(found.values())
+
+    def entries(self, entries: Mapping[str, Any]) -> EntryRules:
+        path = "spec.entries"
+        return EntryRules(
+            self.choice(entries, "precedence", path, PRECEDENCES, LAST_WINS),
+            self.flag(entries, "requestsRequired", path, default=False),
+            self.flag(entries, "classesIgnored", path, default=False),
+            self.flag(entries, "mainCoversSubrequests", path, default=True),
+        )
+
+    def configs(self, spec: Mapping[str, Any]) -> tuple[ConfigSpec, ...]:
+        found = []
+        seen: set[tuple[str, str]] = set()
+        for path, item in self.objects(spec, "configs", "spec"):
+            config = self.config(path, item)
+            if (config.api_version, config.kind) in seen:
+                self.fault(path, fielderrors.DUPLICATE, f"{config.title} is described already")
+            seen.add((config.api_version, config.kind))
+            found.append(config)
+        return tuple(found)
+
+    def config(self, path: str, item: Mapping[str, Any]) -> ConfigSpec:
+        schema = self.mapping(item, "schema", path)
+        if "openAPIV3Schema" not in schema:
+            self.fault(f"{path}.schema.openAPIV3Schema", fielderrors.REQUIRED, "")
+        api_version, kind = self.text(item, "apiVersion", path), self.text(item, "kind", path)
+        if kind and not api_version:
+            self.fault(f"{path}.apiVersion", fielderrors.REQUIRED, "a kind has an apiVersion")
+        return ConfigSpec(
+            api_version=api_version,
+            kind=kind,
+            sources=self.sources(item, path),
+            schema=schema.get("openAPIV3Schema"),
+            unknown_fields=self.choice(item, "unknownFields", path, POLICIES, DENY),
+            rules=tuple(rule for _, rule in self.objects(item, "rules", path)),
+        )
+
+    def sources(self, item: Mapping[str, Any], path: str) -> frozenset[str]:
+        named = self.items(item, "allowedSources", path)
+        if any(source not in SOURCES for source in named):
+            listed = ", ".join(SOURCES)
+            self.fault(
+                f"{path}.allowedSources", fielderrors.NOT_SUPPORTED, f"supported values: {listed}"
+            )
+        return frozenset(source for source in named if source in SOURCES) or frozenset(SOURCES)

@@ -1,0 +1,129 @@
+"""Config entries of claims, templates and classes: where they stand and what they reach.
+
+The paths are the same in resource.k8s.io v1, v1beta2 and v1beta1; the versions differ only inside
+requests, and `firstAvailable` is at the same place in all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.driverconfigschema import CLAIM, CLASS
+
+MAX_ENTRIES: Final = 32
+"""The API server's own limit of entries and of requests; more are never looked at."""
+
+MAX_ALTERNATIVES: Final = 8
+"""The same of the alternatives of a request."""
+
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+    "ResourceClaim": ("spec", "devices"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices"),
+    "DeviceClass": ("spec",),
+}
+
+KINDS: Final = tuple(_PLACES)
+"""The kinds of resource.k8s.io that carry config entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One opaque config entry.
+
+    Attributes:
+        path: such as `spec.devices.config[1]`.
+        driver: the driver's name.
+        parameters: the parameters as parsed; None when missing.
+        requests: names of requests, or `main/sub`; empty means every request.
+        source: `Claim` (also in templates) or `Class`.
+    """
+
+    path: str
+    driver: str
+    parameters: Any
+    requests: tuple[str, ...]
+    source: str
+
+    @property
+    def identity(self) -> bytes:
+        """Give what makes two entries the same, for ratcheting."""
+        content = [self.driver, self.parameters, self.requests]
+        # Odd ones (repeated keys, huge numbers) are the same as odd ones with the same values:
+        # what was stored once must not block an update, however odd it is.
+        return strictjson.canonical(content) or b"odd " + json.dumps(content, default=str).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """An object's entries together with the requests that they can name.
+
+    Attributes:
+        entries: the opaque entries in order.
+        targets: every request name, with `main/sub` for the alternatives of `main`.
+        alternatives: the requests that have alternatives.
+    """
+
+    entries: tuple[Entry, ...]
+    targets: tuple[str, ...]
+    alternatives: frozenset[str]
+
+
+def holder_of(kind: str, document: Any) -> Any:
+    """Find the part of an object that holds its entries and requests: all that a review looks at.
+
+    Returns:
+        None where there is no such part, and for kinds that are none of `KINDS`.
+    """
+    place = _PLACES.get(kind, ())
+    holder = document if place else None
+    for name in place:
+        holder = _member(holder, name)
+    return holder
+
+
+def configured(kind: str, document: Any) -> Configured:
+    """Find the entries of an object of one of `KINDS`, whatever JSON it is; others have none."""
+    place, holder = _PLACES.get(kind, ()), holder_of(kind, document)
+    targets, alternatives = _requests(holder)
+    source = CLASS if kind == "DeviceClass" else CLAIM
+    entries = tuple(_entries(holder, ".".join((*place, "config")), source))
+    return Configured(entries, targets, alternatives)
+
+
+def _entries(holder: Any, path: str, source: str) -> Iterator[Entry]:
+    for index, item in enumerate(_list(_member(holder, "config"))[:MAX_ENTRIES]):
+        opaque = _member(item, "opaque")
+        driver = _member(opaque, "driver")
+        if not isinstance(driver, str) or not driver:
+            continue
+        value = _member(opaque, "parameters")
+        named = _list(_member(item, "requests"))[:MAX_ENTRIES]
+        requests = tuple(name for name in named if isinstance(name, str))
+        yield Entry(f"{path}[{index}]", driver, value, requests, source)
+
+
+def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+    targets: list[str] = []
+    alternatives: set[str] = set()
+    for request in _list(_member(holder, "requests"))[:MAX_ENTRIES]:
+        name = _member(request, "name")
+        offered = _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]
+        subrequests = [_member(sub, "name") for sub in offered]
+        if isinstance(name, str) and subrequests:
+            alternatives.add(name)
+            targets += [f"{name}/{sub}" for sub in subrequests if isinstance(sub, str)]
+        elif isinstance(name, str):
+            targets.append(name)
+    return tuple(targets), frozenset(alternatives)
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

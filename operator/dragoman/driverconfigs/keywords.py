@@ -1,0 +1,281 @@
+"""The keywords of JSON Schema for the `jsonschema` package, with prices.
+
+Ours instead of the package's own for three reasons: every step is paid for from the review's
+budget before it is done (a legal schema can keep the stock keywords busy for minutes), patterns run
+on RE2, and integers are literal. Their values are prepared by `validators`: sub-schemas are
+validators, patterns are compiled, enums are sets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+
+from dragoman.driverconfigs import fielderrors, steps
+
+Errors = Iterable[ValidationError] | None
+Keyword = Callable[[Any, Any, Any, Any], Errors]
+
+# Prices in steps, from measurements: a step stands for half a microsecond at most.
+_ALTERNATIVE_STEPS: Final = 12  # one that fails makes an error, which nobody will see
+ERROR_STEPS: Final = 8
+"""Price of an error that somebody may see."""
+
+_FORMAT_STEPS: Final = 6
+_PATTERN_STEPS: Final = 4
+_PATTERN_WORK: Final = 100  # bytes of text times instructions of the pattern that RE2 does in one
+_ALTERNATIVES_SHOWN: Final = 3
+
+_IS: Final[dict[str, Callable[[Any], bool]]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: type(value) is int and -(2**63) <= value < 2**63,
+    "number": lambda value: type(value) in (int, float),
+    "null": lambda value: value is None,
+}
+
+_ARTICLES: Final = {"object": "an object", "array": "an array", "integer": "an integer"}
+
+
+def _spend(_validator: Any, price: int, _instance: Any, _schema: Any) -> Errors:
+    steps.current.get().spend(price)
+    return None
+
+
+def _type(_validator: Any, types: list[str], instance: Any, _schema: Any) -> Errors:
+    for name in types:
+        if _IS[name](instance):
+            return None
+    wanted = " or ".join(_ARTICLES.get(name, f"a {name}") for name in types if name != "null")
+    if "integer" in types and isinstance(instance, float) and instance.is_integer():
+        wanted = "a literal integer of 64 bits, without fraction or exponent"
+    return [ValidationError(f"must be {wanted}")]
+
+
+def _bounded(words: str, wrong: Callable[[float, float], bool]) -> Keyword:
+    """Make a keyword that compares numbers; `wrong` gets the number and the bound."""
+
+    def keyword(_validator: Any, bound: float, instance: Any, _schema: Any) -> Errors:
+        if type(instance) in (int, float) and wrong(instance, bound):
+            return [ValidationError(f"must be {words} {bound}")]
+        return None
+
+    return keyword
+
+
+def _sized(kind: type[Sized], *, most: bool, words: str) -> Keyword:
+    """Make a keyword that limits the size of one type's values, from above or from below."""
+    article = "most" if most else "least"
+
+    def keyword(_validator: Any, limit: int, instance: Any, _schema: Any) -> Errors:
+        if isinstance(instance, kind) and (
+            len(instance) > limit if most else len(instance) < limit
+        ):
+            return [ValidationError(f"must have at {article} {limit} {words}")]
+        return None
+
+    return keyword
+
+
+def _multiple_of(_validator: Any, factor: float, instance: Any, _schema: Any) -> Errors:
+    if type(instance) not in (int, float):
+        return None
+    both_integers = isinstance(instance, int) and isinstance(factor, int)
+    wrong = bool(instance % factor) if both_integers else not float(instance / factor).is_integer()
+    return [ValidationError(f"must be a multiple of {factor}")] if wrong else None
+
+
+def _required(
+    _validator: Any, names: list[str], instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    budget = steps.current.get()
+    budget.spend(len(names) // 10)
+    for name in names:
+        if name not in instance:
+            budget.spend(ERROR_STEPS)
+            yield ValidationError("", path=[name])
+
+
+def _pattern(_validator: Any, pattern: tuple[Any, str], instance: Any, _schema: Any) -> Errors:
+    if not isinstance(instance, str):
+        return None
+    compiled, source = pattern
+    text = instance.encode("utf-8", "replace")
+    work = len(text) * compiled.programsize // _PATTERN_WORK
+    steps.current.get().spend(_PATTERN_STEPS + work)
+    return None if compiled.search(text) else [ValidationError(f"must match {source}")]
+
+
+def _format(
+    _validator: Any, check: tuple[str, Callable[[Any], bool]], instance: Any, _schema: Any
+) -> Errors:
+    name, fits = check
+    if isinstance(instance, str):
+        steps.current.get().spend(_FORMAT_STEPS + len(instance) // 20)
+    return None if fits(instance) else [ValidationError(f"must be of format {name}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The values of an enum.
+
+    Attributes:
+        values: as they were listed.
+        identities: for looking up.
+        words: what to say to a value that is not among them.
+    """
+
+    values: list[Any]
+    identities: frozenset[Any]
+    words: str
+
+
+def _enum(_validator: Any, allowed: Allowed, instance: Any, _schema: Any) -> Errors:
+    if identity(instance) in allowed.identities:
+        return None
+    return [ValidationError(allowed.words)]
+
+
+def identity(value: Any) -> Any:
+    """Make a hashable stand-in that is equal where JSON values are equal: 1 is 1.0, not true.
+
+    Raises:
+        StepBudgetExceeded: writing out an object or array cost too much.
+    """
+    if isinstance(value, (dict, list)):
+        # Numbers beyond a double may be in there; they are refused at their own place.
+        written = json.dumps(value, sort_keys=True, default=str)
+        steps.current.get().spend(_FORMAT_STEPS + len(written) // 20)
+        return written
+    return (isinstance(value, bool), value)
+
+
+def _unique(_validator: Any, keys: list[str], instance: Any, _schema: Any) -> Errors:
+    if not isinstance(instance, list):
+        return None
+    budget = steps.current.get()
+    seen: set[Any] = set()
+    errors = []
+    for index, item in enumerate(instance):
+        budget.spend(2)
+        if keys and not isinstance(item, dict):
+            continue
+        same = identity([item.get(key) for key in keys] if keys else item)
+        if same in seen:
+            errors.append(ValidationError("", path=[index], instance=item))
+        seen.add(same)
+    return errors
+
+
+def _properties(
+    _validator: Any, members: dict[str, Validator], instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for name, value in instance.items():
+        child = members.get(name)
+        if child is not None:
+            for error in child.iter_errors(value):
+                error.path.appendleft(name)
+                yield error
+
+
+def _each_value(
+    _validator: Any, child: Validator, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for name, value in instance.items():
+        for error in child.iter_errors(value):
+            error.path.appendleft(name)
+            yield error
+
+
+def _items(
+    _validator: Any, child: Validator, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, list):
+        return
+    for index, value in enumerate(instance):
+        for error in child.iter_errors(value):
+            error.path.appendleft(index)
+            yield error
+
+
+def _all_of(
+    _validator: Any, children: list[Validator], instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    for child in children:
+        yield from child.iter_errors(instance)
+
+
+def _any_of(_validator: Any, children: list[Validator], instance: Any, _schema: Any) -> Errors:
+    budget = steps.current.get()
+    complaints = []
+    for child in children:
+        budget.spend(_ALTERNATIVE_STEPS)
+        error = next(child.iter_errors(instance), None)
+        if error is None:
+            return None
+        complaints.append(_brief(error))
+    shown = list(dict.fromkeys(complaints))[:_ALTERNATIVES_SHOWN]
+    return [ValidationError(" or ".join(shown))]
+
+
+def _one_of(_validator: Any, children: list[Validator], instance: Any, _schema: Any) -> Errors:
+    steps.current.get().spend(_ALTERNATIVE_STEPS * len(children))
+    fitting = sum(next(child.iter_errors(instance), None) is None for child in children)
+    if fitting == 1:
+        return None
+    return [ValidationError(f"must validate exactly one schema (oneOf), validates {fitting}")]
+
+
+def _not(_validator: Any, child: Validator, instance: Any, _schema: Any) -> Errors:
+    steps.current.get().spend(_ALTERNATIVE_STEPS)
+    if next(child.iter_errors(instance), None) is not None:
+        return None
+    return [ValidationError("must not validate the schema (not)")]
+
+
+def _brief(error: ValidationError) -> str:
+    place = fielderrors.render(error.path).lstrip(".")
+    return f"{place or ''} {error.message or 'is required'}".strip()
+
+
+KEYWORDS: Final[dict[str, Any]] = {
+    "x-steps": _spend,
+    "type": _type,
+    "minimum": _bounded("greater than or equal to", lambda value, bound: value < bound),
+    "maximum": _bounded("less than or equal to", lambda value, bound: value > bound),
+    "exclusiveMinimum": _bounded("greater than", lambda value, bound: value <= bound),
+    "exclusiveMaximum": _bounded("less than", lambda value, bound: value >= bound),
+    "multipleOf": _multiple_of,
+    "minLength": _sized(str, most=False, words="characters"),
+    "maxLength": _sized(str, most=True, words="characters"),
+    "minItems": _sized(list, most=False, words="items"),
+    "maxItems": _sized(list, most=True, words="items"),
+    "minProperties": _sized(dict, most=False, words="fields"),
+    "maxProperties": _sized(dict, most=True, words="fields"),
+    "required": _required,
+    "pattern": _pattern,
+    "format": _format,
+    "enum": _enum,
+    "x-unique": _unique,
+    "properties": _properties,
+    "additionalProperties": _each_value,
+    "items": _items,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+}
+"""Keywords by name; `x-steps` and `x-unique` are ours."""

@@ -1,0 +1,1 @@
+"""Reviews of manifest files: documents with line numbers, parsed strictly."""

@@ -1,0 +1,111 @@
+"""Conditions: what the status of a DriverConfigSchema says about its compilation.
+
+Pure: times are passed in, and a condition that did not change keeps its transition time, so that
+writing the same status twice writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dragoman.driverconfigs.driverconfigschema import OFF
+from dragoman.driverconfigs.fielderrors import Finding, clip
+from dragoman.driverconfigs.registry import Installed, Registry
+from dragoman.driverconfigs.verdict import MAX_LISTED
+
+READY, CONFLICTING = "Ready", "Conflicting"
+
+COMPILED: Final = "Compiled"
+"""Reason of Ready=True: the newest generation is in force."""
+
+SWITCHED_OFF: Final = "SwitchedOff"
+"""Reason of Ready=True: the newest generation compiles, and its mode is Off."""
+
+NOT_COMPILED: Final = "NotCompiled"
+"""Reason of Ready=False: it does not compile and nothing of the object is in force."""
+
+LAST_GOOD: Final = "LastGoodGeneration"
+"""Reason of Ready=False: it does not compile, an earlier generation stays in force."""
+
+DECIDED_ELSEWHERE: Final = "DecidedByOlderObject"
+"""Reason of Conflicting=True: an older object lists the same kinds."""
+
+NO_CONFLICT: Final = "NoConflict"
+"""Reason of Conflicting=False."""
+
+MAX_ERROR: Final = 2048
+"""Characters of one error in `status.configs`."""
+
+
+def status(registry: Registry, name: str, old: Mapping[str, Any], now: str) -> dict[str, Any]:
+    """Make the status of an installed object, all but the audit.
+
+    Args:
+        registry: holds the object.
+        name: its name.
+        old: its present status; unchanged conditions keep their transition times.
+        now: the time as RFC 3339, for conditions that change.
+    """
+    installed = registry.objects[name]
+    compilation = installed.compilation
+    configs = [
+        {
+            "apiVersion": config.api_version,
+            "kind": config.kind,
+            "compiled": index not in compilation.faults,
+            "errors": [_text(fault) for fault in compilation.faults.get(index, ())][:MAX_LISTED],
+        }
+        for index, config in enumerate(installed.parsed.configs)
+    ]
+    ready = sum(bool(config["compiled"]) for config in configs)
+    conditions = [_ready(installed), _conflicting(registry, name)]
+    generation = installed.parsed.generation
+    return {
+        "observedGeneration": generation,
+        "configsReady": f"{ready}/{len(configs)}",
+        "conditions": [_timed(one, generation, old, now) for one in conditions],
+        "configs": configs,
+    }
+
+
+def _ready(installed: Installed) -> dict[str, str]:
+    errors = installed.compilation.errors
+    if not errors:
+        off = installed.parsed.mode == OFF
+        return _condition(READY, "True", SWITCHED_OFF if off else COMPILED, "")
+    message = "; ".join(_text(error) for error in errors[:MAX_LISTED])
+    if len(errors) > MAX_LISTED:
+        message += f"; and {len(errors) - MAX_LISTED} more"
+    if installed.force is None:
+        return _condition(READY, "False", NOT_COMPILED, message)
+    kept = f"generation {installed.force.generation} stays in force: "
+    return _condition(READY, "False", LAST_GOOD, kept + message)
+
+
+def _conflicting(registry: Registry, name: str) -> dict[str, str]:
+    conflicts = registry.conflicts(name)
+    if not conflicts:
+        return _condition(CONFLICTING, "False", NO_CONFLICT, "")
+    texts = [f"{conflict.title} is decided by {conflict.winner}" for conflict in conflicts]
+    return _condition(CONFLICTING, "True", DECIDED_ELSEWHERE, "; ".join(texts))
+
+
+def _condition(kind: str, value: str, reason: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": value, "reason": reason, "message": clip(message, 32768)}
+
+
+def _timed(
+    condition: dict[str, str], generation: int, old: Mapping[str, Any], now: str
+) -> dict[str, Any]:
+    known = old.get("conditions")
+    for before in known if isinstance(known, list) else []:
+        same = ("type", "status")
+        if isinstance(before, dict) and all(before.get(key) == condition[key] for key in same):
+            now = str(before.get("lastTransitionTime") or now)
+    return {**condition, "observedGeneration": generation, "lastTransitionTime": now}
+
+
+def _text(fault: Finding) -> str:
+    # Values in an object of the admin's own are no users' values, and often what helps most.
+    return clip(str(fault), MAX_ERROR)

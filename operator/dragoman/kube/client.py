@@ -1,0 +1,297 @@
+"""One session to the API server for everything that dragoman itself asks and writes."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+
+from dragoman import __version__, metrics
+from dragoman.kube.http.answer import Answer
+from dragoman.kube.http.faults import WireError
+from dragoman.kube.http.pool import Pool, RefusedError
+from dragoman.kube.http.request import headers, request
+from dragoman.kube.http.stream import Wanted
+from dragoman.kube.impersonation import Headers
+from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError
+from dragoman.kube.tls import Trust
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+JSON = "application/json"
+FIELD_MANAGER = "dragoman"
+WRITING = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Ignore"})
+"""The query of writes. To look for unknown fields costs the API server a part of each write, for
+warnings that nobody reads: what is sent is built here, or copied from what it has sent itself."""
+PAGE = 500
+"""Objects a page of a list."""
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds to wait at most before a request is repeated, whatever a server, or a proxy, asks for."""
+
+
+class ApiError(Exception):
+    """The API server refused a request, or could not be asked.
+
+    Attributes:
+        code: HTTP status; 0 when there was no answer, so that the request may have been done.
+        reason: The Status object's reason, as `AlreadyExists`; `NoAnswer` for code 0.
+        details: The Status object's details: name, kind, causes.
+        retry_after: Seconds that the server asks to wait, or None.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.details = details or {}
+        self.retry_after = retry_after
+
+    def blames(self, path: str) -> bool:
+        """Whether one of the causes is about the field with this path."""
+        return any(cause.get("field") == path for cause in self.details.get("causes") or ())
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether one of the causes has this reason."""
+        return any(cause.get("reason") == reason for cause in self.details.get("causes") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A served resource: group, version and plural, as in its URL."""
+
+    group: str
+    version: str
+    plural: str
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the URL path of the collection, an object or a subresource."""
+        parts = ["/apis" if self.group else "/api", self.api_version]
+        if namespace:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return "/".join(parts)
+
+
+PODS = Resource("", "v1", "pods")
+EVENTS = Resource("events.k8s.io", "v1", "events")
+LEASES = Resource("coordination.k8s.io", "v1", "leases")
+
+
+@dataclass
+class Api:
+    """A thin JSON client; an async context manager that owns its connections."""
+
+    credentials: Credentials
+    _pool: Pool = field(init=False, repr=False)
+    _prefix: str = field(init=False, repr=False)
+    _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
+    _head: tuple[tuple[Any, ...], bytes] = field(init=False, repr=False, default=((), b""))
+
+    async def __aenter__(self) -> Self:
+        server = self.credentials.server
+        self._pool = Pool(server, Trust(self.credentials).context)
+        self._pool.renew()  # what cannot be read is better known now than with the first request
+        self._prefix = urlsplit(server).path.rstrip("/")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._pool.close()
+
+    async def get(self, path: str, **query: str) -> dict[str, Any]:
+        """GET an object or a list."""
+        return await self.request("GET", path, query=query)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """POST an object; its manager becomes FIELD_MANAGER."""
+        return await self._ask("POST", path, WRITING, body)
+
+    async def patch(self, path: str, body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+        """PATCH an object with a patch of this content type."""
+        return await self._ask("PATCH", path, WRITING, body, kind)
+
+    async def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """PUT an object; its resourceVersion is the precondition."""
+        return await self._ask("PUT", path, WRITING, body)
+
+    async def delete(self, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """DELETE an object; returns it, or a Status when it is gone at once."""
+        return await self._ask("DELETE", path, "", options)
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], wanted: Wanted = lambda _: True
+    ) -> AsyncGenerator[bytes, None]:
+        """GET a watch and yield its whole lines until the server ends it.
+
+        Raise ApiError when it is refused, breaks, or is silent for too long. What a broken
+        connection left unfinished is never yielded.
+
+        Args:
+            path: URL path of a collection.
+            query: Of the watch.
+            wanted: Looks at each line as soon as it is there, and may be called before the line
+                ahead of it was yielded; what it refuses costs next to nothing.
+        """
+        asked = request("GET", self._target(path, urlencode(query)), await self._authorized())
+        metrics.WATCHES.inc()
+        try:
+            async with aclosing(self._pool.lines(asked, wanted)) as batches:
+                async for batch in batches:
+                    for line in batch:
+                        yield line
+        except RefusedError as refusal:
+            if refusal.answer.status == 401:
+                await self._renew(None)
+            _understand(refusal.answer)
+        except (WireError, OSError) as error:
+            raise ApiError(0, "NoAnswer", f"watch {path}: {_problem(error)}") from error
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = JSON,
+        query: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Send one request, again only after a 401; raise ApiError when it is not done."""
+        return await self._ask(method, path, urlencode(query or {}), body, content_type)
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        query: str,
+        body: Mapping[str, Any] | None,
+        content_type: str = JSON,
+    ) -> dict[str, Any]:
+        content = None if body is None else orjson.dumps(body)
+        target = self._target(path, query)
+        try:
+            return await self._send(method, target, content, content_type)
+        except ApiError as error:
+            if error.code != 401:
+                raise
+            await self._renew(error)
+            return await self._send(method, target, content, content_type)
+
+    async def _send(
+        self, method: str, target: str, content: bytes | None, content_type: str
+    ) -> dict[str, Any]:
+        asked = request(method, target, await self._authorized(), content, content_type)
+        began = time.monotonic()
+        code = 0
+        try:
+            answer = await self._pool.ask(asked, repeatable=method == "GET")
+            code = answer.status
+        except (WireError, OSError) as error:
+            raise ApiError(0, "NoAnswer", f"{method} {target}: {_problem(error)}") from error
+        finally:
+            metrics.request_done(method, code, time.monotonic() - began)
+        return _understand(answer)
+
+    async def _renew(self, refusal: ApiError | None) -> None:
+        try:
+            # Many are refused at the same time: all wait for what the first of them reads.
+            async with self._renewing:
+                await self.credentials.renew()
+        except CredentialsUnavailableError as error:
+            raise refusal or ApiError(0, "NoCredentials", str(error)) from error
+        self._pool.renew()
+
+    def _target(self, path: str, query: str) -> str:
+        return f"{self._prefix}{path}?{query}" if query else self._prefix + path
+
+    async def _authorized(self) -> bytes:
+        """Return the header lines of all requests; put together anew for each new token."""
+        try:
+            who = (await self.credentials.authorization(), self.credentials.impersonation)
+            if self._head[0] != who:
+                self._head = (who, self._headers(*who))
+        except (CredentialsUnavailableError, ValueError) as error:
+            raise ApiError(0, "NoCredentials", str(error)) from error
+        return self._head[1]
+
+    def _headers(self, authorization: str | None, impersonation: Headers) -> bytes:
+        values = {
+            "Host": urlsplit(self.credentials.server).netloc.rpartition("@")[2],
+            "User-Agent": f"dragoman/{__version__}",
+            "Accept": JSON,
+        }
+        if authorization is not None:
+            values["Authorization"] = authorization
+        return headers((*values.items(), *impersonation))
+
+
+def _problem(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+async def find(api: Api, path: str) -> dict[str, Any] | None:
+    """GET an object; returns None where there is none, and raises ApiError for all else."""
+    try:
+        return await api.get(path)
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+
+
+async def pages(api: Api, path: str) -> AsyncIterator[dict[str, Any]]:
+    """List a collection, and yield its pages one after the other; raise ApiError."""
+    query = {"limit": str(PAGE)}
+    while True:
+        page = await api.get(path, **query)
+        yield page
+        if not page["metadata"].get("continue"):
+            return
+        query["continue"] = page["metadata"]["continue"]
+
+
+def _understand(answer: Answer) -> dict[str, Any]:
+    code, retry_after = answer.status, answer.retry_after
+    try:
+        document = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        document = None
+    if not isinstance(document, dict):
+        document = {"message": answer.content[:200].decode(errors="replace").strip()}
+        code = code if code >= 400 else 0
+    if 200 <= code < 300:
+        return document
+    raise ApiError(
+        code,
+        str(document.get("reason") or ("NoAnswer" if code == 0 else "Unknown")),
+        str(document.get("message") or f"HTTP status {code}"),
+        document.get("details"),
+        _seconds(retry_after),
+    )
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Return what is to be waited; None for what is no number, as a date."""
+    if not retry_after or not retry_after.isdecimal():
+        return None
+    return min(float(retry_after), LONGEST_RETRY_AFTER)

@@ -1,0 +1,265 @@
+"""Leader election on a Lease (coordination.k8s.io/v1), as client-go does it.
+
+Every replica keeps its facts warm; only the leader's workers write. Time is measured by the local
+monotonic clock alone: a candidate waits LeaseDuration from when it last saw the record change, a
+leader stops RenewDeadline after it began its last successful renewal, so it has stopped before
+another may start. Every write besides is idempotent or carries a precondition.
+"""
+
+import asyncio
+import os
+import random
+import socket
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from dragoman import metrics
+from dragoman.kube.client import LEASES, Api, ApiError, find
+from dragoman.logs import logger
+
+RELEASE_TRIES = 3
+RELEASE_TIMEOUT = 1.0
+"""Seconds that giving the office back may hold up a stop."""
+
+log = logger("dragoman.leader")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a Lease is held; seconds.
+
+    Attributes:
+        duration: For how long a silent leader is left in office.
+        renew_deadline: For how long a leader goes on without a successful renewal.
+        retry_period: Time between tries.
+    """
+
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse terms under which two could lead; raise ValueError saying which."""
+        if not self.retry_period < self.renew_deadline < self.duration:
+            raise ValueError(
+                "expected retry period < renew deadline < lease duration, found "
+                f"{self.retry_period:g} s, {self.renew_deadline:g} s, {self.duration:g} s"
+            )
+
+
+def identity() -> str:
+    """Return a name for this process that no other has, also after a restart."""
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+
+
+@dataclass
+class Elector:
+    """Runs for office, holds it, and gives it back.
+
+    Attributes:
+        api: Where the Lease is.
+        namespace: Its namespace.
+        name: Its name.
+        terms: How it is held.
+        annotations: Kept on the Lease by the leader; a new leader finds its predecessor's here.
+    """
+
+    api: Api
+    namespace: str
+    name: str
+    terms: Terms = field(default_factory=Terms)
+    identity: str = field(default_factory=identity)
+    annotations: dict[str, str] = field(default_factory=dict)
+    _lease: dict[str, Any] | None = None
+    _record: tuple[str, str] = ("", "")
+    _seen: float = 0.0
+    _renewed: float = float("-inf")
+    _hurry: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process may write now."""
+        return time.monotonic() < self._renewed + self.terms.renew_deadline
+
+    async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Run for office for ever; `lead` is cancelled when the office is lost."""
+        try:
+            while True:
+                if await self._try():
+                    await self._hold(lead)
+                # Half the period: a Lease that was given back is taken up within the period.
+                await asyncio.sleep(self.terms.retry_period * (0.5 + random.random() / 4))
+        finally:
+            await asyncio.shield(self._release())
+
+    def annotate(self, key: str, value: str) -> None:
+        """Put an annotation on the Lease, soon; only a leader's get there."""
+        if self.annotations.get(key) != value:
+            self.annotations[key] = value
+            self._hurry.set()
+
+    async def _hold(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
+        log.info("Leading", identity=self.identity, lease=self._place)
+        metrics.LEADER.labels(self.name).set(1)
+        work = asyncio.create_task(lead())
+        try:
+            while self.leading and not work.done():
+                await self._pause(work)
+                if not self.leading:
+                    # A stall longer than the term: what was under way meanwhile was given up.
+                    break
+                await self._try()
+        finally:
+            metrics.LEADER.labels(self.name).set(0)
+            work.cancel()
+            await asyncio.wait({work})
+        if not work.cancelled():
+            work.result()
+        log.warning("No longer leading", identity=self.identity)
+
+    async def _pause(self, work: asyncio.Task[None]) -> None:
+        """Sleep until the next renewal, the end of the term, or a reason to hurry."""
+        left = self._renewed + self.terms.renew_deadline - time.monotonic()
+        hurry = asyncio.create_task(self._hurry.wait())
+        both: set[asyncio.Task[Any]] = {hurry, work}
+        timeout = max(0.0, min(self.terms.retry_period, left))
+        try:
+            await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hurry.cancel()
+            self._hurry.clear()
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease; returns whether this process leads."""
+        began = time.monotonic()
+        left = self._renewed + self.terms.renew_deadline - began
+        try:
+            async with asyncio.timeout(left if left > 0 else self.terms.renew_deadline):
+                taken = await self._take()
+        except (ApiError, TimeoutError) as error:
+            log.warning("Cannot renew lease", lease=self._place, error=str(error))
+            self._lease = None
+            return self.leading
+        if taken:
+            self._renewed = began
+        else:
+            self._renewed = float("-inf")
+        return taken
+
+    async def _take(self) -> bool:
+        """Take or renew; a conflict is looked into once, for it may only be an annotation."""
+        for _ in range(2):
+            if self._lease is None or not self.leading:
+                self._lease = await find(self.api, LEASES.path(self.namespace, self.name))
+            if self._lease is None:
+                self._lease = await self._create()
+                return self._lease is not None
+            if not self._may_take(self._lease.get("spec") or {}):
+                return False
+            if await self._write(self._claim(self._lease.get("spec") or {})):
+                return True
+        return False
+
+    def _may_take(self, spec: dict[str, Any]) -> bool:
+        holder = spec.get("holderIdentity") or ""
+        record = (holder, str(spec.get("renewTime")))
+        if record != self._record:
+            self._record, self._seen = record, time.monotonic()
+        if holder == self.identity:
+            return True
+        if holder and not self._expired(spec):
+            return False
+        self.annotations = self._kept()
+        return True
+
+    def _expired(self, spec: dict[str, Any]) -> bool:
+        duration = float(spec.get("leaseDurationSeconds") or self.terms.duration)
+        return time.monotonic() >= self._seen + duration
+
+    def _kept(self) -> dict[str, str]:
+        found = ((self._lease or {}).get("metadata") or {}).get("annotations") or {}
+        return {key: value for key, value in found.items() if key.startswith("dragoman.dev/")}
+
+    def _claim(self, spec: dict[str, Any]) -> dict[str, Any]:
+        now = _micro_time()
+        mine = spec.get("holderIdentity") == self.identity
+        return {
+            **spec,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self.terms.duration)),
+            "acquireTime": spec.get("acquireTime") if mine else now,
+            "renewTime": now,
+            "leaseTransitions": int(spec.get("leaseTransitions") or 0) + (0 if mine else 1),
+        }
+
+    async def _create(self) -> dict[str, Any] | None:
+        lease = {
+            "apiVersion": LEASES.api_version,
+            "kind": "Lease",
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "spec": self._claim({}),
+        }
+        try:
+            return await self.api.post(LEASES.path(self.namespace), lease)
+        except ApiError as error:
+            if error.code == 409:
+                return None
+            raise
+
+    async def _write(self, spec: dict[str, Any]) -> bool:
+        """PUT the Lease; a conflict means that somebody else was faster."""
+        assert self._lease is not None
+        metadata = self._lease["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), **self.annotations}
+        body = {
+            **self._lease,
+            "metadata": {**metadata, "annotations": annotations},
+            "spec": spec,
+        }
+        try:
+            self._lease = await self.api.put(LEASES.path(self.namespace, self.name), body)
+        except ApiError as error:
+            self._lease = None
+            if error.code in {404, 409}:
+                return False
+            raise
+        self._record = (self.identity, str(spec["renewTime"]))
+        return True
+
+    async def _release(self) -> None:
+        """Give the office back at a clean stop, so that another need not wait."""
+        if not self.leading:
+            return
+        self._renewed = float("-inf")
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                released = await self._give_back()
+        except (ApiError, TimeoutError) as error:
+            log.warning("Cannot release lease", error=str(error))
+        else:
+            log.info("Released lease" if released else "Lease is not ours", lease=self._place)
+
+    async def _give_back(self) -> bool:
+        """Write an empty holder; a renewal that the stop cut short may still be on its way."""
+        for _ in range(RELEASE_TRIES):
+            if self._lease is None:
+                self._lease = await find(self.api, LEASES.path(self.namespace, self.name))
+            spec = (self._lease or {}).get("spec") or {}
+            if spec.get("holderIdentity") != self.identity:
+                return False
+            released = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
+            if await self._write({**spec, **released}):
+                return True
+        return False
+
+
+def _micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,219 @@
+"""The facts as the operator knows them: what the watches delivered and what it wrote itself.
+
+Own writes go straight into the same shelves. A watch that lags cannot undo them, because an event
+with an older resourceVersion than the stored fact is dropped (resource versions of one resource
+are comparable since Kubernetes 1.35, KEP-5504, and were in practice for as long as etcd 3).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from dragoman.controllers.claims.stopwatch import Stopwatch
+from dragoman.model import Claim, Holder, Metadata, Pod, PodGroup, Template
+from dragoman.model.metadata import is_older
+
+
+class HasMetadata(Protocol):
+    """What all facts have."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The object's identity."""
+
+
+Fact = TypeVar("Fact", bound=HasMetadata)
+
+GONE_LIMIT = 100_000
+"""How many UIDs of deleted objects are remembered: they spare live reads, nothing else."""
+
+OWN_WRITES_LIMIT = 10_000
+"""How many own writes may be on their way back through the watch."""
+
+
+class Tombstones:
+    """UIDs of objects that are known to be deleted; the oldest are forgotten in the end."""
+
+    def __init__(self) -> None:
+        self._uids: OrderedDict[str, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many UIDs are remembered."""
+        return len(self._uids)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the UIDs, the longest gone first."""
+        return iter(self._uids)
+
+    def __contains__(self, uid: object) -> bool:
+        """Whether the object with this UID is known to be deleted."""
+        return uid in self._uids
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._uids.clear()
+
+    def add(self, uid: str) -> None:
+        """Remember that an object was deleted."""
+        self._uids[uid] = None
+        if len(self._uids) > GONE_LIMIT:
+            self._uids.popitem(last=False)
+
+
+class OwnWrites:
+    """Versions that own writes made, so that the watch's account of them need not be read."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[bytes, None] = OrderedDict()
+
+    def add(self, version: str) -> None:
+        """Remember the resourceVersion that a write's answer had."""
+        self._versions[version.encode()] = None
+        if len(self._versions) > OWN_WRITES_LIMIT:
+            self._versions.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._versions.clear()
+
+    def take(self, version: bytes) -> bool:
+        """Whether an own write made this version; told once."""
+        return self._versions.pop(version, self) is None
+
+
+class Shelf(Generic[Fact]):
+    """The facts of one resource, by namespace and name, with indices."""
+
+    def __init__(self, gone: Tombstones, **indices: Callable[[Fact], Iterable[Hashable]]) -> None:
+        self._facts: dict[str, dict[str, Fact]] = {}
+        self._indices: dict[str, Callable[[Fact], Iterable[Hashable]]] = indices
+        self._found: dict[tuple[str, Hashable], dict[tuple[str, str], None]] = {}
+        self._gone = gone
+        self._doubted: set[str] = set()
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many facts there are."""
+        return self._count
+
+    def __iter__(self) -> Iterator[Fact]:
+        """Iterate over a copy of the facts."""
+        return iter([fact for facts in self._facts.values() for fact in facts.values()])
+
+    def get(self, namespace: str, name: str) -> Fact | None:
+        """Return a fact, or None."""
+        facts = self._facts.get(namespace)
+        return None if facts is None else facts.get(name)
+
+    def namespace(self, namespace: str) -> Mapping[str, Fact]:
+        """Return the facts of a namespace by name; a live view."""
+        return self._facts.get(namespace) or {}
+
+    def find(self, index: str, key: Hashable) -> list[Fact]:
+        """Return the facts that an index has under a key."""
+        places = self._found.get((index, key), ())
+        found = (self.get(*place) for place in places)
+        return [fact for fact in found if fact is not None]
+
+    def put(self, fact: Fact) -> bool:
+        """Store a fact unless a newer one is there; returns whether anything changed."""
+        if self.is_past(fact):
+            return False
+        metadata = fact.metadata
+        stored = self.get(metadata.namespace, metadata.name)
+        if stored is not None:
+            self._doubted.discard(stored.metadata.uid)
+            if stored == fact:
+                return False
+            if stored.metadata.uid != metadata.uid:
+                self._gone.add(stored.metadata.uid)
+            self._unfile(stored)
+            self._count -= 1
+        self._facts.setdefault(metadata.namespace, {})[metadata.name] = fact
+        self._count += 1
+        self._file(fact)
+        return True
+
+    def drop(self, namespace: str, name: str, uid: str) -> Fact | None:
+        """Forget a deleted object; returns the last fact about it."""
+        self._gone.add(uid)
+        self._doubted.discard(uid)
+        stored = self.get(namespace, name)
+        if stored is None or stored.metadata.uid != uid:
+            return None
+        del self._facts[namespace][name]
+        if not self._facts[namespace]:
+            del self._facts[namespace]
+        self._count -= 1
+        self._unfile(stored)
+        return stored
+
+    def rewind(self) -> None:
+        """Let whatever comes next replace each fact, whatever its version.
+
+        The facts keep their versions, as preconditions under which writes fail until then.
+        """
+        self._doubted = {fact.metadata.uid for fact in self}
+
+    def is_past(self, fact: Fact) -> bool:
+        """Whether something newer is known: another state, or that the object is gone."""
+        metadata = fact.metadata
+        stored = self.get(metadata.namespace, metadata.name)
+        if stored is None or metadata.uid in self._gone:
+            return metadata.uid in self._gone
+        old = stored.metadata
+        past = is_older(metadata.resource_version, old.resource_version)
+        return past and old.uid not in self._doubted
+
+    def _file(self, fact: Fact) -> None:
+        place = (fact.metadata.namespace, fact.metadata.name)
+        for name, keys in self._indices.items():
+            for key in keys(fact):
+                self._found.setdefault((name, key), {})[place] = None
+
+    def _unfile(self, fact: Fact) -> None:
+        place = (fact.metadata.namespace, fact.metadata.name)
+        for name, keys in self._indices.items():
+            for key in keys(fact):
+                places = self._found.get((name, key))
+                if places is not None:
+                    places.pop(place, None)
+                    if not places:
+                        del self._found[name, key]
+
+
+class World:
+    """All facts that the life-cycle of claims needs."""
+
+    def __init__(self, *, groups_served: bool = False) -> None:
+        self.groups_served = groups_served
+        self.gone = Tombstones()
+        self.times = Stopwatch()
+        self.own_writes = OwnWrites()
+        self.pods: Shelf[Pod] = Shelf(self.gone, claim=_claims, template=_templates, group=_group)
+        self.claims: Shelf[Claim] = Shelf(self.gone, owner=_owner)
+        self.templates: Shelf[Template] = Shelf(self.gone)
+        self.groups: Shelf[PodGroup] = Shelf(self.gone, claim=_claims, template=_templates)
+
+    def rewind(self) -> None:
+        """Believe the next lists in everything: the API server went back in time."""
+        self.gone.clear()
+        self.own_writes.clear()
+        for shelf in (self.pods, self.claims, self.templates, self.groups):
+            shelf.rewind()
+
+
+def _claims(holder: Holder) -> Iterator[tuple[str, str]]:
+    return ((holder.metadata.namespace, name) for name in holder.claim_names())
+
+
+def _templates(holder: Holder) -> Iterator[tuple[str, str]]:
+    return ((holder.metadata.namespace, name) for name in holder.template_names())
+
+
+def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
+    return ((pod.metadata.namespace, pod.group_name),) if pod.group_name else ()
+
+
+def _owner(claim: Claim) -> tuple[str, ...]:
+    return (claim.metadata.owner.uid,) if claim.metadata.owner is not None else ()

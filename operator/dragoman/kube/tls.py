@@ -1,0 +1,54 @@
+"""Whom TLS connections trust and as whom they are made, while the files of both rotate."""
+
+import ssl
+from pathlib import Path
+
+from dragoman.kube.kubeconfig import Credentials
+from dragoman.logs import logger
+
+log = logger("dragoman.credentials")
+
+State = tuple[str, int, int, int]
+
+
+class Trust:
+    """The certificates of a connection, read again when their files have changed.
+
+    Args:
+        credentials: What names the files, and makes a context of them.
+    """
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._context: ssl.SSLContext | None = None
+        self._made_of: list[State] | None = None
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return what a handshake needs: the same object while the files do not change.
+
+        None for a server that speaks no TLS. Files that cannot be read, as a certificate whose
+        key is not there yet, leave what was read before, and are read again at the next call.
+
+        Raises:
+            OSError: They cannot be read, and never could.
+        """
+        made_of = [_state(path) for path in self._credentials.certificate_files]
+        if made_of != self._made_of:
+            try:
+                context = self._credentials.ssl_context()
+            except OSError as error:
+                if self._made_of is None:
+                    raise
+                log.warning("Cannot read certificates; going on with the old", error=str(error))
+            else:
+                self._context = context if isinstance(context, ssl.SSLContext) else None
+                self._made_of = made_of
+        return self._context
+
+
+def _state(path: str) -> State:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return path, 0, 0, 0
+    return path, found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,1 +1,0 @@
-"""Effects: everything that talks to the API server, the clock or the operating system."""

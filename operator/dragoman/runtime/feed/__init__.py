@@ -1,1 +1,0 @@
-"""How the objects of the cluster come in."""

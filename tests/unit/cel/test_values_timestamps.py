@@ -1,0 +1,201 @@
+"""Timestamps and durations: what Go's time package and cel-go answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.timestamps import (
+    DURATION_GETTERS,
+    TIMESTAMP_GETTERS,
+    Duration,
+    parse_duration,
+    parse_timestamp,
+    timestamp_from_seconds,
+)
+
+FIRST = "0001-01-01T00:00:00Z"
+LAST = "9999-12-31T23:59:59.999999999Z"
+LONGEST = "9223372036854775807ns"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("2024-02-29T12:34:56Z", "2024-02-29T12:34:56Z"),
+        ("2024-01-01T00:00:00.120+05:30", "2024-01-01T00:00:00.12+05:30"),
+        ("2024-01-01T1:02:03Z", "2024-01-01T01:02:03Z"),
+        ("2024-01-01T00:00:00,5-08:00", "2024-01-01T00:00:00.5-08:00"),
+        ("2024-01-01T00:00:00.1234567899Z", "2024-01-01T00:00:00.123456789Z"),
+        ("2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00Z"),
+        (FIRST, FIRST),
+        (LAST, LAST),
+    ],
+)
+def test_timestamps_keep_their_offset_and_nanoseconds(text: str, printed: str) -> None:
+    assert str(parse_timestamp(text)) == printed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2024-01-01",
+        "2023-02-29T00:00:00Z",
+        "2024-13-01T00:00:00Z",
+        "2024-01-01t00:00:00Z",
+        "2024-01-01T00:00:00z",
+        "2024-01-01T24:00:00Z",
+        "2024-01-01T00:00:60Z",
+        "2024-01-01T00:00:00",
+        "2024-01-01T00:00:00+25:00",
+        "٢024-01-01T00:00:00Z",
+    ],
+)
+def test_what_is_no_timestamp_is_a_conversion_error(text: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_timestamp(text)
+    assert caught.value.message == (
+        "type conversion error from 'string' to 'google.protobuf.Timestamp'"
+    )
+
+
+def test_offsets_do_not_count_in_comparison() -> None:
+    assert parse_timestamp("2024-01-01T02:00:00+02:00") == parse_timestamp("2024-01-01T00:00:00Z")
+    assert parse_timestamp("2024-01-01T00:00:00+02:00") < parse_timestamp("2024-01-01T00:00:00Z")
+
+
+def test_timestamps_end_at_years_1_and_9999() -> None:
+    nano = Duration(1)
+    beyond: Callable[[], object]
+    for beyond in (
+        lambda: parse_timestamp(LAST).plus(nano),
+        lambda: parse_timestamp(FIRST).minus(nano),
+        lambda: parse_timestamp("0001-01-01T00:00:00+01:00"),
+        lambda: timestamp_from_seconds(253402300800),
+    ):
+        with pytest.raises(EvaluationError, match=r"^timestamp overflow$"):
+            beyond()
+
+
+def test_the_time_between_two_points_is_bounded_by_int64_nanoseconds() -> None:
+    assert parse_timestamp("2024-01-01T00:00:01Z").since(
+        parse_timestamp("2024-01-01T00:00:00.5Z")
+    ) == Duration(500_000_000)
+    with pytest.raises(EvaluationError, match=r"^integer overflow$"):
+        parse_timestamp(LAST).since(parse_timestamp(FIRST))
+
+
+@pytest.mark.parametrize(
+    ("getter", "utc", "new_york", "kolkata"),
+    [
+        ("getFullYear", 2024, 2023, 2024),
+        ("getMonth", 0, 11, 0),
+        ("getDate", 1, 31, 1),
+        ("getDayOfMonth", 0, 30, 0),
+        ("getDayOfYear", 0, 364, 0),
+        ("getDayOfWeek", 1, 0, 1),
+        ("getHours", 1, 20, 6),
+        ("getMinutes", 2, 2, 32),
+        ("getSeconds", 3, 3, 3),
+        ("getMilliseconds", 456, 456, 456),
+    ],
+)
+def test_getters_answer_in_utc_or_in_the_zone_asked_for(
+    getter: str, utc: int, new_york: int, kolkata: int
+) -> None:
+    moment = parse_timestamp("2024-01-01T03:02:03.456789+02:00")
+    get = TIMESTAMP_GETTERS[getter]
+    assert get(moment) == utc
+    assert get(moment, "America/New_York") == new_york
+    assert get(moment, "+05:30") == get(moment, "Asia/Kolkata") == kolkata
+
+
+@pytest.mark.parametrize(
+    ("zone", "message"),
+    [
+        ("Nowhere/X", "unknown time zone Nowhere/X"),
+        ("../etc/passwd", "time: invalid location name"),
+        ("/etc/passwd", "time: invalid location name"),
+        ("x:1", 'strconv.Atoi: parsing "x": invalid syntax'),
+        ("1:", 'strconv.Atoi: parsing "": invalid syntax'),
+        (
+            "99999999999999999999:0",
+            'strconv.Atoi: parsing "99999999999999999999": value out of range',
+        ),
+    ],
+)
+def test_zones_that_do_not_exist(zone: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        TIMESTAMP_GETTERS["getHours"](parse_timestamp(FIRST), zone)
+    assert caught.value.message == message
+
+
+def test_local_dates_may_lie_outside_of_the_range_of_timestamps() -> None:
+    assert TIMESTAMP_GETTERS["getFullYear"](parse_timestamp(FIRST), "-08:00") == 0
+    assert TIMESTAMP_GETTERS["getFullYear"](parse_timestamp(LAST), "+08:00") == 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "nanos", "printed", "in_go"),
+    [
+        ("1h30m", 5400 * 10**9, "5400s", "1h30m0s"),
+        ("-1.5h", -5400 * 10**9, "-5400s", "-1h30m0s"),
+        ("90s", 90 * 10**9, "90s", "1m30s"),
+        ("0", 0, "0s", "0s"),
+        ("1ns", 1, "0.000000001s", "1ns"),
+        ("1.5us", 1500, "0.0000015s", "1.5\u00b5s"),
+        ("3\u00b5s", 3000, "0.000003s", "3\u00b5s"),
+        ("100ms", 10**8, "0.1s", "100ms"),
+        (".5s", 5 * 10**8, "0.5s", "500ms"),
+        ("+1.s", 10**9, "1s", "1s"),
+        (LONGEST, 2**63 - 1, "9223372036.854776s", "2562047h47m16.854775807s"),
+        ("-9223372036854775808ns", -(2**63), "-9223372036.854776s", "-2562047h47m16.854775808s"),
+    ],
+)
+def test_durations(text: str, nanos: int, printed: str, in_go: str) -> None:
+    duration = parse_duration(text)
+    assert (duration.nanos, str(duration), duration.go_string()) == (nanos, printed, in_go)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-", "1", "1d", "1 s", "s", ".s", "1h 1m", "9223372036854775808ns", "1e3s"]
+)
+def test_what_is_no_duration_is_a_conversion_error(text: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_duration(text)
+    assert caught.value.message == (
+        "type conversion error from 'string' to 'google.protobuf.Duration'"
+    )
+
+
+def test_arithmetic_on_durations_overflows_at_int64() -> None:
+    longest, nano = parse_duration(LONGEST), Duration(1)
+    assert longest.minus(nano).plus(nano) == longest
+    beyond: Callable[[], object]
+    for beyond in (
+        lambda: longest.plus(nano),
+        lambda: longest.negated().minus(nano).minus(nano),
+        lambda: Duration(-(2**63)).negated(),
+        lambda: timestamp_from_seconds(0).minus(Duration(-(2**63))),
+    ):
+        with pytest.raises(EvaluationError, match=r"^integer overflow$"):
+            beyond()
+
+
+@pytest.mark.parametrize(
+    ("text", "hours", "minutes", "seconds", "milliseconds"),
+    [
+        ("1h59m59.999s", 1, 119, 7199, 7199999),
+        ("-1h59m59.999s", -1, -119, -7199, -7199999),
+        ("2500000h59m59.999999999s", 2500001, 150000060, 9000003600, 9000003599999),
+    ],
+    ids=["they truncate", "toward zero", "after the rounding of doubles"],
+)
+def test_getters_of_durations(
+    text: str, hours: int, minutes: int, seconds: int, milliseconds: int
+) -> None:
+    found = [get(parse_duration(text)) for get in DURATION_GETTERS.values()]
+    assert found == [hours, minutes, seconds, milliseconds]

@@ -1,0 +1,64 @@
+"""An intake, and the keys that it wakes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dragoman.controllers.claims.enqueue import Intake, Key, lane
+from dragoman.controllers.claims.othercontroller import Witness
+from dragoman.kube.store import World
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.model import Claim, Pod, PodGroup, Template
+from tests.unit.claims.objects import Object, fact
+
+Fact = Pod | Claim | Template | PodGroup
+
+
+class Collected(WorkQueue[Key]):
+    """Keeps what is added."""
+
+    def __init__(self) -> None:
+        super().__init__("test", lane)
+        self.keys: set[Key] = set()
+
+    def add(self, key: Key) -> None:
+        self.keys.add(key)
+
+
+@dataclass
+class Waking:
+    """An intake, and the keys that it woke."""
+
+    intake: Intake
+    queue: Collected
+
+    def tell(self, kind: str, found: Object | Fact) -> set[Key]:
+        """Tell of an object that was `changed` or `deleted`; returns the keys."""
+        self.queue.keys.clear()
+        known = fact(found) if isinstance(found, Object) else found
+        names = {Pod: "pod", Claim: "claim", Template: "template", PodGroup: "group"}
+        take: Callable[[Fact], None] = getattr(self.intake, f"{names[type(known)]}_{kind}")
+        take(known)
+        return set(self.queue.keys)
+
+
+def waking(*before: Object) -> Waking:
+    """Return an intake that knows these objects, and has settled."""
+    world, queue = World(groups_served=True), Collected()
+    witness = Witness(world, lambda _: None, lambda *_: None)
+    made = Waking(Intake(world, queue, witness), queue)
+    for found in before:
+        made.tell("changed", found)
+    return made
+
+
+def later(found: Object) -> Object:
+    """Return the object at a later version."""
+    return found.changed("metadata", "resourceVersion", to="2")
+
+
+def stub(found: Object) -> Object:
+    """Return what is left of an object that vanished during an outage."""
+    whole = found.document
+    kept = {key: whole["metadata"][key] for key in ("name", "namespace", "uid")}
+    document = {"apiVersion": whole["apiVersion"], "kind": whole["kind"], "metadata": kept}
+    return Object(document)

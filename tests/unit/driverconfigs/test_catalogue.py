@@ -1,0 +1,86 @@
+"""The catalogue says about each driver's configs what the driver says when it prepares a claim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.catalogue_page import CHECKED_AGAINST, DESCRIPTION, page
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.verdict import Violation
+from tests.unit.driverconfigs import tables, worlds
+
+OBJECTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}
+PLACES = {"Claim": "spec.devices.config[0]", "Class": "spec.config[0]"}
+
+
+def rows() -> Iterator[Any]:
+    for driver in tables.drivers():
+        for case in tables.cases(driver):
+            yield pytest.param(case, id=f"{driver}: {case.title}")
+
+
+def with_variables(document: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    variables = [
+        {**variable, "value": values.get(variable["name"], variable["value"])}
+        for variable in document["spec"].get("variables", [])
+    ]
+    assert values.keys() <= {variable["name"] for variable in variables}
+    return {**document, "spec": {**document["spec"], "variables": variables}}
+
+
+def labels(violations: list[Violation], place: str) -> list[str]:
+    texts = [violation.finding.without_value() for violation in violations]
+    relative = [text.removeprefix(f"{place}.opaque.parameters") for text in texts]
+    shown = [text.replace(place, "entry") for text in relative]
+    return sorted(":".join(text.split(":")[:2]) for text in shown)
+
+
+@pytest.mark.parametrize("case", list(rows()))
+def test_the_verdict_is_what_the_driver_does(case: tables.Case) -> None:
+    document = with_variables(OBJECTS[case.driver], {**case.settings, **case.changes})
+    made = worlds.device_class if case.source == "Class" else worlds.claim
+    requests = () if case.source == "Class" else ("gpu",)
+    values = strictjson.parse(case.parameters.encode())
+    thing = made(worlds.entry(values, document["spec"]["driver"], requests))
+    verdict = review(worlds.registry(document), thing["kind"], thing)
+    errors = [violation for violation in verdict.violations if violation.denies]
+    warnings = [violation for violation in verdict.violations if not violation.denies]
+    assert labels(errors, PLACES[case.source]) == sorted(case.errors)
+    assert labels(warnings, PLACES[case.source]) == sorted(case.warnings)
+
+
+def test_every_object_of_the_catalogue_has_a_table_of_verdicts() -> None:
+    assert set(tables.drivers()) == OBJECTS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_an_object_compiles_and_says_what_it_was_checked_against(name: str) -> None:
+    document = OBJECTS[name]
+    installed = Registry.of([document]).objects[name]
+    assert [str(fault) for fault in installed.compilation.errors] == []
+    assert installed.compilation.warnings == ()
+    assert document["spec"]["driver"] == name
+    assert document["metadata"]["annotations"].keys() == {DESCRIPTION, CHECKED_AGAINST}
+    # The mode is for admins to choose: an object that set it would take it back at every upgrade.
+    assert "mode" not in document["spec"]
+
+
+def test_hami_and_nvidia_share_their_kinds() -> None:
+    nvidia, hami = OBJECTS["gpu.nvidia.com"], OBJECTS["hami-core-gpu.project-hami.io"]
+    renamed = json.loads(
+        json.dumps(nvidia["spec"]).replace(nvidia["spec"]["driver"], hami["spec"]["driver"])
+    )
+    assert renamed == hami["spec"]
+
+
+def test_the_page_about_the_catalogue_is_up_to_date() -> None:
+    written = (Path(__file__).parents[3] / "docs" / "catalogue.md").read_text()
+    assert written == page(OBJECTS.values()), "run python docs/generate_catalogue.py"

@@ -1,0 +1,267 @@
+"""Which schemas are in force: several per driver, broken ones, switched off ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.driverconfigs import status as schema_status
+from dragoman.driverconfigs.driverconfigschema import parse
+from dragoman.driverconfigs.registry import Installed, Registry, install
+from dragoman.driverconfigs.validation import review
+from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs.worlds import DRIVER, KIND
+
+STRING = {"type": "string"}
+NUMBER = {"type": "integer"}
+BROKEN = worlds.config({"v": {"type": "strin"}})
+NOW = "2026-01-01T00:00:00Z"
+
+
+def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[str, Any]:
+    document = worlds.schema(*configs, **spec)
+    document["metadata"].update(generation=number, uid=uid)
+    return document
+
+
+def installed(*generations: dict[str, Any]) -> Installed:
+    """Install generations of one object after each other."""
+    state: Installed | None = None
+    for document in generations:
+        state = install(parse(document), state)
+    assert state
+    return state
+
+
+def answers(registry: Registry, parameters: Any) -> list[str]:
+    claim = worlds.claim(worlds.entry(parameters))
+    return [str(v.finding) for v in review(registry, "ResourceClaim", claim).denials]
+
+
+def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() -> None:
+    state = installed(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
+    assert state.force
+    assert state.force.generation == 1
+    registry = Registry().with_object(state)
+    assert answers(registry, {**KIND, "v": "x"}) == []
+    assert answers(registry, {**KIND, "v": 1}) != []
+
+
+def test_a_better_generation_takes_over() -> None:
+    state = installed(
+        generation(1, worlds.config({"v": STRING})),
+        generation(2, BROKEN),
+        generation(3, worlds.config({"v": NUMBER})),
+    )
+    assert answers(Registry().with_object(state), {**KIND, "v": 1}) == []
+
+
+def test_an_object_that_was_deleted_and_made_again_has_no_last_good_generation() -> None:
+    state = installed(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
+    assert state.force is None
+    assert state.broken
+
+
+def test_without_a_good_generation_new_entries_are_refused_naming_the_schema() -> None:
+    registry = Registry().with_object(installed(generation(1, BROKEN)))
+    [answer] = answers(registry, {**KIND, "v": "x"})
+    assert answer.startswith(
+        "spec.devices.config[0]: Internal error: DriverConfigSchema gpu.example.com"
+    )
+
+
+def test_a_broken_object_does_not_decide_about_other_drivers() -> None:
+    other = worlds.schema(BROKEN, name="other", driver="other.example.com")
+    registry = Registry.of([worlds.schema(worlds.config({"v": STRING})), other])
+    assert answers(registry, {**KIND, "v": "x"}) == []
+
+
+def test_a_broken_addition_leaves_kinds_to_the_object_that_lists_them() -> None:
+    addition = worlds.schema({**BROKEN, "kind": "Other"}, name="addition")
+    registry = Registry.of([worlds.schema(worlds.config({"v": STRING})), addition])
+    assert answers(registry, {**KIND, "v": "x"}) == []
+    assert "does not compile" in answers(registry, {**KIND, "kind": "Other"})[0]
+    assert "does not compile" in answers(registry, {**KIND, "kind": "Third"})[0]
+
+
+def test_the_mode_of_a_broken_generation_counts_since_it_is_the_way_out() -> None:
+    good = generation(1, worlds.config({"v": STRING}))
+    warned = installed(good, generation(2, BROKEN, mode="Warn"))
+    assert warned.force
+    assert warned.force.mode == "Warn"
+    off = installed(good, generation(2, BROKEN, mode="Off"))
+    assert off.force is None
+    assert not off.broken
+    assert answers(Registry().with_object(off), {**KIND, "v": 1}) == []
+
+
+def test_of_two_objects_with_the_same_kind_the_older_decides() -> None:
+    old = worlds.schema(worlds.config({"v": STRING}), name="z-old")
+    new = worlds.schema(worlds.config({"v": NUMBER}), name="a-new")
+    old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    new["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    registry = Registry.of([new, old])
+    assert answers(registry, {**KIND, "v": "x"}) == []
+    assert registry.conflicts("z-old") == ()
+    [conflict] = registry.conflicts("a-new")
+    assert (conflict.title, conflict.winner) == ("example.com/v1 Config", "z-old")
+
+
+def test_of_two_objects_of_one_age_the_first_name_decides() -> None:
+    one = worlds.schema(worlds.config({"v": STRING}), name="a")
+    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
+    for order in ([one, two], [two, one]):
+        assert answers(Registry.of(order), {**KIND, "v": "x"}) == []
+
+
+def test_two_objects_of_one_driver_add_up() -> None:
+    one = worlds.schema(worlds.config({"v": STRING}), name="a")
+    two = worlds.schema({**worlds.config({"w": STRING}), "kind": "More"}, name="b")
+    registry = Registry.of([one, two])
+    assert answers(registry, {**KIND, "v": "x"}) == []
+    assert answers(registry, {**KIND, "kind": "More", "w": "x"}) == []
+    assert 'supported values: "Config", "More"' in answers(registry, {**KIND, "kind": "None"})[0]
+
+
+def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
+    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    assert answers(registry.without(DRIVER), {**KIND, "v": 1}) == []
+    assert registry.without("unheard of").objects == registry.objects
+
+
+def test_an_unchanged_object_is_not_compiled_again() -> None:
+    state = installed(generation(1, worlds.config({"v": STRING})))
+    assert install(parse(generation(1, worlds.config({"v": STRING}))), state) is state
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        pytest.param({}, "spec.driver", id="nothing"),
+        pytest.param({"spec": []}, "spec", id="a spec that is a list"),
+        pytest.param({"spec": {"driver": "A.b"}}, "spec.driver", id="a driver in upper case"),
+        pytest.param({"spec": {"driver": "a", "mode": "On"}}, "spec.mode", id="an unknown mode"),
+        pytest.param(
+            {"spec": {"driver": "a", "entries": {"precedence": "Best"}}},
+            "spec.entries.precedence",
+            id="an unknown precedence",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "bool", "value": "no"}]}},
+            "spec.variables[0].value",
+            id="a value of another type",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "int", "value": True}]}},
+            "spec.variables[0].value",
+            id="true for an int",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "variables": [{"name": "1", "type": "int", "value": 1}]}},
+            "spec.variables[0].name",
+            id="a name that CEL cannot say",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "configs": [{}]}},
+            "spec.configs[0].schema.openAPIV3Schema",
+            id="no schema",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "configs": [worlds.config(), worlds.config()]}},
+            "spec.configs[1]",
+            id="one kind twice",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "configs": [worlds.config(allowedSources=["Pod"])]}},
+            "spec.configs[0].allowedSources",
+            id="an unknown source",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "configs": [{**worlds.config(), "apiVersion": ""}]}},
+            "spec.configs[0].apiVersion",
+            id="a kind without an apiVersion",
+        ),
+        pytest.param(
+            {"spec": {"driver": "a", "configs": ["x"]}},
+            "spec.configs[0]",
+            id="a config that is text",
+        ),
+    ],
+)
+def test_a_malformed_object_does_not_compile_and_says_where(
+    document: dict[str, Any], path: str
+) -> None:
+    state = install(parse(document))
+    assert state.force is None
+    assert path in [error.path for error in state.compilation.errors]
+
+
+def described(length: int) -> dict[str, Any]:
+    return worlds.config({"v": {**STRING, "description": "x" * length}})
+
+
+def ruled(length: int) -> dict[str, Any]:
+    return worlds.config(rules=[{"rule": "true || " + "a" * (length - 8)}])
+
+
+@pytest.mark.parametrize(
+    ("configs", "path"),
+    [
+        pytest.param(
+            [described(131_072)], "spec.configs[0].schema.openAPIV3Schema", id="one large schema"
+        ),
+        pytest.param([described(131_000)] * 5, "spec.configs", id="five schemas together"),
+        pytest.param([ruled(4096)] * 17, "spec.configs", id="many long rules"),
+    ],
+)
+def test_what_would_take_long_to_compile_is_refused_for_its_size(
+    configs: list[dict[str, Any]], path: str
+) -> None:
+    different = [{**config, "kind": f"Kind{index}"} for index, config in enumerate(configs)]
+    state = install(parse(worlds.schema(*different)))
+    [error] = state.compilation.errors
+    assert (error.path, error.reason) == (path, "FieldValueTooLong")
+
+
+def test_the_status_of_a_good_object() -> None:
+    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    status = schema_status.status(registry, DRIVER, {}, NOW)
+    assert status["observedGeneration"] == 1
+    assert status["configsReady"] == "1/1"
+    assert [(c["type"], c["status"], c["reason"]) for c in status["conditions"]] == [
+        ("Ready", "True", "Compiled"),
+        ("Conflicting", "False", "NoConflict"),
+    ]
+    assert status["configs"] == [{**KIND, "compiled": True, "errors": []}]
+
+
+def test_the_status_of_a_broken_object_names_the_place() -> None:
+    state = installed(
+        generation(1, worlds.config({"v": STRING})),
+        generation(2, worlds.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
+    )
+    status = schema_status.status(Registry().with_object(state), DRIVER, {}, NOW)
+    assert status["configsReady"] == "1/2"
+    [ready, _] = status["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "LastGoodGeneration")
+    assert ready["message"].startswith("generation 1 stays in force: spec.configs[1].schema.")
+    assert status["configs"][1]["errors"][0].startswith(
+        "spec.configs[1].schema.openAPIV3Schema.properties[v].type: Unsupported value"
+    )
+
+
+def test_an_unchanged_condition_keeps_its_time() -> None:
+    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    before = schema_status.status(registry, DRIVER, {}, NOW)
+    assert schema_status.status(registry, DRIVER, before, "2027-01-01T00:00:00Z") == before
+
+
+def test_a_conflict_is_a_condition() -> None:
+    one = worlds.schema(worlds.config({"v": STRING}), name="a")
+    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
+    [_, conflicting] = schema_status.status(Registry.of([one, two]), "b", {}, NOW)["conditions"]
+    assert (conflicting["status"], conflicting["message"]) == (
+        "True",
+        "example.com/v1 Config is decided by a",
+    )

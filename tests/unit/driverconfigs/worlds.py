@@ -1,0 +1,83 @@
+"""Objects for tests of reviews: claims with config entries, schemas, registries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragoman.driverconfigs.registry import Registry
+
+DRIVER = "gpu.example.com"
+KIND = {"apiVersion": "example.com/v1", "kind": "Config"}
+
+
+def entry(parameters: Any, driver: str = DRIVER, requests: Sequence[str] = ()) -> dict[str, Any]:
+    """Make a config entry."""
+    opaque = {"opaque": {"driver": driver, "parameters": parameters}}
+    return {"requests": list(requests), **opaque} if requests else opaque
+
+
+def claim(*entries: Mapping[str, Any], requests: Sequence[Any] = ("gpu",)) -> dict[str, Any]:
+    """Make a claim; requests are names, or a name with the names of its alternatives."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "claim"},
+        "spec": {
+            "devices": {"requests": [_request(one) for one in requests], "config": [*entries]}
+        },
+    }
+
+
+def template(*entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a template."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "template"},
+        "spec": {"spec": claim(*entries)["spec"]},
+    }
+
+
+def device_class(*entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a class."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "class"},
+        "spec": {"config": [*entries]},
+    }
+
+
+def schema(
+    *configs: Mapping[str, Any], name: str = DRIVER, driver: str = DRIVER, **spec: Any
+) -> dict[str, Any]:
+    """Make a DriverConfigSchema."""
+    return {
+        "apiVersion": "dragoman.dev/v1alpha1",
+        "kind": "DriverConfigSchema",
+        "metadata": {"name": name, "uid": f"uid-{name}", "generation": 1},
+        "spec": {"driver": driver, "configs": [*configs], **spec},
+    }
+
+
+def config(properties: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """Make a config of the kind `KIND` with the given properties."""
+    outer = {"type": "object", "properties": dict(properties or {})}
+    return {**KIND, "schema": {"openAPIV3Schema": outer}, **more}
+
+
+def registry(*documents: Mapping[str, Any]) -> Registry:
+    """Compile a registry; every object must compile."""
+    compiled = Registry.of(list(documents))
+    for installed in compiled.objects.values():
+        assert not installed.compilation.errors
+    return compiled
+
+
+def _request(one: Any) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"name": one, "exactly": {"deviceClassName": "gpus"}}
+    name, alternatives = one
+    subrequests = [{"name": sub, "deviceClassName": "gpus"} for sub in alternatives]
+    return {"name": name, "firstAvailable": subrequests}

@@ -1,0 +1,113 @@
+"""A reflector of claims that is fed by a scripted server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from dragoman.kube.client import Api, Resource
+from dragoman.kube.informer import Mirror
+from dragoman.kube.kubeconfig import CredentialsUnavailableError
+from dragoman.kube.reflector import Reflector
+from dragoman.kube.store import World
+from dragoman.model import Claim
+from tests.unit.kube.scripted import Answer, Json, ScriptedServer, eventually
+
+CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+
+
+@dataclass
+class Token:
+    """Credentials whose token can be exchanged."""
+
+    server: str
+    current: str = "first"
+    renewed: int = 0
+    missing: int = 0
+    certificate_files: tuple[str, ...] = ()
+    impersonation: tuple[tuple[str, str], ...] = ()
+
+    async def authorization(self) -> str:
+        """Return the header; while some are `missing`, there is none."""
+        if self.missing:
+            self.missing -= 1
+            raise CredentialsUnavailableError("the token file is empty")
+        return f"Bearer {self.current}"
+
+    async def renew(self) -> None:
+        """Read the token anew."""
+        self.renewed += 1
+        self.current = "second"
+
+    def ssl_context(self) -> bool:
+        """Return what aiohttp wants."""
+        return True
+
+
+@dataclass
+class Feed:
+    """A reflector of claims, and what it said."""
+
+    server: ScriptedServer
+    token: Token
+    api: Api
+    world: World = field(default_factory=World)
+    deleted: list[str] = field(default_factory=list)
+
+    def reflector(self) -> Reflector[Claim]:
+        """Return the reflector of all claims."""
+        return Reflector(
+            Mirror(
+                self.api,
+                CLAIMS,
+                self.world.claims,
+                Claim.parse,
+                changed=self._changed,
+                deleted=self._deleted,
+            ),
+            known=self.world.own_writes.take,
+            rewound=self.world.rewind,
+        )
+
+    def _changed(self, claim: Claim) -> None:
+        self.world.claims.put(claim)
+
+    def _deleted(self, claim: Claim) -> None:
+        metadata = claim.metadata
+        self.deleted.append(metadata.name)
+        self.world.claims.drop(metadata.namespace, metadata.name, metadata.uid)
+
+    @property
+    def names(self) -> set[str]:
+        """The claims that are known."""
+        return {fact.metadata.name for fact in self.world.claims}
+
+    async def knows(self, *names: str) -> None:
+        """Wait until exactly these claims are known."""
+        await eventually(lambda: self.names == {*names})
+
+
+@asynccontextmanager
+async def fed(*script: Answer, runs: bool = True) -> AsyncIterator[Feed]:
+    """Run a reflector of claims on a server with this script."""
+    async with ScriptedServer([*script]).serving() as server:
+        token = Token(server.url)
+        async with Api(token) as api:  # type: ignore[arg-type]  # all that Api asks of it
+            feed = Feed(server, token, api)
+            task = asyncio.create_task(feed.reflector().run() if runs else asyncio.sleep(0))
+            yield feed
+            if runs:
+                assert not task.done(), "a reflector never ends by itself"
+            task.cancel()
+            await asyncio.wait({task})
+
+
+def claim(name: str, version: int = 1) -> Json:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "resourceVersion": str(version),
+        }
+    }

@@ -1,0 +1,151 @@
+"""Events for people: told once in a while, and never in the way of work."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dragoman.kube import events as recorders
+from dragoman.kube.client import Api, ApiError
+from dragoman.kube.events import Recorder, Regarding
+from tests.unit.claims.model_server import SUBDOMAIN
+from tests.unit.kube.virtual_time import Clock
+
+POD = Regarding("v1", "Pod", "ns", "web-0", "uid-1")
+OTHER = Regarding("v1", "Pod", "ns", "web-1", "uid-2")
+REASON = "FailedResourceClaimCreation"
+
+
+@dataclass
+class Posts:
+    """An API that keeps what is posted, and refuses some of it."""
+
+    refuse: int = 0
+    kept: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        assert path == "/apis/events.k8s.io/v1/namespaces/ns/events"
+        self.kept.append(body)
+        if len(self.kept) <= self.refuse:
+            raise ApiError(403, "Forbidden", "namespace is being terminated")
+        return dict(body)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Give the recorder a clock of the test's."""
+    clock = Clock()
+    monkeypatch.setattr(recorders, "time", SimpleNamespace(monotonic=clock))
+    return clock
+
+
+async def posted(recorder: Recorder, posts: Posts) -> list[Mapping[str, Any]]:
+    """Let the recorder post what it has."""
+    task = asyncio.create_task(recorder.run())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return posts.kept
+
+
+def warn(recorder: Recorder, regarding: Regarding = POD, note: str = "no template") -> None:
+    """Tell something."""
+    recorder.warn(regarding, reason=REASON, action="CreatingResourceClaim", note=note)
+
+
+async def test_an_event_says_what_where_and_by_whom(clock: Clock) -> None:
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    warn(recorder)
+    (event,) = await posted(recorder, posts)
+    assert clock.seconds
+    assert event["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "ns",
+        "name": "web-0",
+        "uid": "uid-1",
+    }
+    assert (event["type"], event["reason"], event["note"]) == ("Warning", REASON, "no template")
+    assert event["reportingController"] == "dragoman"
+    assert 0 < len(event["reportingInstance"]) <= 128
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", event["eventTime"])
+
+
+@pytest.mark.parametrize(
+    ("second", "pause", "events"),
+    [
+        pytest.param((POD, "no template"), 119.0, 1, id="the same cause within two minutes"),
+        pytest.param((POD, "no template"), 120.0, 2, id="the same cause after two minutes"),
+        pytest.param((OTHER, "no template"), 0.0, 2, id="another pod"),
+        pytest.param((POD, "no quota"), 0.0, 2, id="another cause"),
+    ],
+)
+async def test_how_often_people_are_told(
+    clock: Clock, second: tuple[Regarding, str], pause: float, events: int
+) -> None:
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    warn(recorder)
+    clock.seconds += pause
+    warn(recorder, *second)
+    assert len(await posted(recorder, posts)) == events
+
+
+async def test_two_entries_that_differ_in_a_digit_are_two_causes(clock: Clock) -> None:
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    for entry in ("gpu-0", "gpu-1", "gpu-0"):
+        clock.seconds += 1.0
+        note = f"PodResourceClaim {entry}: template not found"
+        recorder.warn(POD, reason=REASON, action="Creating", note=note, subject=entry)
+    assert len(await posted(recorder, posts)) == 2
+
+
+async def test_a_quota_whose_numbers_change_is_one_cause(clock: Clock) -> None:
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    for used in range(9, 12):
+        clock.seconds += 1.0
+        warn(recorder, note=f"exceeded quota: claims, used: {used}, limited: 9")
+    assert len(await posted(recorder, posts)) == 1
+
+
+async def test_a_refused_event_does_not_stop_the_next(clock: Clock) -> None:
+    posts = Posts(refuse=1)
+    recorder = Recorder(cast(Api, posts))
+    warn(recorder)
+    warn(recorder, OTHER)
+    assert clock.seconds
+    assert [event["regarding"]["name"] for event in await posted(recorder, posts)] == [
+        "web-0",
+        "web-1",
+    ]
+
+
+async def test_a_flood_neither_blocks_nor_grows_without_end(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorders, "BACKLOG", 5)
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    for index in range(50):
+        warn(recorder, Regarding("v1", "Pod", "ns", f"web-{index}", f"uid-{index}"))
+    assert clock.seconds
+    assert len(await posted(recorder, posts)) == 5
+
+
+@pytest.mark.parametrize("name", ["web-0", "a" * 253, f"{'a' * 199}.b", f"{'a' * 199}-b"])
+async def test_every_event_has_a_valid_name_and_a_note_of_limited_length(name: str) -> None:
+    posts = Posts()
+    recorder = Recorder(cast(Api, posts))
+    warn(recorder, Regarding("v1", "Pod", "ns", name, "uid"), note="x" * 5000)
+    (event,) = await posted(recorder, posts)
+    assert SUBDOMAIN.fullmatch(event["metadata"]["name"])
+    assert len(event["metadata"]["name"]) <= 253
+    assert len(event["note"]) == 1024

@@ -1,0 +1,76 @@
+"""Replicas race for the Secret: who planned from an old one must not overwrite a newer one."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from dragoman.controllers import certificates
+from dragoman.controllers.certificates import Home, SelfSigned
+from dragoman.kube.client import Api, ApiError
+from dragoman_webhooks.tls.authority import changed, data_of
+from dragoman_webhooks.tls.rotation import Action, Keys, Terms
+
+Json = dict[str, Any]
+HOSTS = frozenset({"127.0.0.1"})
+
+
+def secret(version: int, **data: str) -> Json:
+    metadata = {"name": "tls", "namespace": "ns", "uid": "u", "resourceVersion": str(version)}
+    return {"metadata": metadata, "data": data}
+
+
+class Server:
+    """Holds one Secret and no webhook configuration, and checks resourceVersions."""
+
+    def __init__(self) -> None:
+        self.stored = secret(1)
+
+    async def get(self, path: str, **_: str) -> Json:
+        if "secrets" not in path:
+            raise ApiError(404, "NotFound", path)
+        return self.stored
+
+    async def put(self, _: str, body: Mapping[str, Any]) -> Json:
+        version = self.stored["metadata"]["resourceVersion"]
+        if body["metadata"]["resourceVersion"] != version:
+            raise ApiError(409, "Conflict", "modified")
+        self.stored = secret(int(version) + 1, **body["data"])
+        return self.stored
+
+
+async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server()
+    terms = Terms.of(timedelta(days=90))
+    kept = SelfSigned(cast(Api, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    others: list[Json] = []
+
+    def slow(action: Action, keys: Keys, *rest: Any) -> Keys:
+        made = changed(action, keys, *rest)
+        if not others:
+            others.append(secret(2, **data_of(changed(action, keys, *rest))))
+            server.stored = others[0]
+            kept._secret.take(others[0])  # the watch is faster than the key is made
+        return made
+
+    monkeypatch.setattr(certificates, "changed", slow)
+    await kept._secret.read()
+    await kept._configuration.read()
+    await kept._act()
+    assert server.stored == others[0]
+    assert kept.unready() is None
+
+
+async def test_an_empty_secret_is_filled_and_served() -> None:
+    server = Server()
+    terms = Terms.of(timedelta(days=90))
+    kept = SelfSigned(cast(Api, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    assert kept.unready() is not None
+    await kept._secret.read()
+    await kept._configuration.read()
+    await kept._act()
+    assert {"ca.crt", "ca.key", "tls.crt", "tls.key"} == server.stored["data"].keys()
+    assert kept.unready() is None

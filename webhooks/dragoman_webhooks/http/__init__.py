@@ -1,0 +1,1 @@
+"""The webhook's HTTP/1.1 server."""

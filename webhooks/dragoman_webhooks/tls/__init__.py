@@ -1,0 +1,1 @@
+"""The webhook's certificates: files, the private CA, and rotation."""
