@@ -88,18 +88,18 @@ LOOP_LAG = Histogram(
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
     registry=REGISTRY,
 )
-WATCHES = Counter(
-    "dragoman_feed_watches_total",
+WATCHES_OPENED = Counter(
+    "dragoman_watches_opened_total",
     "Watches opened, each a list or its continuation.",
     registry=REGISTRY,
 )
-FEED_DROPPED = Counter(
-    "dragoman_feed_dropped_events_total",
+WATCH_DROPPED = Counter(
+    "dragoman_watch_dropped_events_total",
     "Events about pods without claims, dropped before they were parsed.",
     registry=REGISTRY,
 )
-FEED_RESTARTS = Counter(
-    "dragoman_feed_restarts_total",
+WATCH_RESTARTS = Counter(
+    "dragoman_watch_restarts_total",
     "Watches that ended in a way that needs a new list, by cause.",
     ["cause"],
     registry=REGISTRY,

@@ -14,18 +14,18 @@ import kopf
 from dragoman import __version__
 from dragoman.controllers.claims.claiming import Claiming
 from dragoman.health import HealthServer
-from dragoman.kube.backoff import Pauses
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.kube.discovery import Served, discover
 from dragoman.kube.feed.kopf_feed import Handler
 from dragoman.kube.feed.session import Session
 from dragoman.kube.kubeconfig import Credentials
-from dragoman.kube.leaderelection import Elector, Terms
+from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.schema_api import wait_served
 from dragoman.logs import logger
 from dragoman.settings import Settings
 from dragoman.shell import cancel_forgotten, configure_kopf
-from dragoman.vitals import Vitals
+from dragoman.vitals import Liveness
 from dragoman_webhooks import metrics as reviews
 
 LEASE_NAME = "dragoman-operator"
@@ -50,13 +50,13 @@ class Operator:
         self.stopping = asyncio.Event()
         self._registry: kopf.OperatorRegistry | None = None
         self._credentials: Credentials | None = None
-        self._api: Api | None = None
+        self._api: Client | None = None
         self._session: Session | None = None
         self._handlers: dict[Resource, Handler] = {}
         self._health: HealthServer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._claiming: Claiming | None = None
-        self._vitals: Vitals | None = None
+        self._vitals: Liveness | None = None
         self._reviews_unready: Callable[[], str | None] = lambda: None
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
@@ -90,21 +90,21 @@ class Operator:
         self.fault, self._claiming, self._vitals = "", None, None
         self.stopping.clear()
         self._credentials = Credentials(settings.kubeconfig, settings.context)
-        self._api = api = await Api(self._credentials).__aenter__()
+        self._api = api = await Client(self._credentials).__aenter__()
         await self._serve_probes()
         log.info("Starting", version=__version__, server=self._credentials.server)
         served = await _discovered(api)
-        elector = _elector(api, settings) if settings.leader_elect else None
-        await self._control_schemas(api, served, elector)
+        leader_elector = _leader_elector(api, settings) if settings.leader_elect else None
+        await self._control_schemas(api, served, leader_elector)
         if settings.claims != "off":
-            self._claiming = Claiming(settings, api, served, elector)
+            self._claiming = Claiming(settings, api, served, leader_elector)
             self._route(self._claiming.handlers)
-            self._vitals = Vitals(self._claiming.pulses, self._claiming.longest_running)
+            self._vitals = Liveness(self._claiming.pulses, self._claiming.longest_running)
             self._spawn_all(self._claiming.works())
         else:
-            self._vitals = Vitals((), lambda: 0.0)
-            if elector is not None:
-                self._spawn("election", elector.run(_stay))
+            self._vitals = Liveness((), lambda: 0.0)
+            if leader_elector is not None:
+                self._spawn("election", leader_elector.run(_stay))
         listings = self._claiming.listings if self._claiming else {}
         self._session = Session(self._credentials, listings)
         self._spawn("vitals", self._vitals.run())
@@ -146,9 +146,11 @@ class Operator:
         )
         log.info("Serving probes and metrics", address=await self._health.start())
 
-    async def _control_schemas(self, api: Api, served: Served, elector: Elector | None) -> None:
+    async def _control_schemas(
+        self, api: Client, served: Served, leader_elector: LeaderElector | None
+    ) -> None:
         """Begin at once where it must be known to work, else when there is anything to do."""
-        leading = (lambda: elector.leading) if elector else (lambda: True)
+        leading = (lambda: leader_elector.leading) if leader_elector else (lambda: True)
         if not self.settings.asks_for_schemas:
             self._spawn("schemas", self._control_schemas_later(api, served, leading))
             return
@@ -158,7 +160,7 @@ class Operator:
         self._spawn_all(legislation.works())
 
     async def _control_schemas_later(
-        self, api: Api, served: Served, leading: Callable[[], bool]
+        self, api: Client, served: Served, leading: Callable[[], bool]
     ) -> None:
         await wait_served(api)
         legislation = await self._legislation(api, served, leading)
@@ -166,7 +168,7 @@ class Operator:
             for work in legislation.works().values():
                 tasks.create_task(work)
 
-    async def _legislation(self, api: Api, served: Served, leading: Callable[[], bool]) -> Any:
+    async def _legislation(self, api: Client, served: Served, leading: Callable[[], bool]) -> Any:
         """Load it beside the loop: claims need not wait for machinery that is not theirs."""
         module = await asyncio.to_thread(
             importlib.import_module, "dragoman.controllers.driverconfigschemas.legislation"
@@ -218,8 +220,8 @@ class Operator:
         return (self._claiming.unready() if self._claiming else None) or self._reviews_unready()
 
 
-async def _discovered(api: Api) -> Served:
-    pauses = Pauses()
+async def _discovered(api: Client) -> Served:
+    pauses = Backoff()
     while True:
         try:
             return await discover(api)
@@ -228,9 +230,11 @@ async def _discovered(api: Api) -> Served:
             await asyncio.sleep(pauses.next(error.retry_after))
 
 
-def _elector(api: Api, settings: Settings) -> Elector:
-    terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
-    return Elector(api, settings.namespace, LEASE_NAME, terms)
+def _leader_elector(api: Client, settings: Settings) -> LeaderElector:
+    terms = LeaderElectionConfig(
+        settings.lease_duration, settings.renew_deadline, settings.retry_period
+    )
+    return LeaderElector(api, settings.namespace, LEASE_NAME, terms)
 
 
 async def _stay() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from dragoman.address import Address
 from dragoman.controllers.certificates import Home, SelfSigned
 from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
-from dragoman.kube.client import Api
+from dragoman.kube.client import Client
 from dragoman.logs import logger
 from dragoman.serving_settings import ServingSettings
 from dragoman_webhooks.server import Limits, WebhookServer
@@ -25,7 +25,7 @@ class Serving:
         keeper: The schemas; somebody else runs it.
     """
 
-    def __init__(self, settings: ServingSettings, api: Api, keeper: SchemaKeeper) -> None:
+    def __init__(self, settings: ServingSettings, api: Client, keeper: SchemaKeeper) -> None:
         self._settings = settings
         self._keeper = keeper
         self._certificates = _certificates(settings, api)
@@ -53,7 +53,7 @@ class Serving:
             await asyncio.shield(self._server.stop())
 
 
-def _certificates(settings: ServingSettings, api: Api) -> CertificateFiles | SelfSigned:
+def _certificates(settings: ServingSettings, api: Client) -> CertificateFiles | SelfSigned:
     if settings.tls == "files":
         assert settings.tls_certificate is not None
         assert settings.tls_key is not None

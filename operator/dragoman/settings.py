@@ -23,7 +23,7 @@ CHOICES = {
 BOUNDS = {
     "workers": (1, 1000),
     "grace": (0.0, math.inf),
-    "quiet": (0.0, math.inf),
+    "takeover_after": (0.0, math.inf),
     "resync": (1.0, math.inf),
 }
 """The least and the most of what is a number and nobody else checks."""
@@ -67,7 +67,7 @@ class Settings:
     context: str | None = None
     claims: ClaimsMode = "auto"
     grace: float = 30.0
-    quiet: float = 300.0
+    takeover_after: float = 300.0
     leader_elect: bool = True
     lease_duration: float = 15.0
     renew_deadline: float = 10.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import kopf
 
-from dragoman.kube.backoff import EndlessPauses
+from dragoman.kube.backoff import EndlessBackoff
 from dragoman.logs import logger
 
 log = logger("dragoman")
@@ -26,7 +26,7 @@ def configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.watching.inactivity_timeout = 70
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 5
-    settings.networking.error_backoffs = EndlessPauses()
+    settings.networking.error_backoffs = EndlessBackoff()
 
 
 def cancel_forgotten() -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from dragoman import metrics
-from dragoman.kube.pulse import Pulse
+from dragoman.kube.pulse import WatchHealth
 
 LAG_LIMIT = 10.0
 """Seconds that the event loop may be late."""
@@ -18,7 +18,7 @@ UNREACHABLE_AFTER = 30.0
 BEAT = 1.0
 
 
-class Vitals:
+class Liveness:
     """Measures the event loop, and asks the parts.
 
     Args:
@@ -26,7 +26,7 @@ class Vitals:
         longest_running: For how many seconds the slowest worker has had its key.
     """
 
-    def __init__(self, feeds: Sequence[Pulse], longest_running: Callable[[], float]) -> None:
+    def __init__(self, feeds: Sequence[WatchHealth], longest_running: Callable[[], float]) -> None:
         self._feeds = feeds
         self._longest_running = longest_running
         self._beat = time.monotonic()

@@ -24,7 +24,7 @@ def test_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.claims, found.grace, found.leader_elect, found.workers) == ("own", 2.5, False, 4)
     assert found.metrics_address == ":8080"
     assert found.catalogue_mode == ("gpu.example.com=Warn", "nic.example.com=Off")
-    assert found.quiet == Settings().quiet
+    assert found.takeover_after == Settings().takeover_after
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,11 @@ def test_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         ("WORKERS", "1001", r"--workers \(DRAGOMAN_WORKERS\): expected 1 to 1000, found 1001"),
         ("WORKERS", "many", r"DRAGOMAN_WORKERS: expected a number, found 'many'"),
         ("GRACE", "-1", r"--grace \(DRAGOMAN_GRACE\): expected 0 or more, found -1"),
-        ("QUIET", "nan", r"--quiet \(DRAGOMAN_QUIET\): expected 0 or more, found nan"),
+        (
+            "TAKEOVER_AFTER",
+            "nan",
+            r"--takeover-after \(DRAGOMAN_TAKEOVER_AFTER\): expected 0 or more, found nan",
+        ),
         ("RESYNC", "0", r"--resync \(DRAGOMAN_RESYNC\): expected 1 or more, found 0"),
         ("CLAIMS", "mine", r"DRAGOMAN_CLAIMS: expected one of auto, own, assist, off"),
         ("FEED", "rss", r"DRAGOMAN_FEED: expected one of reflector, kopf"),

@@ -7,8 +7,8 @@ import pytest
 
 from dragoman import vitals as module
 from dragoman.kube import pulse as pulses
-from dragoman.kube.pulse import Pulse
-from dragoman.vitals import Vitals
+from dragoman.kube.pulse import WatchHealth
+from dragoman.vitals import Liveness
 from tests.unit.kube.virtual_time import Clock, VirtualLoop, in_virtual_time
 
 
@@ -24,9 +24,9 @@ class Patient:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.feeds = (Pulse(), Pulse())
+        self.feeds = (WatchHealth(), WatchHealth())
         self.stuck_for = 0.0
-        self.vitals = Vitals(self.feeds, lambda: self.stuck_for)
+        self.vitals = Liveness(self.feeds, lambda: self.stuck_for)
 
     def after(self, seconds: float) -> None:
         """Let time pass while the loop turns."""
@@ -103,7 +103,7 @@ async def test_the_loop_beats_each_second(monkeypatch: pytest.MonkeyPatch) -> No
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=loop.time))
-    vitals = Vitals((), lambda: 0.0)
+    vitals = Liveness((), lambda: 0.0)
     task = asyncio.create_task(vitals.run())
     await asyncio.sleep(100.0)
     assert vitals.fault() is None

@@ -85,7 +85,7 @@ def check(tree: Node, scope: Scope) -> list[tuple[int, str]]:
     checker.visit(tree)
     known: Settled = {}
     for node in checker.open:
-        node.type = checker.bindings.settle(node.type, known)
+        node.type = checker.published.settle(node.type, known)
     if checker.errors or not scope.checks_literals:
         return checker.errors
     return check_literals(checker.literals)
@@ -109,7 +109,7 @@ def _unwrapped(of: Type) -> tuple[Type, bool]:
 class _Checker:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.bindings = Bindings()
+        self.published = Bindings()
         self.errors: list[tuple[int, str]] = []
         self.open: list[Node] = []
         self.literals = Literals()
@@ -171,10 +171,10 @@ class _Checker:
                     node.constant, node.variable = constant, name
                     return found
         found = self.field(node, node.operand, node.name, optional=False)
-        return types.BOOL if node.test else self.bindings.substitute(found)
+        return types.BOOL if node.test else self.published.substitute(found)
 
     def field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
-        whole = self.bindings.substitute(self.visit(operand))
+        whole = self.published.substitute(self.visit(operand))
         target, was_optional = _unwrapped(whole)
         found = ERROR
         if target.kind is Kind.MAP:
@@ -188,7 +188,7 @@ class _Checker:
             else:
                 found = fields[name]
         elif target.kind is Kind.PARAM:
-            self.bindings.assignable(DYN, target)
+            self.published.assignable(DYN, target)
             found = DYN
         else:
             if not target.loose and target.kind is not Kind.ERROR:
@@ -204,7 +204,7 @@ class _Checker:
         assert isinstance(field, Literal)
         visited = self.field(node, node.args[0], field.value, optional=True)
         self.visit(field)
-        return self.bindings.substitute(visited)
+        return self.published.substitute(visited)
 
     def checked_call(self, node: Call) -> Type:
         self.literals.calls.append(node)
@@ -240,7 +240,7 @@ class _Checker:
         node.overloads = ("logical_and" if node.function == "_&&_" else "logical_or",)
         failed = False
         for part, found in zip(node.args, args, strict=True):
-            if not self.bindings.assignable(found, types.BOOL):
+            if not self.published.assignable(found, types.BOOL):
                 self.mismatch(part.pos, types.BOOL, found)
                 failed = True
         return ERROR if failed else types.BOOL
@@ -257,7 +257,7 @@ class _Checker:
         result, names = self.fitting(self.scope.functions[node.function], args, member=member)
         if result is None:
             settled: Settled = {}
-            shown = [str(self.bindings.settle(arg, settled)) for arg in args]
+            shown = [str(self.published.settle(arg, settled)) for arg in args]
             of = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
             text = f"found no matching overload for '{node.function}' applied to '{of}'"
             return self.report(node.pos, text)
@@ -276,13 +276,13 @@ class _Checker:
                 continue
             params, returned = overload.params, overload.result
             if overload.names:
-                fresh = {name: self.bindings.fresh() for name in overload.names}
+                fresh = {name: self.published.fresh() for name in overload.names}
                 params = tuple(_instance(part, fresh) for part in params)
                 returned = _instance(returned, fresh)
-            if not self.bindings.all_assignable(args, params):
+            if not self.published.all_assignable(args, params):
                 continue
             names.append(overload.name)
-            returned = self.bindings.substitute(returned)
+            returned = self.published.substitute(returned)
             if result is None:
                 result = returned
             elif not result.loose and returned != result:
@@ -297,7 +297,7 @@ class _Checker:
     def join(self, previous: Type | None, current: Type) -> Type:
         if previous is None or (previous is current and not current.open):
             return current
-        if self.bindings.assignable(previous, current):
+        if self.published.assignable(previous, current):
             return types.most_general(previous, current)
         return DYN
 
@@ -320,7 +320,7 @@ class _Checker:
             found = self.entry_type(item) if optional else self.visit(item)
             element = self.join(element, found)
         self.note(node, len(node.items))
-        return types.list_of(element or self.bindings.fresh())
+        return types.list_of(element or self.published.fresh())
 
     def map_literal(self, node: MapNode) -> Type:
         key: Type | None = None
@@ -330,7 +330,7 @@ class _Checker:
             found = self.entry_type(entry.value) if entry.optional else self.visit(entry.value)
             value = self.join(value, found)
         self.note(node, len(node.entries))
-        return types.map_of(key or self.bindings.fresh(), value or self.bindings.fresh())
+        return types.map_of(key or self.published.fresh(), value or self.published.fresh())
 
     def message(self, node: Message) -> Type:
         found, named = self.lookup(node.name)
@@ -352,7 +352,7 @@ class _Checker:
     def comprehension(self, node: Comprehension) -> Type:
         self.visit(node.range)
         accumulator = self.visit(node.init)
-        ranged = self.bindings.substitute(self.visit(node.range))
+        ranged = self.published.substitute(self.visit(node.range))
         first, second = self.iteration_types(node, ranged)
         self._locals.append((node.accumulator, accumulator))
         depth = len(self._locals)
@@ -368,7 +368,7 @@ class _Checker:
         del self._locals[depth:]
         result = self.visit(node.result)
         self._locals.pop()
-        return self.bindings.substitute(result)
+        return self.published.substitute(result)
 
     def iteration_types(self, node: Comprehension, ranged: Type) -> tuple[Type, Type]:
         if ranged.kind is Kind.LIST:
@@ -377,7 +377,7 @@ class _Checker:
         if ranged.kind is Kind.MAP:
             return ranged.params[0], ranged.params[1]
         if ranged.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
-            self.bindings.assignable(DYN, ranged)
+            self.published.assignable(DYN, ranged)
             return DYN, DYN
         of = f"expression of type '{ranged}' cannot be range of a comprehension"
         self.report(node.range.pos, f"{of} (must be list, map, or dynamic)")
@@ -385,7 +385,7 @@ class _Checker:
 
     def assert_type(self, node: Node, expected: Type) -> None:
         found = self.visit(node)
-        if not self.bindings.assignable(expected, found):
+        if not self.published.assignable(expected, found):
             self.mismatch(node.pos, expected, found)
 
 

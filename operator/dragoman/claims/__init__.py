@@ -2,32 +2,32 @@
 
 from dragoman.claims.actions import (
     Action,
-    Bind,
     CreateClaim,
     DeleteClaim,
-    SetConsumers,
-    Unprotect,
+    PublishClaims,
+    RemoveFinalizer,
+    UpdateReservedFor,
 )
 from dragoman.claims.creation import WATCH_LAG, plan_group, plan_pod
-from dragoman.claims.facts import ClaimFacts, Found, HolderFacts, Look, Plan, Wait
+from dragoman.claims.facts import ClaimFacts, Found, HolderFacts, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.claims.release import plan_claim
 
 __all__ = [
     "WATCH_LAG",
     "Action",
-    "Bind",
     "ClaimFacts",
     "CreateClaim",
     "DeleteClaim",
     "Found",
     "HolderFacts",
-    "Look",
+    "LiveRead",
+    "Pending",
     "Plan",
+    "PublishClaims",
     "Reason",
-    "SetConsumers",
-    "Unprotect",
-    "Wait",
+    "RemoveFinalizer",
+    "UpdateReservedFor",
     "plan_claim",
     "plan_group",
     "plan_pod",

@@ -52,7 +52,7 @@ class CreateClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class PublishClaims:
     """PATCH the status of a pod or PodGroup so that it names the claims of these entries.
 
     A strategic merge patch merges by entry name: other entries stay as they are. The UID in it
@@ -65,12 +65,12 @@ class Bind:
     reason: Reason
     holder: Owner
     namespace: str
-    bindings: Mapping[str, str]
+    published: Mapping[str, str]
 
-    def without(self, claims: Collection[str]) -> "Bind":
+    def without(self, claims: Collection[str]) -> "PublishClaims":
         """Return the same but for the entries of these claims."""
-        kept = {entry: name for entry, name in self.bindings.items() if name not in claims}
-        return replace(self, bindings=kept)
+        kept = {entry: name for entry, name in self.published.items() if name not in claims}
+        return replace(self, published=kept)
 
     def document(self) -> dict[str, Any]:
         """Return the strategic merge patch."""
@@ -79,14 +79,14 @@ class Bind:
             "status": {
                 "resourceClaimStatuses": [
                     {"name": entry, "resourceClaimName": claim}
-                    for entry, claim in self.bindings.items()
+                    for entry, claim in self.published.items()
                 ]
             },
         }
 
 
 @dataclass(frozen=True, slots=True)
-class SetConsumers:
+class UpdateReservedFor:
     """PATCH `status.reservedFor` of a claim, and free its devices where nobody is left.
 
     The resourceVersion in the merge patch makes it fail (409) when anything has changed.
@@ -111,7 +111,7 @@ class SetConsumers:
 
 
 @dataclass(frozen=True, slots=True)
-class Unprotect:
+class RemoveFinalizer:
     """PATCH the scheduler's finalizer away from a claim that holds no devices."""
 
     reason: Reason
@@ -142,7 +142,7 @@ class DeleteClaim:
         return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
 
 
-Action = CreateClaim | Bind | SetConsumers | Unprotect | DeleteClaim
+Action = CreateClaim | PublishClaims | UpdateReservedFor | RemoveFinalizer | DeleteClaim
 
 
 def precondition(metadata: Metadata) -> dict[str, str]:

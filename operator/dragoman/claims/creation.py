@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman.claims.actions import Action, Bind, CreateClaim
-from dragoman.claims.facts import HolderFacts, Look, Plan, Wait
+from dragoman.claims.actions import Action, CreateClaim, PublishClaims
+from dragoman.claims.facts import HolderFacts, LiveRead, Pending, Plan
 from dragoman.claims.naming import claim_name
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup, Template
@@ -30,8 +30,8 @@ class Decision:
 
     bind_to: str | None = None
     create: CreateClaim | None = None
-    waits: tuple[Wait, ...] = ()
-    looks: tuple[Look, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    live_reads: tuple[LiveRead, ...] = ()
 
 
 Policy = Callable[[HolderFacts, ClaimEntry], Decision | None]
@@ -60,18 +60,18 @@ def plan_group(facts: HolderFacts) -> Plan:
 def _combine(facts: HolderFacts, policies: tuple[Policy, ...]) -> Plan:
     holder = facts.holder
     decisions = {entry.name: _decide(facts, entry, policies) for entry in holder.entries}
-    asked = (look for decision in decisions.values() for look in decision.looks)
-    looks = tuple(look for look in asked if look not in facts.unanswered)
-    if looks:
-        return Plan(looks=looks)
+    asked = (read for decision in decisions.values() for read in decision.live_reads)
+    live_reads = tuple(read for read in asked if read not in facts.failed_reads)
+    if live_reads:
+        return Plan(live_reads=live_reads)
     creations = tuple(d.create for d in decisions.values() if d.create is not None)
     wanted = {entry: d.bind_to for entry, d in decisions.items() if d.bind_to is not None}
-    changed = {e: name for e, name in wanted.items() if holder.bindings.get(e) != name}
+    changed = {e: name for e, name in wanted.items() if holder.published.get(e) != name}
     actions: tuple[Action, ...] = creations
     if changed:
-        bind = Bind(Reason.BINDING, holder.reference, holder.metadata.namespace, changed)
+        bind = PublishClaims(Reason.BINDING, holder.reference, holder.metadata.namespace, changed)
         actions = (*creations, bind)
-    return Plan(actions, tuple(wait for d in decisions.values() for wait in d.waits))
+    return Plan(actions, tuple(wait for d in decisions.values() for wait in d.pending))
 
 
 def _decide(facts: HolderFacts, entry: ClaimEntry, policies: tuple[Policy, ...]) -> Decision:
@@ -95,15 +95,15 @@ def _made_by_user(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
         return SETTLED
     message = f'{_kind(facts)} {entry.name}: resource claim "{entry.claim_name}" not found'
     wait = _missing(facts, entry, Reason.CLAIM_MISSING, message, MISSING_CLAIM_GRACE)
-    return Decision(waits=(wait,))
+    return Decision(pending=(wait,))
 
 
 def _missing(
     facts: HolderFacts, entry: ClaimEntry, reason: Reason, message: str, grace: float
-) -> Wait:
+) -> Pending:
     """Report only what is still missing when the holder has this age."""
     early = facts.age < grace
-    return Wait(
+    return Pending(
         reason, entry.name, message, after=grace - facts.age if early else None, report=not early
     )
 
@@ -113,8 +113,8 @@ def _of_unknown_form(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     if entry.template_name is not None:
         return None
     message = f"{_kind(facts)} {entry.name}: names neither a claim nor a template"
-    wait = Wait(Reason.ENTRY_UNSUPPORTED, entry.name, message, report=True)
-    return Decision(waits=(wait,))
+    wait = Pending(Reason.ENTRY_UNSUPPORTED, entry.name, message, report=True)
+    return Decision(pending=(wait,))
 
 
 def _of_group(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
@@ -126,18 +126,18 @@ def _of_group(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     if group is None:
         message = f'PodResourceClaim {entry.name}: podgroup "{pod.group_name}" not found'
         wait = _missing(facts, entry, Reason.GROUP_MISSING, message, WATCH_LAG)
-        return Decision(waits=(wait,))
+        return Decision(pending=(wait,))
     if not group.shares(entry):
         return None
     claim = _claim_of_group(facts, group, entry)
     if claim is not None:
         return Decision(bind_to=claim)
     message = f'PodResourceClaim {entry.name}: waits for the claim of podgroup "{pod.group_name}"'
-    return Decision(waits=(Wait(Reason.GROUP_CLAIM_PENDING, entry.name, message),))
+    return Decision(pending=(Pending(Reason.GROUP_CLAIM_PENDING, entry.name, message),))
 
 
 def _claim_of_group(facts: HolderFacts, group: PodGroup, entry: ClaimEntry) -> str | None:
-    bound = group.binding(entry)
+    bound = group.published_name(entry)
     for claim in _generated_for(facts, group, entry):
         if bound in {None, claim.metadata.name}:
             return claim.metadata.name
@@ -151,15 +151,15 @@ def _bound(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     way: the API server is asked before anything else is made. A claim of the pod's PodGroup is as
     good as its own.
     """
-    name = facts.holder.binding(entry)
+    name = facts.holder.published_name(entry)
     if name is None:
         return None
     claim = facts.claims.get(name)
     if claim is None:
-        look = Look("resourceclaims", facts.holder.metadata.namespace, name)
-        if look not in facts.seen:
-            return Decision(looks=(look,))
-        found = facts.seen[look]
+        read = LiveRead("resourceclaims", facts.holder.metadata.namespace, name)
+        if read not in facts.live:
+            return Decision(live_reads=(read,))
+        found = facts.live[read]
         claim = found if isinstance(found, Claim) else None
     return SETTLED if claim is not None and _is_valid_for(facts, claim) else None
 
@@ -178,7 +178,7 @@ def _orphaned(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     orphans = _generated_for(facts, facts.holder, entry)
     if not orphans:
         return None
-    return Decision(bind_to=orphans[0].metadata.name, waits=_foreign_notice(facts, entry))
+    return Decision(bind_to=orphans[0].metadata.name, pending=_foreign_notice(facts, entry))
 
 
 def _generated_for(facts: HolderFacts, holder: Holder, entry: ClaimEntry) -> list[Claim]:
@@ -205,16 +205,16 @@ def _vanished(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     A claim that goes together with its pod is often seen gone before the pod is.
     """
     holder = facts.holder
-    if holder.binding(entry) is None:
+    if holder.published_name(entry) is None:
         return None
     resource: Literal["pods", "podgroups"] = "pods" if isinstance(holder, Pod) else "podgroups"
-    look = Look(resource, holder.metadata.namespace, holder.metadata.name)
-    if look not in facts.seen:
-        return Decision(looks=(look,))
-    seen = facts.seen[look]
-    if seen is None or seen.metadata.uid != holder.metadata.uid or seen.metadata.deleting:
+    read = LiveRead(resource, holder.metadata.namespace, holder.metadata.name)
+    if read not in facts.live:
+        return Decision(live_reads=(read,))
+    live = facts.live[read]
+    if live is None or live.metadata.uid != holder.metadata.uid or live.metadata.deleting:
         return SETTLED
-    return SETTLED if isinstance(seen, Pod) and seen.done else None
+    return SETTLED if isinstance(live, Pod) and live.done else None
 
 
 def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
@@ -225,10 +225,12 @@ def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
     assert entry.template_name is not None
     template = facts.templates.get(entry.template_name)
     if template is None:
-        look = Look("resourceclaimtemplates", facts.holder.metadata.namespace, entry.template_name)
-        if look not in facts.seen and facts.age < WATCH_LAG:
-            return Decision(looks=(look,))
-        found = facts.seen.get(look)
+        read = LiveRead(
+            "resourceclaimtemplates", facts.holder.metadata.namespace, entry.template_name
+        )
+        if read not in facts.live and facts.age < WATCH_LAG:
+            return Decision(live_reads=(read,))
+        found = facts.live.get(read)
         template = found if isinstance(found, Template) else None
     if template is None:
         message = (
@@ -236,13 +238,13 @@ def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
             f'resourceclaimtemplate.resource.k8s.io "{entry.template_name}" not found'
         )
         return Decision(
-            waits=(_missing(facts, entry, Reason.TEMPLATE_MISSING, message, WATCH_LAG),)
+            pending=(_missing(facts, entry, Reason.TEMPLATE_MISSING, message, WATCH_LAG),)
         )
     name = _free_name(facts, entry)
     if name is None:
         message = f"{_kind(facts)} {entry.name}: all {NAME_ATTEMPTS} names for the claim are taken"
-        wait = Wait(Reason.NAMES_TAKEN, entry.name, message, report=True)
-        return Decision(waits=(wait,))
+        wait = Pending(Reason.NAMES_TAKEN, entry.name, message, report=True)
+        return Decision(pending=(wait,))
     holder = facts.holder
     creation = CreateClaim(
         reason=_creation_reason(facts, entry),
@@ -252,7 +254,7 @@ def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
         owner=holder.reference,
         template=template,
     )
-    return Decision(bind_to=name, create=creation, waits=_foreign_notice(facts, entry))
+    return Decision(bind_to=name, create=creation, pending=_foreign_notice(facts, entry))
 
 
 def _free_name(facts: HolderFacts, entry: ClaimEntry) -> str | None:
@@ -267,26 +269,26 @@ def _free_name(facts: HolderFacts, entry: ClaimEntry) -> str | None:
 
 
 def _creation_reason(facts: HolderFacts, entry: ClaimEntry) -> Reason:
-    name = facts.holder.binding(entry)
+    name = facts.holder.published_name(entry)
     if name is None:
         return Reason.TEMPLATE
     return Reason.CLAIM_FOREIGN if _stored(facts, name) is not None else Reason.CLAIM_LOST
 
 
-def _foreign_notice(facts: HolderFacts, entry: ClaimEntry) -> tuple[Wait, ...]:
+def _foreign_notice(facts: HolderFacts, entry: ClaimEntry) -> tuple[Pending, ...]:
     """Tell people that the status named somebody else's claim."""
-    name = facts.holder.binding(entry)
+    name = facts.holder.published_name(entry)
     if name is None or _stored(facts, name) is None:
         return ()
     message = f'{_kind(facts)} {entry.name}: resource claim "{name}" belongs to another owner'
-    return (Wait(Reason.CLAIM_FOREIGN, entry.name, message, report=True),)
+    return (Pending(Reason.CLAIM_FOREIGN, entry.name, message, report=True),)
 
 
 def _stored(facts: HolderFacts, name: str) -> Claim | None:
     found = facts.claims.get(name)
     if found is None:
-        seen = facts.seen.get(Look("resourceclaims", facts.holder.metadata.namespace, name))
-        found = seen if isinstance(seen, Claim) else None
+        live = facts.live.get(LiveRead("resourceclaims", facts.holder.metadata.namespace, name))
+        found = live if isinstance(live, Claim) else None
     return found
 
 

@@ -9,7 +9,7 @@ from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, Pod, PodGroup, Template
 
 
-class Look(NamedTuple):
+class LiveRead(NamedTuple):
     """An object that a planner must see live before it decides."""
 
     resource: Literal["pods", "resourceclaims", "resourceclaimtemplates", "podgroups"]
@@ -20,11 +20,11 @@ class Look(NamedTuple):
 Found = Pod | Claim | PodGroup | Template | None
 """The API server's answer to a look: the object, or None where it does not exist."""
 
-Seen = Mapping[Look, Found]
+LiveAnswers = Mapping[LiveRead, Found]
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Pending:
     """Something that cannot be done yet, or at all.
 
     Attributes:
@@ -54,8 +54,8 @@ class Plan:
     """
 
     actions: tuple[Action, ...] = ()
-    waits: tuple[Wait, ...] = ()
-    looks: tuple[Look, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    live_reads: tuple[LiveRead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class HolderFacts:
     templates: Mapping[str, Template] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] | None = None
     age: float = 0.0
-    seen: Seen = field(default_factory=dict)
-    unanswered: Collection[Look] = ()
+    live: LiveAnswers = field(default_factory=dict)
+    failed_reads: Collection[LiveRead] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class ClaimFacts:
     groups: Mapping[str, PodGroup] | None = None
     siblings: Collection[Claim] = ()
     duplicate_for: float = 0.0
-    gone: Collection[str] = frozenset()
+    deleted: Collection[str] = frozenset()
     owner_missing_for: float = 0.0
     unchanged_for: float = 0.0
-    seen: Seen = field(default_factory=dict)
+    live: LiveAnswers = field(default_factory=dict)

@@ -26,7 +26,7 @@ class Mode(StrEnum):
     """Another one is: act only where that one failed, after a live look."""
 
 
-class Sign(StrEnum):
+class Activity(StrEnum):
     """What a write of another controller tells."""
 
     PROGRESS = "progress"
@@ -36,7 +36,7 @@ class Sign(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ModeState:
     """The mode under `--claims=auto`, and what it rests on.
 
     Attributes:
@@ -50,17 +50,17 @@ class Standing:
     quiet_since: float
     created: int = 0
 
-    def saw_another(self, now: float) -> "Standing":
+    def other_seen(self, now: float) -> "ModeState":
         """Return the standing after a sign of another controller: assist, at once."""
-        return Standing(Mode.ASSIST, now)
+        return ModeState(Mode.ASSIST, now)
 
-    def made_claim(self) -> "Standing":
+    def made_claim(self) -> "ModeState":
         """Return the standing after a claim was made that another controller should have made."""
         return replace(self, created=self.created + 1)
 
-    def at(self, now: float, *, quiet: float) -> "Standing":
+    def at(self, now: float, *, takeover_after: float) -> "ModeState":
         """Return the standing at a time: own, after several claims and a long silence."""
-        if self.created >= SEVERAL and now - self.quiet_since >= quiet:
+        if self.created >= SEVERAL and now - self.quiet_since >= takeover_after:
             return replace(self, mode=Mode.OWN)
         return self
 

@@ -6,8 +6,8 @@ Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), wi
 from dataclasses import dataclass
 from enum import Enum
 
-from dragoman.claims.actions import Action, DeleteClaim, SetConsumers, Unprotect
-from dragoman.claims.facts import ClaimFacts, Found, Look, Plan, Wait
+from dragoman.claims.actions import Action, DeleteClaim, RemoveFinalizer, UpdateReservedFor
+from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, Consumer, Owner, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
@@ -35,12 +35,12 @@ def plan_claim(facts: ClaimFacts) -> Plan:
     """
     sifted = _sift(facts)
     if isinstance(sifted, tuple):
-        return Plan(looks=sifted)
+        return Plan(live_reads=sifted)
     for step in STEPS:
         plan = step(facts, sifted)
         if plan is not None:
             return plan
-    return Plan(waits=_full(facts, sifted))
+    return Plan(pending=_full(facts, sifted))
 
 
 class _Standing(Enum):
@@ -65,29 +65,29 @@ class _Sifted:
         return self.kept + self.added
 
 
-def _sift(facts: ClaimFacts) -> _Sifted | tuple[Look, ...]:
+def _sift(facts: ClaimFacts) -> _Sifted | tuple[LiveRead, ...]:
     """Tell consumers that use the claim from those that do not; or what must be seen first."""
     kept: list[Consumer] = []
     dropped: list[Consumer] = []
-    looks: list[Look] = []
+    live_reads: list[LiveRead] = []
     for consumer in facts.claim.consumers:
-        standing, look = _standing(facts, consumer)
+        standing, read = _standing(facts, consumer)
         if standing is _Standing.UNKNOWN:
-            looks.append(look)
+            live_reads.append(read)
         elif standing is _Standing.GONE:
             dropped.append(consumer)
         else:
             kept.append(consumer)
-    if looks:
-        return tuple(looks)
+    if live_reads:
+        return tuple(live_reads)
     wanted = _wanting(facts)
     room = RESERVED_FOR_LIMIT - len(kept)
     return _Sifted(tuple(kept), tuple(dropped), wanted[:room], wanted[room:])
 
 
-def _standing(facts: ClaimFacts, consumer: Consumer) -> tuple[_Standing, Look]:
+def _standing(facts: ClaimFacts, consumer: Consumer) -> tuple[_Standing, LiveRead]:
     namespace = facts.claim.metadata.namespace
-    look = Look("podgroups" if consumer.is_pod_group else "pods", namespace, consumer.name)
+    read = LiveRead("podgroups" if consumer.is_pod_group else "pods", namespace, consumer.name)
     known: Pod | PodGroup | None
     if consumer.is_pod:
         known = facts.pods.get(consumer.name)
@@ -96,15 +96,15 @@ def _standing(facts: ClaimFacts, consumer: Consumer) -> tuple[_Standing, Look]:
     else:
         # Somebody else's consumer, or a PodGroup where the API does not serve them: it stays,
         # and does not keep the others from being cleaned up (kubernetes#136450).
-        return _Standing.USING, look
-    if consumer.uid in facts.gone:
-        return _Standing.GONE, look
+        return _Standing.USING, read
+    if consumer.uid in facts.deleted:
+        return _Standing.GONE, read
     if known is None or known.metadata.uid != consumer.uid:
-        if look not in facts.seen:
-            return _Standing.UNKNOWN, look
-        seen = facts.seen[look]
-        known = seen if isinstance(seen, Pod | PodGroup) else None
-    return (_Standing.USING if _uses(known, consumer.uid) else _Standing.GONE), look
+        if read not in facts.live:
+            return _Standing.UNKNOWN, read
+        live = facts.live[read]
+        known = live if isinstance(live, Pod | PodGroup) else None
+    return (_Standing.USING if _uses(known, consumer.uid) else _Standing.GONE), read
 
 
 def _uses(known: Pod | PodGroup | None, uid: str) -> bool:
@@ -141,7 +141,7 @@ def _consumer_for(facts: ClaimFacts, pod: Pod) -> Consumer | None:
             # Whether the pod or its group is the consumer is known when the group is.
             return None
     for entry in pod.entries:
-        if pod.binding(entry) != claim.metadata.name:
+        if pod.published_name(entry) != claim.metadata.name:
             continue
         if entry.claim_name is not None or _is_of(claim, pod, group):
             return _consumer(group if group is not None and group.shares(entry) else pod)
@@ -171,7 +171,7 @@ def _consumers_changed(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
         reason = Reason.POD_SCHEDULED
     else:
         reason = Reason.LAST_CONSUMER_GONE if unused else Reason.CONSUMERS_GONE
-    action = SetConsumers(reason, claim, sifted.remaining, deallocate)
+    action = UpdateReservedFor(reason, claim, sifted.remaining, deallocate)
     return Plan((action,), _full(facts, sifted))
 
 
@@ -180,8 +180,8 @@ def _unused_and_deleted(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
     if sifted.remaining or not claim.protected or not claim.metadata.deleting:
         return None
     if claim.allocated:
-        return _do(SetConsumers(Reason.CLAIM_DELETED, claim, (), deallocate=True))
-    return _do(Unprotect(Reason.CLAIM_DELETED, claim))
+        return _do(UpdateReservedFor(Reason.CLAIM_DELETED, claim, (), deallocate=True))
+    return _do(RemoveFinalizer(Reason.CLAIM_DELETED, claim))
 
 
 def _owner_is_done(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
@@ -193,7 +193,7 @@ def _owner_is_done(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
     pod = facts.pods.get(owner.name)
     if pod is not None and pod.metadata.uid == owner.uid:
         return _do(DeleteClaim(Reason.OWNER_DONE, claim)) if pod.done else None
-    if pod is not None and owner.uid in facts.gone:
+    if pod is not None and owner.uid in facts.deleted:
         return _do(DeleteClaim(Reason.OWNER_REPLACED, claim))
     if pod is None and not is_generated(claim):
         return None
@@ -203,22 +203,22 @@ def _owner_is_done(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
 
 
 def _garbage_collector_first(facts: ClaimFacts, owner: Owner) -> Plan:
-    wait = Wait(
+    wait = Pending(
         Reason.OWNER_GONE,
         facts.claim.metadata.name,
         f'pod "{owner.name}" is gone; the garbage collector goes first',
         after=OWNER_GRACE - facts.owner_missing_for,
     )
-    return Plan(waits=(wait,))
+    return Plan(pending=(wait,))
 
 
 def _owner_not_found(facts: ClaimFacts, owner: Owner) -> Plan | None:
     """Delete after a live look only: what is not in the cache may be on its way there."""
     claim = facts.claim
-    look = Look("pods", claim.metadata.namespace, owner.name)
-    if look not in facts.seen:
-        return Plan(looks=(look,))
-    pod = facts.seen[look]
+    read = LiveRead("pods", claim.metadata.namespace, owner.name)
+    if read not in facts.live:
+        return Plan(live_reads=(read,))
+    pod = facts.live[read]
     if pod is None:
         return _do(DeleteClaim(Reason.OWNER_GONE, claim))
     if pod.metadata.uid != owner.uid:
@@ -241,18 +241,18 @@ def _is_duplicate(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
     if pod is None or not _names_another(facts, pod):
         return None
     if facts.duplicate_for < DUPLICATE_GRACE:
-        wait = Wait(
+        wait = Pending(
             Reason.DUPLICATE,
             claim.metadata.name,
             f'pod "{owner.name}" has another claim for the same entry',
             after=DUPLICATE_GRACE - facts.duplicate_for,
         )
-        return Plan(waits=(wait,))
-    look = Look("pods", claim.metadata.namespace, owner.name)
-    if look not in facts.seen:
-        return Plan(looks=(look,))
-    seen = facts.seen[look]
-    if not isinstance(seen, Pod) or not _names_another(facts, seen):
+        return Plan(pending=(wait,))
+    read = LiveRead("pods", claim.metadata.namespace, owner.name)
+    if read not in facts.live:
+        return Plan(live_reads=(read,))
+    live = facts.live[read]
+    if not isinstance(live, Pod) or not _names_another(facts, live):
         return None
     return _do(DeleteClaim(Reason.DUPLICATE, claim, exact=True))
 
@@ -261,7 +261,7 @@ def _names_another(facts: ClaimFacts, pod: Pod) -> bool:
     claim = facts.claim
     if claim.entry is None or claim.extended or not claim.is_for(pod.metadata.uid):
         return False
-    bound = pod.bindings.get(claim.entry)
+    bound = pod.published.get(claim.entry)
     return bound != claim.metadata.name and any(
         sibling.metadata.name == bound and sibling.entry == claim.entry
         for sibling in facts.siblings
@@ -274,24 +274,24 @@ def _left_protected(facts: ClaimFacts, sifted: _Sifted) -> Plan | None:
     if sifted.remaining or not claim.protected or claim.allocated:
         return None
     if facts.unchanged_for >= PROTECTION_GRACE:
-        return _do(Unprotect(Reason.NOTHING_TO_PROTECT, claim))
-    wait = Wait(
+        return _do(RemoveFinalizer(Reason.NOTHING_TO_PROTECT, claim))
+    wait = Pending(
         Reason.NOTHING_TO_PROTECT,
         claim.metadata.name,
         "holds no devices: either the scheduler is about to allocate, or a release was cut short",
         after=PROTECTION_GRACE - facts.unchanged_for,
     )
-    return Plan(waits=(wait,))
+    return Plan(pending=(wait,))
 
 
-def _full(facts: ClaimFacts, sifted: _Sifted) -> tuple[Wait, ...]:
+def _full(facts: ClaimFacts, sifted: _Sifted) -> tuple[Pending, ...]:
     if not sifted.turned_away:
         return ()
     message = (
         f'resource claim "{facts.claim.metadata.name}" already has {RESERVED_FOR_LIMIT} consumers, '
         f"which is the limit; {len(sifted.turned_away)} more wait for a place in reservedFor"
     )
-    return (Wait(Reason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),)
+    return (Pending(Reason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),)
 
 
 def _do(action: Action) -> Plan:

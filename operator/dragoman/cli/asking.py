@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import click
 
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 
@@ -14,11 +14,11 @@ Answer = TypeVar("Answer")
 
 
 async def asked(
-    kubeconfig: Path | None, context: str | None, ask: Callable[[Api], Awaitable[Answer]]
+    kubeconfig: Path | None, context: str | None, ask: Callable[[Client], Awaitable[Answer]]
 ) -> Answer:
     """Ask an API server; raise click.ClickException where it does not answer as it should."""
     try:
-        async with Api(Credentials(kubeconfig, context)) as api:
+        async with Client(Credentials(kubeconfig, context)) as api:
             return await ask(api)
     except (ApiError, ConnectionSettingsError, NotServedError) as error:
         raise click.ClickException(str(error)) from error

@@ -7,7 +7,7 @@ import click
 
 from dragoman.cli.asking import asked
 from dragoman.cli.options import connection_options
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.settings import PREFIX
 
 CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
@@ -32,7 +32,7 @@ def delete_webhooks(kubeconfig: Path | None, context: str | None, name: str) -> 
     click.echo(asyncio.run(asked(kubeconfig, context, lambda api: _delete(api, name))))
 
 
-async def _delete(api: Api, name: str) -> str:
+async def _delete(api: Client, name: str) -> str:
     what = f"ValidatingWebhookConfiguration/{name}"
     try:
         await api.delete(CONFIGURATIONS.path(name=name), {})

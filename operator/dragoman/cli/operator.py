@@ -38,9 +38,9 @@ Examples:
     help="How long another controller has before dragoman acts in its stead.",
 )
 @click.option(
-    "--quiet",
+    "--takeover-after",
     type=click.FloatRange(0.0),
-    default=DEFAULTS.quiet,
+    default=DEFAULTS.takeover_after,
     metavar="SECONDS",
     help="How long no other controller must be seen before auto becomes own.",
 )
@@ -125,14 +125,16 @@ def operator(**options: Any) -> None:
     Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
     from dragoman.cli.running import run_operator  # noqa: PLC0415 — kopf costs half a second
-    from dragoman.kube.leaderelection import Terms  # noqa: PLC0415 — as below
+    from dragoman.kube.leaderelection import LeaderElectionConfig  # noqa: PLC0415 — as below
 
     with_webhook = options.pop("with_webhook")
     serving = serving_settings(options, namespace=options["namespace"]) if with_webhook else None
     options = {name: value for name, value in options.items() if name not in SERVING}
     try:
         settings = Settings(serving=serving, **options)
-        Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
+        LeaderElectionConfig(
+            settings.lease_duration, settings.renew_deadline, settings.retry_period
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(run_operator(settings))

@@ -11,7 +11,7 @@ import kopf
 from dragoman import logs
 from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
 from dragoman.health import HealthServer
-from dragoman.kube.client import Api
+from dragoman.kube.client import Client
 from dragoman.kube.feed.session import Session
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 from dragoman.serving import Serving
@@ -82,7 +82,7 @@ class Webhook:
             raise kopf.PermanentError(self.fault) from error
 
     async def _start(self) -> None:
-        self._api = await Api(self._credentials).__aenter__()
+        self._api = await Client(self._credentials).__aenter__()
         keeper = SchemaKeeper(self._api)
         serving = Serving(self._settings.serving, self._api, keeper)
         await serving.start()

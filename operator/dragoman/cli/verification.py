@@ -15,7 +15,7 @@ import orjson
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.strictjson import parse
 from dragoman.driverconfigs.validation import review
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.kube.discovery import discover
 from dragoman.kube.schema_api import SCHEMAS
 
@@ -64,7 +64,7 @@ class Result:
     passing: bool = False
 
 
-async def trials(api: Api) -> list[Trial]:
+async def trials(api: Client) -> list[Trial]:
     """Return what the webhook must refuse: a broken schema, and a config of each driver.
 
     Drivers are left out whose schemas would let in or only warn of what they do not know.
@@ -95,7 +95,7 @@ async def trials(api: Api) -> list[Trial]:
     ]
 
 
-async def verify(api: Api, timeout: float) -> AsyncIterator[Result]:  # noqa: ASYNC109 — of all tries together
+async def verify(api: Client, timeout: float) -> AsyncIterator[Result]:  # noqa: ASYNC109 — of all tries together
     """Try everything, again and again until the time is over; yield the results.
 
     Args:
@@ -114,7 +114,7 @@ async def verify(api: Api, timeout: float) -> AsyncIterator[Result]:  # noqa: AS
         yield result
 
 
-async def _tried(api: Api, trial: Trial) -> Result:
+async def _tried(api: Client, trial: Trial) -> Result:
     try:
         await api.request("POST", trial.path, trial.document, query={"dryRun": "All"})
     except ApiError as error:

@@ -9,7 +9,7 @@ import click
 from dragoman.cli.asking import asked
 from dragoman.cli.options import connection_options
 from dragoman.cli.verification import verify as results
-from dragoman.kube.client import Api
+from dragoman.kube.client import Client
 
 
 @click.command(
@@ -38,7 +38,7 @@ def verify(kubeconfig: Path | None, context: str | None, timeout: float) -> None
     sys.exit(0 if refused else 1)
 
 
-async def _verify(api: Api, seconds: float) -> bool:
+async def _verify(api: Client, seconds: float) -> bool:
     refused, count = True, 0
     async for result in results(api, seconds):
         count += 1

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dragoman.kube.backoff import Pauses
-from dragoman.kube.client import STRATEGIC_MERGE_PATCH, Api, ApiError, Resource
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import STRATEGIC_MERGE_PATCH, ApiError, Client, Resource
 from dragoman.kube.named import NamedObject
 from dragoman.logs import logger
 from dragoman_webhooks.tls.authority import bundle_of, changed, data_of, keys_of, published_in
@@ -60,7 +60,7 @@ class SelfSigned:
 
     def __init__(
         self,
-        api: Api,
+        api: Client,
         home: Home,
         hosts: frozenset[str],
         terms: Terms,
@@ -90,7 +90,7 @@ class SelfSigned:
             tasks.create_task(self._keep())
 
     async def _keep(self) -> None:
-        pauses = Pauses()
+        pauses = Backoff()
         while True:
             try:
                 async with asyncio.timeout(TICK):

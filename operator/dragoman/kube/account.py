@@ -8,8 +8,8 @@ from typing import Any, Generic
 import orjson
 
 from dragoman import metrics
-from dragoman.kube.informer import Mirror
-from dragoman.kube.pulse import Pulse
+from dragoman.kube.informer import Informer
+from dragoman.kube.pulse import WatchHealth
 from dragoman.kube.store import Fact
 from dragoman.logs import logger
 from dragoman.model import MalformedObjectError
@@ -35,18 +35,18 @@ class Account(Generic[Fact]):
         version: The resourceVersion up to which all was told; empty before there is any.
     """
 
-    mirror: Mirror[Fact]
+    informer: Informer[Fact]
     keep: Callable[[bytes], bool]
     known: Callable[[bytes], bool]
-    pulse: Pulse
+    health: WatchHealth
     version: str = ""
 
     def is_kept(self, line: bytes) -> bool:
         """Whether a line is worth parsing."""
-        self.pulse.works()
+        self.health.works()
         if self.keep(line) or line.startswith((b'{"type":"ERROR"', b'{"type":"BOOKMARK"')):
             return True
-        metrics.FEED_DROPPED.inc()
+        metrics.WATCH_DROPPED.inc()
         return False
 
     def is_news(self, line: bytes) -> bool:
@@ -84,7 +84,7 @@ class Account(Generic[Fact]):
 
     def _learn(self, kind: str, item: Any, seen: set[str] | None) -> None:
         try:
-            fact = self.mirror.parse(item)
+            fact = self.informer.parse(item)
         except MalformedObjectError as error:
             metadata = item.get("metadata") or {}
             if kind == "DELETED":
@@ -94,7 +94,7 @@ class Account(Generic[Fact]):
                 seen.add(str(metadata.get("uid")))
             log.error(
                 "Cannot read object",
-                resource=self.mirror.resource.plural,
+                resource=self.informer.resource.plural,
                 namespace=metadata.get("namespace"),
                 name=metadata.get("name"),
                 error=str(error),
@@ -102,10 +102,10 @@ class Account(Generic[Fact]):
             return
         if seen is not None:
             seen.add(fact.metadata.uid)
-        (self.mirror.deleted if kind == "DELETED" else self.mirror.changed)(fact)
+        (self.informer.deleted if kind == "DELETED" else self.informer.changed)(fact)
 
     def _bury(self, metadata: Mapping[str, Any]) -> None:
         """Let go of what was known of an object that cannot be read any more."""
-        known = self.mirror.shelf.get(metadata.get("namespace") or "", metadata.get("name") or "")
+        known = self.informer.store.get(metadata.get("namespace") or "", metadata.get("name") or "")
         if known is not None and known.metadata.uid == metadata.get("uid"):
-            self.mirror.deleted(known)
+            self.informer.deleted(known)

@@ -10,7 +10,7 @@ QUIET = 60.0
 """Seconds without a fault after which the next one is a first one again."""
 
 
-class Pauses:
+class Backoff:
     """Seconds to wait after each fault: longer each time, some randomness, forgiving in time."""
 
     def __init__(self) -> None:
@@ -32,11 +32,11 @@ class Pauses:
             self._pause = 0.0
 
 
-class EndlessPauses:
+class EndlessBackoff:
     """The same for whoever wants to iterate over them, anew with each fault, and never gives up."""
 
     def __iter__(self) -> Iterator[float]:
         """Iterate from the shortest on."""
-        pauses = Pauses()
+        pauses = Backoff()
         while True:
             yield pauses.next()

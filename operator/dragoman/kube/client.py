@@ -19,7 +19,7 @@ from dragoman.kube.http.request import headers, request
 from dragoman.kube.http.stream import Wanted
 from dragoman.kube.impersonation import Headers
 from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError
-from dragoman.kube.tls import Trust
+from dragoman.kube.tls import ReloadingTLSContext
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -96,7 +96,7 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases")
 
 
 @dataclass
-class Api:
+class Client:
     """A thin JSON client; an async context manager that owns its connections."""
 
     credentials: Credentials
@@ -107,7 +107,7 @@ class Api:
 
     async def __aenter__(self) -> Self:
         server = self.credentials.server
-        self._pool = Pool(server, Trust(self.credentials).context)
+        self._pool = Pool(server, ReloadingTLSContext(self.credentials).context)
         self._pool.renew()  # what cannot be read is better known now than with the first request
         self._prefix = urlsplit(server).path.rstrip("/")
         return self
@@ -155,7 +155,7 @@ class Api:
                 ahead of it was yielded; what it refuses costs next to nothing.
         """
         asked = request("GET", self._target(path, urlencode(query)), await self._authorized())
-        metrics.WATCHES.inc()
+        metrics.WATCHES_OPENED.inc()
         try:
             async with aclosing(self._pool.lines(asked, wanted)) as batches:
                 async for batch in batches:
@@ -249,7 +249,7 @@ def _problem(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-async def find(api: Api, path: str) -> dict[str, Any] | None:
+async def find(api: Client, path: str) -> dict[str, Any] | None:
     """GET an object; returns None where there is none, and raises ApiError for all else."""
     try:
         return await api.get(path)
@@ -259,7 +259,7 @@ async def find(api: Api, path: str) -> dict[str, Any] | None:
         raise
 
 
-async def pages(api: Api, path: str) -> AsyncIterator[dict[str, Any]]:
+async def pages(api: Client, path: str) -> AsyncIterator[dict[str, Any]]:
     """List a collection, and yield its pages one after the other; raise ApiError."""
     query = {"limit": str(PAGE)}
     while True:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.client import ApiError, Client, Resource
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
@@ -30,7 +30,7 @@ class Served:
     groups: Resource | None
 
 
-async def discover(api: Api) -> Served:
+async def discover(api: Client) -> Served:
     """Ask the API server what it serves; raise NotServedError without resource.k8s.io."""
     groups = (await api.get("/apis")).get("groups") or []
     versions = {group["name"]: [v["version"] for v in group["versions"]] for group in groups}
@@ -49,7 +49,7 @@ async def discover(api: Api) -> Served:
     )
 
 
-async def _pod_groups(api: Api, versions: list[str]) -> Resource | None:
+async def _pod_groups(api: Client, versions: list[str]) -> Resource | None:
     for version in versions:
         try:
             listed = await api.get(f"/apis/{SCHEDULING_GROUP}/{version}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.kube.client import EVENTS, Api, ApiError
+from dragoman.kube.client import EVENTS, ApiError, Client
 from dragoman.logs import logger
 
 REPEAT_AFTER = 120.0
@@ -25,7 +25,7 @@ log = logger("dragoman.events")
 
 
 @dataclass(frozen=True, slots=True)
-class Regarding:
+class ObjectReference:
     """The object that an Event is about."""
 
     api_version: str
@@ -35,17 +35,17 @@ class Regarding:
     uid: str
 
 
-class Recorder:
+class EventRecorder:
     """Posts Warning Events in the background."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Client) -> None:
         self._api = api
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
         self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(BACKLOG)
         self._instance = socket.gethostname()
 
     def warn(
-        self, regarding: Regarding, *, reason: str, action: str, note: str, subject: str = ""
+        self, regarding: ObjectReference, *, reason: str, action: str, note: str, subject: str = ""
     ) -> None:
         """Tell people about a fault, unless they were told lately.
 
@@ -85,7 +85,7 @@ class Recorder:
 
 
 def _event(
-    regarding: Regarding, reason: str, action: str, note: str, instance: str
+    regarding: ObjectReference, reason: str, action: str, note: str, instance: str
 ) -> dict[str, Any]:
     now = datetime.now(UTC)
     identity = f"{regarding.uid}\0{reason}\0{note}\0{now.isoformat()}"

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Self
 
-from dragoman.controllers.claims.enqueue import Intake
-from dragoman.kube.client import PODS, Api, Resource, find, pages
+from dragoman.controllers.claims.enqueue import EventHandlers
+from dragoman.kube.client import PODS, Client, Resource, find, pages
 from dragoman.kube.discovery import Served
-from dragoman.kube.store import Fact, Shelf
+from dragoman.kube.store import Fact, Store
 from dragoman.model import Claim, Document, Pod, PodGroup, Template
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror(Generic[Fact]):
+class Informer(Generic[Fact]):
     """One resource: where it is on the server, and how it gets into the world.
 
     Attributes:
@@ -24,9 +24,9 @@ class Mirror(Generic[Fact]):
         deleted: Takes in that one is gone.
     """
 
-    api: Api
+    api: Client
     resource: Resource
-    shelf: Shelf[Fact]
+    store: Store[Fact]
     parse: Callable[[Document], Fact]
     changed: Callable[[Fact], None]
     deleted: Callable[[Fact], None]
@@ -47,7 +47,7 @@ class Mirror(Generic[Fact]):
         Out of it goes only the one that was known when the question was asked: while the answer
         is on its way, another one may be made under the same name.
         """
-        known = self.shelf.get(namespace, name)
+        known = self.store.get(namespace, name)
         found = await self.read(namespace, name)
         if found is not None:
             self.changed(found)
@@ -62,7 +62,7 @@ class Mirror(Generic[Fact]):
 
 
 @dataclass(frozen=True, slots=True)
-class Mirrors:
+class Informers:
     """Of all that is watched, and read live as well, for the life-cycle of claims.
 
     Attributes:
@@ -72,27 +72,27 @@ class Mirrors:
         groups: Of PodGroups; None where they are not served.
     """
 
-    pods: Mirror[Pod]
-    claims: Mirror[Claim]
-    templates: Mirror[Template]
-    groups: Mirror[PodGroup] | None
+    pods: Informer[Pod]
+    claims: Informer[Claim]
+    templates: Informer[Template]
+    groups: Informer[PodGroup] | None
 
     @classmethod
-    def into(cls, intake: Intake, api: Api, served: Served) -> Self:
+    def into(cls, handlers: EventHandlers, api: Client, served: Served) -> Self:
         """Return the mirrors whose objects an intake takes in."""
-        world = intake.world
-        pod = (world.pods, Pod.parse, intake.pod_changed, intake.pod_deleted)
-        claim = (world.claims, Claim.parse, intake.claim_changed, intake.claim_deleted)
+        state = handlers.state
+        pod = (state.pods, Pod.parse, handlers.pod_changed, handlers.pod_deleted)
+        claim = (state.claims, Claim.parse, handlers.claim_changed, handlers.claim_deleted)
         template = (
-            world.templates,
+            state.templates,
             Template.parse,
-            intake.template_changed,
-            intake.template_deleted,
+            handlers.template_changed,
+            handlers.template_deleted,
         )
-        group = (world.groups, PodGroup.parse, intake.group_changed, intake.group_deleted)
+        group = (state.groups, PodGroup.parse, handlers.group_changed, handlers.group_deleted)
         return cls(
-            pods=Mirror(api, PODS, *pod),
-            claims=Mirror(api, served.claims, *claim),
-            templates=Mirror(api, served.templates, *template),
-            groups=Mirror(api, served.groups, *group) if served.groups is not None else None,
+            pods=Informer(api, PODS, *pod),
+            claims=Informer(api, served.claims, *claim),
+            templates=Informer(api, served.templates, *template),
+            groups=Informer(api, served.groups, *group) if served.groups is not None else None,
         )

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman import metrics
-from dragoman.kube.client import LEASES, Api, ApiError, find
+from dragoman.kube.client import LEASES, ApiError, Client, find
 from dragoman.logs import logger
 
 RELEASE_TRIES = 3
@@ -29,7 +29,7 @@ log = logger("dragoman.leader")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaderElectionConfig:
     """How a Lease is held; seconds.
 
     Attributes:
@@ -57,7 +57,7 @@ def identity() -> str:
 
 
 @dataclass
-class Elector:
+class LeaderElector:
     """Runs for office, holds it, and gives it back.
 
     Attributes:
@@ -68,10 +68,10 @@ class Elector:
         annotations: Kept on the Lease by the leader; a new leader finds its predecessor's here.
     """
 
-    api: Api
+    api: Client
     namespace: str
     name: str
-    terms: Terms = field(default_factory=Terms)
+    terms: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
     identity: str = field(default_factory=identity)
     annotations: dict[str, str] = field(default_factory=dict)
     _lease: dict[str, Any] | None = None

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from dragoman.kube.backoff import Pauses
-from dragoman.kube.client import Api, ApiError, Resource, find
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import ApiError, Client, Resource, find
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 
@@ -36,7 +36,7 @@ class NamedObject:
 
     def __init__(
         self,
-        api: Api,
+        api: Client,
         resource: Resource,
         name: str,
         namespace: str = "",
@@ -59,7 +59,7 @@ class NamedObject:
 
     async def run(self) -> None:
         """Read and watch until cancelled."""
-        pauses = Pauses()
+        pauses = Backoff()
         while True:
             try:
                 await self.read()

@@ -3,7 +3,7 @@
 import time
 
 
-class Pulse:
+class WatchHealth:
     """Of one list-and-watch; a try that fails is no less alive than a watch that is quiet."""
 
     def __init__(self) -> None:

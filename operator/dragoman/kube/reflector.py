@@ -15,10 +15,10 @@ import orjson
 
 from dragoman import metrics
 from dragoman.kube.account import Account, ExpiredError
-from dragoman.kube.backoff import Pauses
+from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import ApiError, pages
-from dragoman.kube.informer import Mirror
-from dragoman.kube.pulse import Pulse
+from dragoman.kube.informer import Informer
+from dragoman.kube.pulse import WatchHealth
 from dragoman.kube.store import Fact
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
@@ -45,21 +45,21 @@ class Reflector(Generic[Fact]):
         pulse: Whether it is alive.
     """
 
-    mirror: Mirror[Fact]
+    informer: Informer[Fact]
     keep: Callable[[bytes], bool] = lambda _: True
     known: Callable[[bytes], bool] = lambda _: False
     synced: asyncio.Event = field(default_factory=asyncio.Event)
-    pulse: Pulse = field(default_factory=Pulse)
+    health: WatchHealth = field(default_factory=WatchHealth)
     rewound: Callable[[], None] = lambda: None
     _account: Account[Fact] = field(init=False)
     _newest: int = 0
     _streams_lists: bool = True
     _doubts: bool = False
-    _pauses: Pauses = field(default_factory=Pauses)
+    _pauses: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
         """Begin to follow."""
-        self._account = Account(self.mirror, self.keep, self.known, self.pulse)
+        self._account = Account(self.informer, self.keep, self.known, self.health)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -93,18 +93,18 @@ class Reflector(Generic[Fact]):
 
     async def _look_at_the_clock(self) -> None:
         """Give the place up where the server has not come so far, for it would be silent there."""
-        page = await self.mirror.api.get(self.mirror.path, limit="1")
+        page = await self.informer.api.get(self.informer.path, limit="1")
         if is_older(str(page["metadata"]["resourceVersion"]), self._account.version):
             self._expire()
         self._doubts = False
 
     async def _rest(self, cause: str, error: Exception) -> None:
-        self.pulse.fails()
-        metrics.FEED_RESTARTS.labels(cause).inc()
+        self.health.fails()
+        metrics.WATCH_RESTARTS.labels(cause).inc()
         pause = self._pauses.next(getattr(error, "retry_after", None))
         log.warning(
             "Watch failed; will try again",
-            resource=self.mirror.resource.plural,
+            resource=self.informer.resource.plural,
             error=str(error),
             seconds=round(pause, 1),
         )
@@ -114,20 +114,20 @@ class Reflector(Generic[Fact]):
         """Take in everything there is, by a streaming list (KEP-3157) where the server has it."""
         # Only what was known before can be missing from the list: the shelf also holds what was
         # written while it was read.
-        before = list(self.mirror.shelf)
+        before = list(self.informer.store)
         seen: set[str] = set()
         version = await self._listed(seen)
         self._doubts = False
         if version.isdigit() and int(version) < self._newest:
             # What is known has versions from a future that will not come.
-            log.warning("The API server went back in time", resource=self.mirror.resource.plural)
+            log.warning("The API server went back in time", resource=self.informer.resource.plural)
             self._newest = 0
             self.rewound()
             return
         self._newest = int(version) if version.isdigit() else 0
         for fact in before:
             if fact.metadata.uid not in seen:
-                self.mirror.deleted(fact)
+                self.informer.deleted(fact)
         self._account.version = version
         self._pauses.succeeded()
         self.synced.set()
@@ -150,7 +150,7 @@ class Reflector(Generic[Fact]):
             "resourceVersion": "",
         }
         query = self._watch_query(query)
-        async for line in self.mirror.api.lines(self.mirror.path, query, self._account.is_kept):
+        async for line in self.informer.api.lines(self.informer.path, query, self._account.is_kept):
             if b'"BOOKMARK"' in line[:24]:
                 metadata = orjson.loads(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
@@ -161,8 +161,8 @@ class Reflector(Generic[Fact]):
 
     async def _page_list(self, seen: set[str]) -> str:
         version = ""
-        async for page in pages(self.mirror.api, self.mirror.path):
-            self.pulse.works()
+        async for page in pages(self.informer.api, self.informer.path):
+            self.health.works()
             for item in page["items"] or ():
                 self._account.listed(item, seen)
             version = str(page["metadata"]["resourceVersion"])
@@ -171,7 +171,7 @@ class Reflector(Generic[Fact]):
     async def _watch(self) -> None:
         began = time.monotonic()
         query = self._watch_query({"resourceVersion": self._account.version})
-        async for line in self.mirror.api.lines(self.mirror.path, query, self._account.is_news):
+        async for line in self.informer.api.lines(self.informer.path, query, self._account.is_news):
             if self._account.is_news(line):  # the answer to an own write may have come since
                 self._account.watched(line)
                 self._pauses.succeeded()

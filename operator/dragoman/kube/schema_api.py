@@ -2,7 +2,7 @@
 
 import asyncio
 
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.logs import logger
 
 SCHEMAS = Resource("dragoman.dev", "v1alpha1", "driverconfigschemas")
@@ -12,7 +12,7 @@ SERVED_PAUSE = 5.0
 log = logger("dragoman.schemas")
 
 
-async def wait_served(api: Api) -> None:
+async def wait_served(api: Client) -> None:
     """Wait until there is the CRD; everyone may ask this, also without a rule about it."""
     told = False
     while True:

@@ -8,7 +8,7 @@ Place = TypeVar("Place", bound=Hashable)
 Answer = TypeVar("Answer")
 
 
-class Shared(Generic[Place, Answer]):
+class SingleFlight(Generic[Place, Answer]):
     """Reads of which each begins after it was asked for; who asks meanwhile shares the next one.
 
     Args:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from dragoman.controllers.claims.stopwatch import Stopwatch
+from dragoman.controllers.claims.stopwatch import Since
 from dragoman.model import Claim, Holder, Metadata, Pod, PodGroup, Template
 from dragoman.model.metadata import is_older
 
@@ -24,14 +24,14 @@ class HasMetadata(Protocol):
 
 Fact = TypeVar("Fact", bound=HasMetadata)
 
-GONE_LIMIT = 100_000
+DELETED_LIMIT = 100_000
 """How many UIDs of deleted objects are remembered: they spare live reads, nothing else."""
 
 OWN_WRITES_LIMIT = 10_000
 """How many own writes may be on their way back through the watch."""
 
 
-class Tombstones:
+class DeletedUIDs:
     """UIDs of objects that are known to be deleted; the oldest are forgotten in the end."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Tombstones:
     def add(self, uid: str) -> None:
         """Remember that an object was deleted."""
         self._uids[uid] = None
-        if len(self._uids) > GONE_LIMIT:
+        if len(self._uids) > DELETED_LIMIT:
             self._uids.popitem(last=False)
 
 
@@ -81,14 +81,16 @@ class OwnWrites:
         return self._versions.pop(version, self) is None
 
 
-class Shelf(Generic[Fact]):
+class Store(Generic[Fact]):
     """The facts of one resource, by namespace and name, with indices."""
 
-    def __init__(self, gone: Tombstones, **indices: Callable[[Fact], Iterable[Hashable]]) -> None:
+    def __init__(
+        self, deleted: DeletedUIDs, **indices: Callable[[Fact], Iterable[Hashable]]
+    ) -> None:
         self._facts: dict[str, dict[str, Fact]] = {}
         self._indices: dict[str, Callable[[Fact], Iterable[Hashable]]] = indices
         self._found: dict[tuple[str, Hashable], dict[tuple[str, str], None]] = {}
-        self._gone = gone
+        self._deleted = deleted
         self._doubted: set[str] = set()
         self._count = 0
 
@@ -126,7 +128,7 @@ class Shelf(Generic[Fact]):
             if stored == fact:
                 return False
             if stored.metadata.uid != metadata.uid:
-                self._gone.add(stored.metadata.uid)
+                self._deleted.add(stored.metadata.uid)
             self._unfile(stored)
             self._count -= 1
         self._facts.setdefault(metadata.namespace, {})[metadata.name] = fact
@@ -136,7 +138,7 @@ class Shelf(Generic[Fact]):
 
     def drop(self, namespace: str, name: str, uid: str) -> Fact | None:
         """Forget a deleted object; returns the last fact about it."""
-        self._gone.add(uid)
+        self._deleted.add(uid)
         self._doubted.discard(uid)
         stored = self.get(namespace, name)
         if stored is None or stored.metadata.uid != uid:
@@ -159,8 +161,8 @@ class Shelf(Generic[Fact]):
         """Whether something newer is known: another state, or that the object is gone."""
         metadata = fact.metadata
         stored = self.get(metadata.namespace, metadata.name)
-        if stored is None or metadata.uid in self._gone:
-            return metadata.uid in self._gone
+        if stored is None or metadata.uid in self._deleted:
+            return metadata.uid in self._deleted
         old = stored.metadata
         past = is_older(metadata.resource_version, old.resource_version)
         return past and old.uid not in self._doubted
@@ -182,25 +184,27 @@ class Shelf(Generic[Fact]):
                         del self._found[name, key]
 
 
-class World:
+class ClusterState:
     """All facts that the life-cycle of claims needs."""
 
     def __init__(self, *, groups_served: bool = False) -> None:
         self.groups_served = groups_served
-        self.gone = Tombstones()
-        self.times = Stopwatch()
+        self.deleted = DeletedUIDs()
+        self.times = Since()
         self.own_writes = OwnWrites()
-        self.pods: Shelf[Pod] = Shelf(self.gone, claim=_claims, template=_templates, group=_group)
-        self.claims: Shelf[Claim] = Shelf(self.gone, owner=_owner)
-        self.templates: Shelf[Template] = Shelf(self.gone)
-        self.groups: Shelf[PodGroup] = Shelf(self.gone, claim=_claims, template=_templates)
+        self.pods: Store[Pod] = Store(
+            self.deleted, claim=_claims, template=_templates, group=_group
+        )
+        self.claims: Store[Claim] = Store(self.deleted, owner=_owner)
+        self.templates: Store[Template] = Store(self.deleted)
+        self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
 
     def rewind(self) -> None:
         """Believe the next lists in everything: the API server went back in time."""
-        self.gone.clear()
+        self.deleted.clear()
         self.own_writes.clear()
-        for shelf in (self.pods, self.claims, self.templates, self.groups):
-            shelf.rewind()
+        for store in (self.pods, self.claims, self.templates, self.groups):
+            store.rewind()
 
 
 def _claims(holder: Holder) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ log = logger("dragoman.credentials")
 State = tuple[str, int, int, int]
 
 
-class Trust:
+class ReloadingTLSContext:
     """The certificates of a connection, read again when their files have changed.
 
     Args:

@@ -32,25 +32,25 @@ class Holder:
 
     metadata: Metadata
     entries: tuple[ClaimEntry, ...] = ()
-    bindings: Mapping[str, str | None] = field(default_factory=dict)
+    published: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def reference(self) -> Owner:
         """Return the holder as the controlling owner of claims generated for it."""
         raise TypeError(f"{type(self).__name__} owns no claims")
 
-    def binding(self, entry: ClaimEntry) -> str | None:
+    def published_name(self, entry: ClaimEntry) -> str | None:
         """Return the name of the claim that an entry stands for, or None while unknown."""
-        return entry.claim_name or self.bindings.get(entry.name)
+        return entry.claim_name or self.published.get(entry.name)
 
     def needs_no_claim(self, entry: ClaimEntry) -> bool:
         """Whether the status says, by a null name, that the entry needs no claim."""
-        return entry.name in self.bindings and self.bindings[entry.name] is None
+        return entry.name in self.published and self.published[entry.name] is None
 
     def claim_names(self) -> Iterator[str]:
         """Yield the names of all claims that the holder refers to, as far as they are known."""
         for entry in self.entries:
-            name = self.binding(entry)
+            name = self.published_name(entry)
             if name is not None:
                 yield name
 
@@ -78,8 +78,8 @@ def parse_entries(spec: Document) -> tuple[ClaimEntry, ...]:
 
 def parse_bindings(status: Document) -> Mapping[str, str | None]:
     """Parse `resourceClaimStatuses` of a status; raise MalformedObjectError naming the field."""
-    bindings = {}
+    published = {}
     for index, item in enumerate(items(status, "resourceClaimStatuses", "status.")):
         within = f"status.resourceClaimStatuses[{index}]."
-        bindings[text(item, "name", within)] = optional_text(item, "resourceClaimName", within)
-    return bindings
+        published[text(item, "name", within)] = optional_text(item, "resourceClaimName", within)
+    return published

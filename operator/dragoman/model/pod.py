@@ -44,7 +44,7 @@ class Pod(Holder):
             node_name=optional_text(spec, "nodeName", "spec.") or "",
             group_name=optional_text(group, "podGroupName", "spec.schedulingGroup."),
             entries=parse_entries(spec),
-            bindings=parse_bindings(status),
+            published=parse_bindings(status),
             extended_claim=optional_text(
                 extended, "resourceClaimName", "status.extendedResourceClaimStatus."
             ),

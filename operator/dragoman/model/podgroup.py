@@ -21,7 +21,7 @@ class PodGroup(Holder):
             metadata=Metadata.parse(body),
             api_version=text(body, "apiVersion"),
             entries=parse_entries(mapping(body, "spec")),
-            bindings=parse_bindings(mapping(body, "status")),
+            published=parse_bindings(mapping(body, "status")),
         )
 
     @property

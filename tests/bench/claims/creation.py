@@ -5,7 +5,7 @@ import time
 
 from tests.bench.claims import objects
 from tests.bench.claims.lab import Lab, WrongCountError
-from tests.bench.claims.meter import Stopwatch
+from tests.bench.claims.meter import Since
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.trial import Trial, Values, patience, percentile
@@ -29,7 +29,7 @@ def catch_up(trial: Trial, entries: int = 1) -> Values:
             process = trial.start(lab)
             began = time.monotonic()
             wait_published(lab, watch, process, 1)
-            clock = Stopwatch(competitor=process.pid, **lab.servers())
+            clock = Since(competitor=process.pid, **lab.servers())
             early = len(watch.published)
             wait_published(lab, watch, process, pods, clock)
         trial.check(lab, pods * entries)
@@ -162,7 +162,7 @@ def reaction(trial: Trial) -> Values:
 
 
 def wait_published(
-    lab: Lab, watch: PodWatch, process: Process, pods: int, clock: Stopwatch | None = None
+    lab: Lab, watch: PodWatch, process: Process, pods: int, clock: Since | None = None
 ) -> None:
     """Wait until so many pods have all their claims in their status."""
     calls = [watch.check] if clock is None else [watch.check, clock.read]

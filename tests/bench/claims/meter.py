@@ -25,7 +25,7 @@ def memory(pid: int) -> dict[str, float]:
     }
 
 
-class Stopwatch:
+class Since:
     """CPU time of some processes since it was started; those that end keep their last reading."""
 
     def __init__(self, **pids: int | None) -> None:

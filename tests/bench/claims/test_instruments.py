@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.bench.claims import objects
-from tests.bench.claims.meter import Stopwatch, memory
+from tests.bench.claims.meter import Since, memory
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.traffic import Server, send
@@ -64,7 +64,7 @@ def test_the_proxy_delays_watches_of_claims_and_nothing_else(
 
 
 def test_a_stopwatch_counts_from_its_start_and_survives_the_end_of_a_process() -> None:
-    clock = Stopwatch(own=os.getpid(), absent=None, ended=2**22 + 1)
+    clock = Since(own=os.getpid(), absent=None, ended=2**22 + 1)
     end = time.process_time() + 0.1
     while time.process_time() < end:
         pass

@@ -28,13 +28,13 @@ def make_operator(stage: Scene) -> Iterator[MakeOperator]:
     """Return a maker of operators, which are stopped afterwards."""
     made: list[Watched] = []
 
-    def make(mode: str, *, grace: float, quiet: float = 300, name: str = "") -> Watched:
+    def make(mode: str, *, grace: float, takeover_after: float = 300, name: str = "") -> Watched:
         user = stage.plane.user(f"{stage.user}{name}", OPERATOR_RULES)
         made.append(
             Watched(
                 stage.plane,
                 user,
-                *(f"--claims={mode}", f"--grace={grace}", f"--quiet={quiet}"),
+                *(f"--claims={mode}", f"--grace={grace}", f"--takeover-after={takeover_after}"),
                 *(f"--namespace={stage.namespace}", "--lease-duration=4"),
                 *("--renew-deadline=3", "--retry-period=0.6"),
             )

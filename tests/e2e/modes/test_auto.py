@@ -30,7 +30,7 @@ def beside_a_slow_stock_controller(
     stage: Scene, make_operator: MakeOperator, count: int, grace: float
 ) -> None:
     stage.plane.start_stock_controller(StockController())
-    operator = make_operator("auto", grace=grace, quiet=grace)
+    operator = make_operator("auto", grace=grace, takeover_after=grace)
     stage.apply(stage.template())
     names = burst(stage, count)
     wait_for(lambda: len(stage.claims()) == count, count / 4, "the stock controller's claims")
@@ -72,7 +72,7 @@ def kept_mode(stage: Scene) -> str:
 def test_without_another_it_creates_what_is_overdue_becomes_own_and_hands_over_at_a_sign(
     stage: Scene, make_operator: MakeOperator
 ) -> None:
-    operator = make_operator("auto", grace=2, quiet=5)
+    operator = make_operator("auto", grace=2, takeover_after=5)
     stage.apply(stage.template())
     stage.api.create(stage.pod("lonely"))
     wait_for(lambda: operator.metric("workqueue_adds_total"), message="the pod to be seen")
@@ -99,8 +99,8 @@ def test_without_another_it_creates_what_is_overdue_becomes_own_and_hands_over_a
 def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
     stage: Scene, make_operator: MakeOperator
 ) -> None:
-    first = make_operator("auto", grace=1, quiet=3)
-    second = make_operator("auto", grace=1, quiet=3, name="-second")
+    first = make_operator("auto", grace=1, takeover_after=3)
+    second = make_operator("auto", grace=1, takeover_after=3, name="-second")
     become_own(stage, first)
     wait_for(lambda: kept_mode(stage) == "own", 5, "the mode in the Lease")
     assert second.mode == "assist"
@@ -120,7 +120,7 @@ def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
 def test_a_hand_over_under_churn_leaves_no_duplicate(
     stage: Scene, make_operator: MakeOperator, comes: bool
 ) -> None:
-    operator = make_operator("auto", grace=2, quiet=4)
+    operator = make_operator("auto", grace=2, takeover_after=4)
     plane = stage.plane
     if comes:
         become_own(stage, operator)

@@ -6,11 +6,18 @@ from typing import assert_never
 
 import pytest
 
-from dragoman.claims import Action, Bind, CreateClaim, DeleteClaim, SetConsumers, Unprotect
+from dragoman.claims import (
+    Action,
+    CreateClaim,
+    DeleteClaim,
+    PublishClaims,
+    RemoveFinalizer,
+    UpdateReservedFor,
+)
 from tests.unit.claims.model_server import Place, Server
 from tests.unit.claims.objects import NAMESPACE
 from tests.unit.claims.reconciling import Reconciler
-from tests.unit.claims.worlds import World, check
+from tests.unit.claims.worlds import ClusterState, check
 
 POD = Place("pods", NAMESPACE, "test-pod")
 GROUP = Place("podgroups", NAMESPACE, "test-group")
@@ -36,10 +43,10 @@ class Case:
     """
 
     title: str
-    world: World
+    world: ClusterState
     place: Place = POD
     told: tuple[str, ...] = ()
-    waits: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
     patience: float = 0.0
     upstream: tuple[str, ...] = ()
 
@@ -50,7 +57,7 @@ class Case:
         reconciler.view.patience = self.patience
         done = reconciler.settle(self.place)
         assert tuple(map(describe, done.actions)) == self.told
-        assert done.reasons() == self.waits
+        assert done.reasons() == self.pending
         check(server.world())
         again = reconciler.settle(self.place)
         assert again.actions == ()
@@ -67,14 +74,14 @@ def describe(action: Action) -> str:
     match action:
         case CreateClaim():
             done = f"create {action.name} for {action.entry}"
-        case Bind():
-            named = [f"{entry}={claim}" for entry, claim in action.bindings.items()]
+        case PublishClaims():
+            named = [f"{entry}={claim}" for entry, claim in action.published.items()]
             done = f"publish {', '.join(named)}"
-        case SetConsumers():
+        case UpdateReservedFor():
             names = [consumer.name for consumer in action.consumers] or ["nobody"]
             done = f"reserve for {', '.join(names)}"
             done += " and free the devices" if action.deallocate else ""
-        case Unprotect():
+        case RemoveFinalizer():
             done = f"unprotect {action.claim.metadata.name}"
         case DeleteClaim():
             done = f"delete {action.claim.metadata.name}"

@@ -20,7 +20,7 @@ from tests.unit.claims.objects import (
     reservation,
     template,
 )
-from tests.unit.claims.worlds import World, world
+from tests.unit.claims.worlds import ClusterState, world
 
 TEMPLATES = ("t0", "t1")
 SHARED = ("shared-0", "shared-1")
@@ -39,7 +39,7 @@ class Author:
 
     draw: st.DrawFn
     objects: dict[Place, Object] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
 
     def chance(self, percent: int = 50) -> bool:
         """Draw whether something is so; false is simpler."""
@@ -48,7 +48,7 @@ class Author:
     def put(self, found: Object) -> None:
         self.objects[Place.of(found.document)] = found
 
-    def write(self, *, groups: bool) -> World:
+    def write(self, *, groups: bool) -> ClusterState:
         """Return a world of some templates, shared claims, pods and PodGroups."""
         for name in TEMPLATES:
             if self.chance(75):
@@ -62,7 +62,7 @@ class Author:
         for holder in holders:
             self._live_or_die(holder)
         self._share([holder for holder in holders if isinstance(holder, PodObject)])
-        return world(*self.objects.values(), gone=self.gone, groups_served=groups)
+        return world(*self.objects.values(), deleted=self.deleted, groups_served=groups)
 
     def _holder(self, holder: HolderObject) -> HolderObject:
         for entry in ENTRIES[: self.draw(st.integers(0, 3))]:
@@ -117,7 +117,7 @@ class Author:
 
     def _live_or_die(self, holder: HolderObject) -> None:
         if self.chance(15):
-            self.gone.add(holder.uid)
+            self.deleted.add(holder.uid)
             if self.chance() and isinstance(holder, PodObject):
                 self.put(pod(holder.name, uid=f"{holder.uid}-again").using("gpu", template="t0"))
         else:
@@ -139,7 +139,7 @@ class Author:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, groups: bool = True) -> World:
+def worlds(draw: st.DrawFn, *, groups: bool = True) -> ClusterState:
     """Return worlds that an API server could hold, tidy or not."""
     return Author(draw).write(groups=groups)
 
@@ -179,7 +179,7 @@ def _go(server: Server, place: Place) -> None:
 
 
 def _delete(server: Server, place: Place) -> None:
-    server.deleted(place)
+    server.mark_deleted(place)
 
 
 def _allocate(server: Server, place: Place) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from tests.unit.claims.objects import ClaimObject, HolderObject, Json, Object, PodObject
-from tests.unit.claims.worlds import World
+from tests.unit.claims.worlds import ClusterState
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 PLURALS = {
@@ -71,24 +71,24 @@ class Server:
     """
 
     stored: dict[Place, Json] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     groups_served: bool = True
     events: list[Event] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     _version: int = 0
 
     @classmethod
-    def holding(cls, world: World) -> "Server":
+    def holding(cls, world: ClusterState) -> "Server":
         """Return a server that holds a world."""
-        server = cls(gone=set(world.gone), groups_served=world.groups_served)
+        server = cls(deleted=set(world.deleted), groups_served=world.groups_served)
         for found in world.objects:
             server.add(found)
         return server
 
-    def world(self) -> World:
+    def world(self) -> ClusterState:
         """Return what the server holds."""
         objects = tuple(self.objects())
-        return World(objects, frozenset(self.gone), self.groups_served)
+        return ClusterState(objects, frozenset(self.deleted), self.groups_served)
 
     def objects(self, kind: str = "") -> Iterator[Object]:
         """Yield the objects of a kind, or all."""
@@ -130,7 +130,7 @@ class Server:
         """DELETE with a UID, and perhaps a resourceVersion, as preconditions."""
         self.writes.append(f"DELETE {place.plural}")
         self._check_preconditions(self.get(place), preconditions)
-        return self.deleted(place)
+        return self.mark_deleted(place)
 
     # What others do.
 
@@ -144,7 +144,7 @@ class Server:
         new = by(BUILDERS.get(document["kind"], Object)(document))
         self._store("MODIFIED", new.document)
 
-    def deleted(self, place: Place) -> Json:
+    def mark_deleted(self, place: Place) -> Json:
         """Mark an object as deleted; it goes at once where no finalizer keeps it."""
         old = self.get(place)
         if not old["metadata"].get("finalizers"):
@@ -159,7 +159,7 @@ class Server:
         self._version += 1
         document = self.stored.pop(place)
         metadata = {**document["metadata"], "resourceVersion": str(self._version)}
-        self.gone.add(metadata["uid"])
+        self.deleted.add(metadata["uid"])
         document = {**document, "metadata": metadata}
         self.events.append(Event("DELETED", document))
         return document
@@ -168,8 +168,8 @@ class Server:
         """Delete the claims whose owners are gone."""
         for found in list(self.objects("ResourceClaim")):
             owners = found.document["metadata"].get("ownerReferences") or ()
-            if any(owner["uid"] in self.gone for owner in owners):
-                self.deleted(Place.of(found.document))
+            if any(owner["uid"] in self.deleted for owner in owners):
+                self.mark_deleted(Place.of(found.document))
 
     def _store(self, kind: Literal["ADDED", "MODIFIED"], document: Json) -> Json:
         self._version += 1

@@ -9,20 +9,20 @@ from typing import NamedTuple, assert_never
 
 from dragoman.claims import (
     Action,
-    Bind,
     ClaimFacts,
     CreateClaim,
     DeleteClaim,
     HolderFacts,
-    Look,
+    LiveRead,
     Plan,
-    SetConsumers,
-    Unprotect,
+    PublishClaims,
+    RemoveFinalizer,
+    UpdateReservedFor,
     plan_claim,
     plan_group,
     plan_pod,
 )
-from dragoman.claims.facts import Wait
+from dragoman.claims.facts import Pending
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.model_server import PLURALS, Place, RefusedError, Server
 from tests.unit.claims.objects import Json, parse
@@ -46,7 +46,7 @@ class View:
     """
 
     facts: dict[Place, Fact]
-    gone: set[str]
+    deleted: set[str]
     groups_served: bool
     patience: float = 0.0
 
@@ -54,7 +54,7 @@ class View:
     def of(cls, server: Server) -> "View":
         """Return all that is in the server now."""
         facts = {place: parse(document) for place, document in server.stored.items()}
-        return cls(facts, set(server.gone), server.groups_served)
+        return cls(facts, set(server.deleted), server.groups_served)
 
     def take(self, document: Json) -> None:
         """Take in an own write."""
@@ -64,7 +64,7 @@ class View:
         """Take in that an object is gone."""
         known = self.facts.pop(place, None)
         if known is not None:
-            self.gone.add(known.metadata.uid)
+            self.deleted.add(known.metadata.uid)
 
     def pods(self, namespace: str) -> dict[str, Pod]:
         return {f.metadata.name: f for f in self._in(namespace) if isinstance(f, Pod)}
@@ -83,20 +83,22 @@ class View:
     def _in(self, namespace: str) -> list[Fact]:
         return [fact for place, fact in self.facts.items() if place.namespace == namespace]
 
-    def plan(self, place: Place, seen: dict[Look, Fact | None]) -> Plan:
+    def plan(self, place: Place, live: dict[LiveRead, Fact | None]) -> Plan:
         """Return what the planner of a place answers; nothing where the place is empty."""
         known = self.facts.get(place)
         match known:
             case Claim():
-                return plan_claim(self._claim_facts(known, seen))
+                return plan_claim(self._claim_facts(known, live))
             case Pod():
-                return plan_pod(self._holder_facts(known, seen))
+                return plan_pod(self._holder_facts(known, live))
             case PodGroup():
-                return plan_group(self._holder_facts(known, seen))
+                return plan_group(self._holder_facts(known, live))
             case _:
                 return Plan()
 
-    def _holder_facts(self, holder: Pod | PodGroup, seen: dict[Look, Fact | None]) -> HolderFacts:
+    def _holder_facts(
+        self, holder: Pod | PodGroup, live: dict[LiveRead, Fact | None]
+    ) -> HolderFacts:
         namespace = holder.metadata.namespace
         groups = self.groups(namespace)
         owners = {holder.metadata.uid}
@@ -110,10 +112,10 @@ class View:
             templates=self.templates(namespace),
             groups=groups,
             age=self.patience,
-            seen=seen,
+            live=live,
         )
 
-    def _claim_facts(self, claim: Claim, seen: dict[Look, Fact | None]) -> ClaimFacts:
+    def _claim_facts(self, claim: Claim, live: dict[LiveRead, Fact | None]) -> ClaimFacts:
         pods = self.pods(claim.metadata.namespace)
         owner = claim.metadata.owner
         return ClaimFacts(
@@ -121,10 +123,10 @@ class View:
             pods=pods,
             users=[pod for pod in pods.values() if claim.metadata.name in pod.claim_names()],
             groups=self.groups(claim.metadata.namespace),
-            gone=self.gone,
+            deleted=self.deleted,
             owner_missing_for=self.patience if owner is not None and owner.name not in pods else 0,
             unchanged_for=self.patience,
-            seen=seen,
+            live=live,
         )
 
 
@@ -132,11 +134,11 @@ class Done(NamedTuple):
     """What came of working on a place until it was settled; its waits are those of all passes."""
 
     actions: tuple[Action, ...]
-    waits: tuple[Wait, ...]
+    pending: tuple[Pending, ...]
 
     def reasons(self) -> Collection[str]:
         """Return why the waits wait."""
-        return {wait.reason.value for wait in self.waits}
+        return {wait.reason.value for wait in self.pending}
 
 
 @dataclass
@@ -156,21 +158,21 @@ class Reconciler:
 
     def settle(self, place: Place) -> Done:
         """Plan and act until the plan is empty; raise DivergedError when it never is."""
-        seen: dict[Look, Fact | None] = {}
+        live: dict[LiveRead, Fact | None] = {}
         actions: list[Action] = []
-        waits: list[Wait] = []
+        pending: list[Pending] = []
         for _ in range(PASSES):
-            plan = self.view.plan(place, seen)
-            if plan.looks:
-                seen.update({look: self._look(look) for look in plan.looks})
+            plan = self.view.plan(place, live)
+            if plan.live_reads:
+                live.update({read: self._look(read) for read in plan.live_reads})
                 continue
-            waits += plan.waits
+            pending += plan.pending
             if not plan.actions:
-                return Done(tuple(actions), tuple(waits))
+                return Done(tuple(actions), tuple(pending))
             for action in plan.actions:
                 actions.append(action)
                 if not self.perform(action):
-                    seen.clear()
+                    live.clear()
                     break
         raise DivergedError(f"{place}: not settled after {actions}")
 
@@ -211,8 +213,8 @@ class Reconciler:
         else:
             self.view.drop(place)
 
-    def _look(self, look: Look) -> Fact | None:
-        document = self.server.stored.get(Place(*look))
+    def _look(self, read: LiveRead) -> Fact | None:
+        document = self.server.stored.get(Place(*read))
         return None if document is None else parse(document)
 
 
@@ -222,9 +224,9 @@ def send(server: Server, action: Action) -> Json:
     match action:
         case CreateClaim():
             return server.post(action.document("resource.k8s.io/v1"))
-        case Bind() | SetConsumers():
+        case PublishClaims() | UpdateReservedFor():
             return server.patch(place, action.document(), "status")
-        case Unprotect():
+        case RemoveFinalizer():
             return server.patch(place, action.document())
         case DeleteClaim():
             return server.delete(place, action.document()["preconditions"])
@@ -236,7 +238,7 @@ def _target(action: Action) -> Place:
     match action:
         case CreateClaim():
             return Place("resourceclaims", action.namespace, action.name)
-        case Bind():
+        case PublishClaims():
             return Place(PLURALS[action.holder.kind], action.namespace, action.holder.name)
         case _:
             metadata = action.claim.metadata

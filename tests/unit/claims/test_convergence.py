@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.claims import Action, Bind, CreateClaim, DeleteClaim, SetConsumers
+from dragoman.claims import Action, CreateClaim, DeleteClaim, PublishClaims, UpdateReservedFor
 from dragoman.model import Claim, Consumer, Pod
 from tests.unit.claims.histories import disturb, worlds
 from tests.unit.claims.model_server import Server
 from tests.unit.claims.reconciling import Reconciler, View
-from tests.unit.claims.worlds import World, check
+from tests.unit.claims.worlds import ClusterState, check
 from tests.unit.examples import examples
 
 LATER = 3600.0
@@ -50,7 +50,7 @@ def claims(server: Server) -> Iterator[Claim]:
 
 @thorough
 @given(start=worlds())
-def test_every_world_settles_and_stays_settled(start: World) -> None:
+def test_every_world_settles_and_stays_settled(start: ClusterState) -> None:
     server = Server.holding(start)
     settled(server)
     before = len(server.writes)
@@ -60,7 +60,7 @@ def test_every_world_settles_and_stays_settled(start: World) -> None:
 
 @thorough
 @given(start=worlds())
-def test_creation_takes_one_round(start: World) -> None:
+def test_creation_takes_one_round(start: ClusterState) -> None:
     server = Server.holding(start)
     Reconciler(server).settle_holders()
     assert Reconciler(server).settle_holders() == []
@@ -68,7 +68,7 @@ def test_creation_takes_one_round(start: World) -> None:
 
 @thorough
 @given(start=worlds())
-def test_in_the_end_every_live_pod_has_what_templates_give(start: World) -> None:
+def test_in_the_end_every_live_pod_has_what_templates_give(start: ClusterState) -> None:
     server = Server.holding(start)
     settled(server)
     view = View.of(server)
@@ -80,29 +80,29 @@ def test_in_the_end_every_live_pod_has_what_templates_give(start: World) -> None
             given_by = view.templates(pod.metadata.namespace).get(entry.template_name or "")
             if given_by is None or pod.needs_no_claim(entry):
                 continue
-            bound = known.get(pod.binding(entry) or "")
+            bound = known.get(pod.published_name(entry) or "")
             assert bound is not None
             assert bound.is_for(pod.metadata.uid)
 
 
 @thorough
 @given(start=worlds())
-def test_nothing_is_made_for_pods_that_are_finished_or_going(start: World) -> None:
+def test_nothing_is_made_for_pods_that_are_finished_or_going(start: ClusterState) -> None:
     server = Server.holding(start)
     ended = {p.metadata.uid for p in pods(server) if p.done or p.metadata.deleting}
     for action in settled(server):
         if isinstance(action, CreateClaim):
             assert action.owner.uid not in ended
-        if isinstance(action, Bind):
+        if isinstance(action, PublishClaims):
             assert action.holder.uid not in ended
-        if isinstance(action, SetConsumers):
+        if isinstance(action, UpdateReservedFor):
             added = set(action.consumers) - set(action.claim.consumers)
             assert ended.isdisjoint(consumer.uid for consumer in added)
 
 
 @thorough
 @given(start=worlds())
-def test_foreign_consumers_stay_where_they_are(start: World) -> None:
+def test_foreign_consumers_stay_where_they_are(start: ClusterState) -> None:
     server = Server.holding(start)
 
     def foreign() -> dict[str, list[Consumer]]:
@@ -119,44 +119,44 @@ def test_foreign_consumers_stay_where_they_are(start: World) -> None:
 
 @thorough
 @given(start=worlds())
-def test_a_valid_binding_is_never_replaced(start: World) -> None:
+def test_a_valid_binding_is_never_replaced(start: ClusterState) -> None:
     server = Server.holding(start)
     # One that is being deleted may vanish on the way, and then another takes its place.
     known = {c.metadata.name: c for c in claims(server) if not c.metadata.deleting}
     valid = {
         (pod.metadata.uid, entry, name)
         for pod in pods(server)
-        for entry, name in pod.bindings.items()
+        for entry, name in pod.published.items()
         if name in known and known[name].is_for(pod.metadata.uid)
     }
     bound = {
         (action.holder.uid, entry): name
         for action in settled(server)
-        if isinstance(action, Bind)
-        for entry, name in action.bindings.items()
+        if isinstance(action, PublishClaims)
+        for entry, name in action.published.items()
     }
     assert [item for item in valid if item[:2] in bound] == []
 
 
 @thorough
 @given(start=worlds())
-def test_users_claims_are_never_deleted_and_used_devices_never_taken(start: World) -> None:
+def test_users_claims_are_never_deleted_and_used_devices_never_taken(start: ClusterState) -> None:
     server = Server.holding(start)
     running = {pod.metadata.uid for pod in pods(server) if not pod.done}
     for action in settled(server):
         if isinstance(action, DeleteClaim):
             assert action.claim.metadata.owner is not None
             assert action.claim.metadata.owner.uid not in running
-        if isinstance(action, SetConsumers) and action.deallocate:
+        if isinstance(action, UpdateReservedFor) and action.deallocate:
             assert running.isdisjoint(consumer.uid for consumer in action.claim.consumers)
 
 
 @thorough
 @given(start=worlds())
-def test_no_finished_pod_keeps_devices(start: World) -> None:
+def test_no_finished_pod_keeps_devices(start: ClusterState) -> None:
     server = Server.holding(start)
     settled(server)
-    ended = {pod.metadata.uid for pod in pods(server) if pod.done} | server.gone
+    ended = {pod.metadata.uid for pod in pods(server) if pod.done} | server.deleted
     for claim in claims(server):
         consumers = {c.uid for c in claim.consumers if c.is_pod}
         assert ended.isdisjoint(consumers)
@@ -168,7 +168,7 @@ def test_no_finished_pod_keeps_devices(start: World) -> None:
 @thorough
 @given(start=worlds(), data=st.data())
 def test_one_claim_an_entry_whatever_happens_while_views_are_old(
-    start: World, data: st.DataObject
+    start: ClusterState, data: st.DataObject
 ) -> None:
     server = Server.holding(start)
     old = Reconciler(server)
@@ -193,7 +193,7 @@ def test_one_claim_an_entry_whatever_happens_while_views_are_old(
 
 @thorough
 @given(start=worlds(), stop_after=st.integers(1, 5))
-def test_a_crash_anywhere_is_made_good(start: World, stop_after: int) -> None:
+def test_a_crash_anywhere_is_made_good(start: ClusterState, stop_after: int) -> None:
     undisturbed, crashed = Server.holding(start), Server.holding(start)
     settled(undisturbed)
     crash(crashed, stop_after)
@@ -227,5 +227,5 @@ def outline(server: Server) -> Counter[tuple[object, ...]]:
         for claim in claims(server)
     )
     for pod in pods(server):
-        found.update((pod.metadata.name, e, owners.get(n or "")) for e, n in pod.bindings.items())
+        found.update((pod.metadata.name, e, owners.get(n or "")) for e, n in pod.published.items())
     return found

@@ -76,12 +76,12 @@ CASES = (
         title="a missing template is waited for",
         upstream=("missing-template",),
         world=world(USER),
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
     Case(
         title="a template of another namespace does not count",
         world=world(USER, template(namespace="elsewhere")),
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
     Case(
         title="a claim that was made and never published is adopted without its template",
@@ -145,7 +145,7 @@ CASES = (
         title="an un-owned claim that looks like ours is not adopted",
         upstream=("wrong-claim-owner",),
         world=world(USER, claim("made").annotated("resource.kubernetes.io/pod-claim-name", ENTRY)),
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
     Case(
         title="a name that a user's claim has taken is passed over",
@@ -164,7 +164,7 @@ CASES = (
             claim("theirs").generated_for(OTHER, ENTRY),
         ),
         told=(f"ForeignResourceClaim: create {NAME} for {ENTRY}", PUBLISHED),
-        waits=frozenset({"ForeignResourceClaim"}),
+        pending=frozenset({"ForeignResourceClaim"}),
     ),
     Case(
         title="an entry whose null name says that it needs no claim gets none",
@@ -185,7 +185,7 @@ CASES = (
         title="an entry of a newer API is told about and does not stop the others",
         world=world(pod().using("new").using(ENTRY, template="my-template"), template()),
         told=(CREATED, PUBLISHED),
-        waits=frozenset({"UnsupportedEntry"}),
+        pending=frozenset({"UnsupportedEntry"}),
     ),
     Case(
         title="a missing template delays no other entry",
@@ -193,7 +193,7 @@ CASES = (
             pod().using("late", template="late").using(ENTRY, template="my-template"), template()
         ),
         told=(CREATED, PUBLISHED),
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
     Case(
         title="a user's claim that is there needs nothing",
@@ -202,7 +202,7 @@ CASES = (
     Case(
         title="a user's claim that is missing is the user's to make",
         world=world(pod().using(ENTRY, claim="mine"), template()),
-        waits=frozenset({"ResourceClaimNotFound"}),
+        pending=frozenset({"ResourceClaimNotFound"}),
     ),
 )
 
@@ -254,7 +254,7 @@ def test_a_foreign_claim_stays_as_it_was() -> None:
         title="foreign",
         world=world(USER.bound(ENTRY, "theirs"), OTHER, template(), theirs),
         told=(f"ForeignResourceClaim: create {NAME} for {ENTRY}", PUBLISHED),
-        waits=frozenset({"ForeignResourceClaim"}),
+        pending=frozenset({"ForeignResourceClaim"}),
     )
     stored = case.check().get(claim_place("theirs"))
     assert stored["metadata"]["ownerReferences"] == theirs.document["metadata"]["ownerReferences"]
@@ -285,7 +285,7 @@ def test_a_foreign_claim_stays_as_it_was() -> None:
 def test_what_cannot_be_done_is_told_to_people(user: PodObject, message: str) -> None:
     reconciler = Reconciler(Server.holding(world(user)))
     reconciler.view.patience = 3600.0
-    (wait,) = reconciler.settle(POD).waits
+    (wait,) = reconciler.settle(POD).pending
     assert wait.message == message
     assert wait.report
 
@@ -293,6 +293,6 @@ def test_what_cannot_be_done_is_told_to_people(user: PodObject, message: str) ->
 def test_a_young_pod_may_wait_for_its_users_claim_in_silence() -> None:
     reconciler = Reconciler(Server.holding(world(pod().using(ENTRY, claim="mine"))))
     reconciler.view.patience = 5.0
-    (wait,) = reconciler.settle(POD).waits
+    (wait,) = reconciler.settle(POD).pending
     assert not wait.report
     assert wait.after == pytest.approx(25.0)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.claims import (
-    Bind,
     CreateClaim,
     DeleteClaim,
     HolderFacts,
+    PublishClaims,
     Reason,
-    SetConsumers,
-    Unprotect,
+    RemoveFinalizer,
+    UpdateReservedFor,
     plan_pod,
 )
 from dragoman.model import Claim, Consumer, Pod, Template
@@ -128,7 +128,7 @@ def test_a_template_serves_two_pods_and_stays_as_it_was() -> None:
 
 
 def test_a_publication_names_the_pod_s_uid_and_the_changed_entries_only() -> None:
-    bind = Bind(Reason.BINDING, USER.reference, NAMESPACE, {"gpu": "a", "nic": "b"})
+    bind = PublishClaims(Reason.BINDING, USER.reference, NAMESPACE, {"gpu": "a", "nic": "b"})
     assert bind.without({"b"}).document() == {
         "metadata": {"uid": "uid-test-pod"},
         "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "a"}]},
@@ -145,7 +145,7 @@ PRECONDITION = {"uid": "uid-mine", "resourceVersion": "1"}
     ("action", "document"),
     [
         pytest.param(
-            SetConsumers(
+            UpdateReservedFor(
                 Reason.POD_SCHEDULED, STORED, (*STORED.consumers, Consumer("pods", "p", "u"))
             ),
             {
@@ -165,12 +165,12 @@ PRECONDITION = {"uid": "uid-mine", "resourceVersion": "1"}
             id="a reservation keeps the others and names the state that it was planned on",
         ),
         pytest.param(
-            SetConsumers(Reason.LAST_CONSUMER_GONE, STORED, (), deallocate=True),
+            UpdateReservedFor(Reason.LAST_CONSUMER_GONE, STORED, (), deallocate=True),
             {"metadata": PRECONDITION, "status": {"reservedFor": None, "allocation": None}},
             id="a release clears both in one write",
         ),
         pytest.param(
-            Unprotect(Reason.NOTHING_TO_PROTECT, STORED),
+            RemoveFinalizer(Reason.NOTHING_TO_PROTECT, STORED),
             {"metadata": {**PRECONDITION, "finalizers": None}},
             id="the finalizer goes from exactly this state",
         ),
@@ -181,7 +181,9 @@ PRECONDITION = {"uid": "uid-mine", "resourceVersion": "1"}
         ),
     ],
 )
-def test_a_request(action: SetConsumers | Unprotect | DeleteClaim, document: Json) -> None:
+def test_a_request(
+    action: UpdateReservedFor | RemoveFinalizer | DeleteClaim, document: Json
+) -> None:
     assert action.document() == document
 
 
@@ -195,5 +197,5 @@ def test_fields_of_consumers_that_nobody_knows_survive_a_change_of_the_list() ->
     newer: Json = {**foreign_consumer(), "shareID": "1", "since": {"a": [None]}}
     stored = claim("mine").allocated().reserved_for(pod("gone"), newer, pod("stays"))
     found = Claim.parse(stored.document)
-    action = SetConsumers(Reason.CONSUMERS_GONE, found, found.consumers[1:])
+    action = UpdateReservedFor(Reason.CONSUMERS_GONE, found, found.consumers[1:])
     assert action.document()["status"]["reservedFor"] == [newer, reservation(pod("stays"))]

@@ -40,7 +40,7 @@ CREATION = (
         title="a member whose group does not exist waits for it",
         upstream=("skip-create-for-pod-podgroup-does-not-exist",),
         world=world(MEMBER, template()),
-        waits=frozenset({"PodGroupNotFound"}),
+        pending=frozenset({"PodGroupNotFound"}),
     ),
     Case(
         title="a running member whose group was deleted keeps its own claim in peace",
@@ -57,13 +57,13 @@ CREATION = (
         title="a member waits for the group's claim when there is no template",
         upstream=("skip create for Pod with PodGroup before template exists",),
         world=world(MEMBER, TEAM),
-        waits=frozenset({"PodGroupClaimPending"}),
+        pending=frozenset({"PodGroupClaimPending"}),
     ),
     Case(
         title="a member leaves the making of the group's claim to the group",
         upstream=("skip create for Pod with PodGroup after template exists",),
         world=world(MEMBER, TEAM, template()),
-        waits=frozenset({"PodGroupClaimPending"}),
+        pending=frozenset({"PodGroupClaimPending"}),
     ),
     Case(
         title="a member's status gets the name of the group's claim",
@@ -83,7 +83,7 @@ CREATION = (
     Case(
         title="a member is not bound to a claim that only pretends to be the group's",
         world=world(MEMBER, TEAM.bound(ENTRY, "theirs"), claim("theirs")),
-        waits=frozenset({"PodGroupClaimPending"}),
+        pending=frozenset({"PodGroupClaimPending"}),
     ),
     Case(
         title="an entry that differs from the group's has a claim of its own",
@@ -129,7 +129,7 @@ CREATION = (
         upstream=("missing-template-podgroup",),
         world=world(TEAM),
         place=GROUP,
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
     Case(
         title="a group's claim that was never published is adopted",
@@ -162,7 +162,7 @@ CREATION = (
         upstream=("wrong-claim-owner-podgroup",),
         world=world(TEAM, claim("x").annotated("resource.kubernetes.io/pod-claim-name", ENTRY)),
         place=GROUP,
-        waits=frozenset({"TemplateNotFound"}),
+        pending=frozenset({"TemplateNotFound"}),
     ),
 )
 
@@ -170,7 +170,7 @@ RELEASE = (
     Case(
         title="a group that is gone frees the devices, and the garbage collector has the claim",
         upstream=("clear-reserved-podgroup",),
-        world=world(OURS.allocated().reserved_for(TEAM), gone=[TEAM.uid]),
+        world=world(OURS.allocated().reserved_for(TEAM), deleted=[TEAM.uid]),
         place=claim_place("ours"),
         told=(
             "LastConsumerGone: reserve for nobody and free the devices",
@@ -182,7 +182,7 @@ RELEASE = (
         title="a reservation for a group stays where no PodGroups are served",
         upstream=("dont-clear-reserved-podgroup-feature-disabled",),
         world=world(
-            claim("ours").allocated().reserved_for(TEAM), gone=[TEAM.uid], groups_served=False
+            claim("ours").allocated().reserved_for(TEAM), deleted=[TEAM.uid], groups_served=False
         ),
         place=claim_place("ours"),
     ),
@@ -260,7 +260,7 @@ RESERVATION = (
         world=world(
             PLACED.bound(ENTRY, "ours"),
             claim("ours").generated_for(TEAM, ENTRY).allocated(),
-            gone=[TEAM.uid],
+            deleted=[TEAM.uid],
             groups_served=False,
         ),
         place=claim_place("ours"),

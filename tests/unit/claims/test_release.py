@@ -30,7 +30,7 @@ CONSUMERS = (
     Case(
         title="a pod that never was frees the devices, and then the finalizer goes",
         upstream=("clear-reserved-structured",),
-        world=world(SHARED.reserved_for(GONE), gone=[GONE.uid]),
+        world=world(SHARED.reserved_for(GONE), deleted=[GONE.uid]),
         place=MINE,
         told=(FREED, "NothingToProtect: unprotect mine"),
         patience=LATER,
@@ -38,14 +38,14 @@ CONSUMERS = (
     Case(
         title="a missing pod leaves, a live one stays, and with it the devices",
         upstream=("dont-clear-reserved-structured", "remove-reserved"),
-        world=world(USER, SHARED.reserved_for(USER, GONE), gone=[GONE.uid]),
+        world=world(USER, SHARED.reserved_for(USER, GONE), deleted=[GONE.uid]),
         place=MINE,
         told=("ConsumersGone: reserve for test-pod",),
     ),
     Case(
         title="a deleted claim of a missing pod frees its devices and may go",
         upstream=("clear-reserved-structured-deleted",),
-        world=world(SHARED.reserved_for(GONE).deleting(), gone=[GONE.uid]),
+        world=world(SHARED.reserved_for(GONE).deleting(), deleted=[GONE.uid]),
         place=MINE,
         told=(FREED, "ClaimDeleted: unprotect mine"),
     ),
@@ -107,7 +107,7 @@ CONSUMERS = (
         world=world(
             pod(uid="uid-new").using(ENTRY, claim="other"),
             SHARED.reserved_for(USER, foreign_consumer()),
-            gone=[USER.uid],
+            deleted=[USER.uid],
         ),
         place=MINE,
         told=("ConsumersGone: reserve for foo",),
@@ -129,7 +129,7 @@ CONSUMERS = (
         title="the finalizer before an allocation is the scheduler's for a minute",
         world=world(claim("mine").protected()),
         place=MINE,
-        waits=frozenset({"NothingToProtect"}),
+        pending=frozenset({"NothingToProtect"}),
         patience=59.0,
     ),
     Case(
@@ -175,20 +175,20 @@ OWNERS = (
     ),
     Case(
         title="the claim of a replaced pod is deleted",
-        world=world(REPLACED, GENERATED, gone=[OWNER.uid]),
+        world=world(REPLACED, GENERATED, deleted=[OWNER.uid]),
         place=MINE,
         told=("OwnerReplaced: delete mine",),
     ),
     Case(
         title="the garbage collector goes first with the claim of a pod that is gone",
-        world=world(GENERATED, gone=[OWNER.uid]),
+        world=world(GENERATED, deleted=[OWNER.uid]),
         place=MINE,
-        waits=frozenset({"OwnerGone"}),
+        pending=frozenset({"OwnerGone"}),
         patience=9.0,
     ),
     Case(
         title="where no garbage collector came the claim of a pod that is gone is deleted",
-        world=world(GENERATED, gone=[OWNER.uid]),
+        world=world(GENERATED, deleted=[OWNER.uid]),
         place=MINE,
         told=("OwnerGone: delete mine",),
         patience=10.0,
@@ -208,7 +208,7 @@ OWNERS = (
     ),
     Case(
         title="a user's claim whose owner is gone is the garbage collector's",
-        world=world(claim("mine").owned_by(OWNER), gone=[OWNER.uid]),
+        world=world(claim("mine").owned_by(OWNER), deleted=[OWNER.uid]),
         place=MINE,
         patience=LATER,
     ),
@@ -252,7 +252,7 @@ def test_foreign_consumers_stay(consumer: dict[str, str], stays: bool) -> None:
     told = () if stays else ("ConsumersGone: reserve for test-pod",)
     case = Case(
         title="foreign",
-        world=world(USER, SHARED.reserved_for(USER, consumer), gone=[GONE.uid]),
+        world=world(USER, SHARED.reserved_for(USER, consumer), deleted=[GONE.uid]),
         place=MINE,
         told=told,
     )

@@ -91,7 +91,7 @@ CASES = (
         title="pod 257 is told about and not tried",
         world=world(USER.on("node"), FULL),
         place=MINE,
-        waits=frozenset({"ReservedForFull"}),
+        pending=frozenset({"ReservedForFull"}),
     ),
     Case(
         title="a consumer that leaves a full claim makes place for one of two that wait",
@@ -99,7 +99,7 @@ CASES = (
             USER.on("node"),
             pod("second").using(ENTRY, claim="mine").on("node"),
             SHARED.reserved_for(*FILLERS[1:], pod("gone")),
-            gone=["uid-gone"],
+            deleted=["uid-gone"],
         ),
         place=MINE,
         told=(
@@ -107,7 +107,7 @@ CASES = (
             + ", ".join(filler["name"] for filler in FILLERS[1:])
             + ", test-pod",
         ),
-        waits=frozenset({"ReservedForFull"}),
+        pending=frozenset({"ReservedForFull"}),
     ),
 )
 
@@ -119,7 +119,7 @@ def test_reservation(case: Case) -> None:
 
 def test_the_limit_is_named() -> None:
     reconciler = Reconciler(Server.holding(world(USER.on("node"), FULL)))
-    (wait,) = reconciler.settle(MINE).waits
+    (wait,) = reconciler.settle(MINE).pending
     assert "256" in wait.message
     assert "mine" in wait.message
     assert wait.report

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.claims import WATCH_LAG, Bind, CreateClaim
+from dragoman.claims import WATCH_LAG, CreateClaim, PublishClaims
 from dragoman.claims.naming import claim_name
 from tests.unit.claims.cases import GROUP, POD, claim_place, describe
 from tests.unit.claims.model_server import Place, Server
 from tests.unit.claims.objects import ClaimObject, HolderObject, claim, group, pod, template
 from tests.unit.claims.reconciling import DivergedError, Reconciler, View, send
-from tests.unit.claims.worlds import World, world
+from tests.unit.claims.worlds import ClusterState, world
 
 ENTRY = "acme-resource"
 USER = pod().using(ENTRY, template="my-template")
@@ -82,7 +82,7 @@ def test_a_crash_between_creation_and_publication_is_made_good_by_the_next_proce
     server = Server.holding(world(USER, template()))
     send(server, Reconciler(server).view.plan(POD, {}).actions[0])
     actions = Reconciler(server).settle(POD).actions
-    assert [type(action) for action in actions] == [Bind]
+    assert [type(action) for action in actions] == [PublishClaims]
 
 
 def test_a_lost_answer_to_a_creation_makes_no_second_claim() -> None:
@@ -128,11 +128,11 @@ def test_an_owner_that_was_replaced_is_found_out_by_a_live_look() -> None:
 
 
 def test_more_deleted_pods_than_anybody_remembers_are_looked_up_live() -> None:
-    gone = [pod(f"gone-{index}") for index in range(200)]
-    full = claim("mine").allocated().reserved_for(*gone)
-    server = Server.holding(world(full, gone=[each.uid for each in gone]))
+    deleted = [pod(f"gone-{index}") for index in range(200)]
+    full = claim("mine").allocated().reserved_for(*deleted)
+    server = Server.holding(world(full, deleted=[each.uid for each in deleted]))
     reconciler = Reconciler(server)
-    reconciler.view.gone.clear()
+    reconciler.view.deleted.clear()
     reconciler.settle(MINE)
     assert "reservedFor" not in server.get(MINE)["status"]
     assert server.writes == ["PATCH resourceclaims/status"]
@@ -141,17 +141,17 @@ def test_more_deleted_pods_than_anybody_remembers_are_looked_up_live() -> None:
 def conflicting() -> list[object]:
     """Return worlds in which a claim is to be written."""
     user = pod().using(ENTRY, claim="mine").on("node")
-    gone = pod("gone")
+    deleted = pod("gone")
     shared = claim("mine").allocated()
     return [
         pytest.param(world(user, shared), id="a reservation"),
-        pytest.param(world(shared.reserved_for(gone), gone=[gone.uid]), id="a release"),
+        pytest.param(world(shared.reserved_for(deleted), deleted=[deleted.uid]), id="a release"),
         pytest.param(world(claim("mine").protected()), id="the finalizer"),
     ]
 
 
 @pytest.mark.parametrize("start", conflicting())
-def test_a_write_on_an_old_state_fails_and_is_planned_anew(start: World) -> None:
+def test_a_write_on_an_old_state_fails_and_is_planned_anew(start: ClusterState) -> None:
     server = Server.holding(start)
     reconciler = Reconciler(server)
     reconciler.view.patience = 3600.0
@@ -209,8 +209,8 @@ def test_a_pod_whose_watch_is_ahead_of_the_templates_gets_all_claims_with_one_pu
     reconciler = Reconciler(server)
     server.add(template("b"))
     done = reconciler.settle(POD)
-    assert [type(action) for action in done.actions] == [CreateClaim, CreateClaim, Bind]
-    assert done.waits == ()
+    assert [type(action) for action in done.actions] == [CreateClaim, CreateClaim, PublishClaims]
+    assert done.pending == ()
 
 
 def test_an_older_pod_is_published_without_a_look_for_its_missing_template() -> None:
@@ -220,7 +220,7 @@ def test_an_older_pod_is_published_without_a_look_for_its_missing_template() -> 
     reconciler.view.patience = WATCH_LAG
     server.add(template("b"))
     done = reconciler.settle(POD)
-    assert [type(action) for action in done.actions] == [CreateClaim, Bind]
+    assert [type(action) for action in done.actions] == [CreateClaim, PublishClaims]
     assert done.reasons() == {"TemplateNotFound"}
 
 

@@ -9,7 +9,7 @@ USER = pod().using("gpu", template="my-template")
 
 
 @pytest.mark.parametrize(
-    ("objects", "gone", "complaint"),
+    ("objects", "deleted", "complaint"),
     [
         pytest.param([pod("a"), pod("b", uid="uid-a")], (), "UID uid-a", id="one UID twice"),
         pytest.param([pod("a"), pod("a", uid="b")], (), "two objects are", id="one name twice"),
@@ -78,10 +78,10 @@ USER = pod().using("gpu", template="my-template")
     ],
 )
 def test_an_impossible_world_is_refused(
-    objects: list[Object], gone: list[str], complaint: str
+    objects: list[Object], deleted: list[str], complaint: str
 ) -> None:
     with pytest.raises(ImpossibleWorldError, match=complaint):
-        world(*objects, gone=gone)
+        world(*objects, deleted=deleted)
 
 
 def test_a_podgroup_needs_an_api_server_that_has_them() -> None:
@@ -98,6 +98,6 @@ def test_a_full_world_passes() -> None:
         claim("c").generated_for(USER, "gpu").allocated().reserved_for(USER, foreign_consumer()),
         claim("shared").allocated().reserved_for(finished, pod("deleted")).deleting(),
         claim("orphan").owned_by(pod("deleted")),
-        gone=["uid-deleted"],
+        deleted=["uid-deleted"],
     )
     assert len(made.objects) == 6

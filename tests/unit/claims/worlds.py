@@ -14,7 +14,7 @@ class ImpossibleWorldError(ValueError):
 
 
 @dataclass(frozen=True)
-class World:
+class ClusterState:
     """Everything in the API server that claims have to do with.
 
     Attributes:
@@ -24,18 +24,20 @@ class World:
     """
 
     objects: tuple[Object, ...] = ()
-    gone: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
     groups_served: bool = True
 
 
-def world(*objects: Object, gone: Iterable[str] = (), groups_served: bool = True) -> World:
+def world(
+    *objects: Object, deleted: Iterable[str] = (), groups_served: bool = True
+) -> ClusterState:
     """Return a world; raise ImpossibleWorldError when no API server could hold it."""
-    made = World(objects, frozenset(gone), groups_served)
+    made = ClusterState(objects, frozenset(deleted), groups_served)
     check(made)
     return made
 
 
-def check(world: World) -> None:
+def check(world: ClusterState) -> None:
     """Raise ImpossibleWorldError naming all rules that a world breaks."""
     scene = Scene.of(world)
     broken = [problem for rule in RULES for problem in rule(scene)]
@@ -48,13 +50,13 @@ class Scene:
     """The facts of a world, and who lives in it."""
 
     facts: tuple[Pod | Claim | Template | PodGroup, ...]
-    gone: frozenset[str]
+    deleted: frozenset[str]
     groups_served: bool
 
     @classmethod
-    def of(cls, world: World) -> "Scene":
+    def of(cls, world: ClusterState) -> "Scene":
         """Parse the objects of a world."""
-        return cls(tuple(map(fact, world.objects)), world.gone, world.groups_served)
+        return cls(tuple(map(fact, world.objects)), world.deleted, world.groups_served)
 
     @property
     def claims(self) -> Iterator[Claim]:
@@ -82,7 +84,7 @@ def _identities_are_unique(scene: Scene) -> Iterator[str]:
 
 
 def _the_gone_are_gone(scene: Scene) -> Iterator[str]:
-    for uid in sorted(scene.gone):
+    for uid in sorted(scene.deleted):
         if scene.alive(uid) is not None:
             yield f"{uid} is gone and there at once"
 
@@ -101,7 +103,7 @@ def _entries_have_names_of_their_own(scene: Scene) -> Iterator[str]:
 def _statuses_name_entries(scene: Scene) -> Iterator[str]:
     for holder in scene.holders:
         entries = {entry.name for entry in holder.entries}
-        for name in holder.bindings:
+        for name in holder.published:
             if name not in entries:
                 yield f"{holder.metadata.name}: the status names {name}, the spec does not"
 
@@ -109,7 +111,7 @@ def _statuses_name_entries(scene: Scene) -> Iterator[str]:
 def _owners_live_or_are_gone(scene: Scene) -> Iterator[str]:
     for claim in scene.claims:
         owner = claim.metadata.owner
-        if owner is None or owner.uid in scene.gone:
+        if owner is None or owner.uid in scene.deleted:
             continue
         found = scene.alive(owner.uid)
         if found is None:
@@ -143,7 +145,7 @@ def _consumers_live_or_are_gone(scene: Scene) -> Iterator[str]:
     for claim in scene.claims:
         for consumer in claim.consumers:
             known = consumer.is_pod or (consumer.is_pod_group and scene.groups_served)
-            if known and consumer.uid not in scene.gone and scene.alive(consumer.uid) is None:
+            if known and consumer.uid not in scene.deleted and scene.alive(consumer.uid) is None:
                 yield f"{claim.metadata.name}: its consumer {consumer.uid} never was"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman.kube.kubeconfig import Credentials
 from tests.controlplane.certificates import Authority, KeyPair
 from tests.unit.kube.http.speaking import answer, say, speaking
@@ -18,7 +18,7 @@ FINE = answer(b'{"kind":"Pod"}')
 REFUSED = answer(b'{"kind":"Status","code":401}', status=b"401 Unauthorized")
 
 
-async def ask(api: Api) -> dict[str, Any]:
+async def ask(api: Client) -> dict[str, Any]:
     """Send a request, whatever."""
     return await api.get("/api/v1/pods")
 
@@ -36,7 +36,7 @@ async def test_requests_that_are_refused_together_share_the_new_token(tmp_path: 
         server.script += [judge] * 40
         user = {"tokenFile": str(token)}
         place = f"http://127.0.0.1:{server.port}"
-        async with Api(Credentials(kubeconfig(tmp_path, user, server=place))) as api:
+        async with Client(Credentials(kubeconfig(tmp_path, user, server=place))) as api:
             with pytest.raises(ApiError):
                 await ask(api)
             await asyncio.sleep(1.1)  # for so long, a token counts as just read
@@ -88,7 +88,7 @@ async def test_a_client_certificate_that_was_exchanged_is_shown_after_a_refusal(
             "server": f"https://127.0.0.1:{speaker.port}",
             "certificate-authority": str(authority.certificate),
         }
-        async with Api(Credentials(kubeconfig(tmp_path, user, **place))) as api:
+        async with Client(Credentials(kubeconfig(tmp_path, user, **place))) as api:
             await asyncio.gather(*(ask(api) for _ in range(3)))
             pair = authority.client("second")
             (tmp_path / "user.crt").write_bytes(pair.certificate.read_bytes())
@@ -117,7 +117,7 @@ async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> Non
             "server": f"https://127.0.0.1:{speaker.port}",
             "certificate-authority": str(trusted),
         }
-        async with Api(Credentials(kubeconfig(tmp_path, {}, **place))) as api:
+        async with Client(Credentials(kubeconfig(tmp_path, {}, **place))) as api:
             with pytest.raises(ApiError, match="CERTIFICATE_VERIFY_FAILED"):
                 await ask(api)
             trusted.write_bytes(new.certificate.read_bytes())

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from dragoman.kube.client import Api, Resource
-from dragoman.kube.informer import Mirror
+from dragoman.kube.client import Client, Resource
+from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import CredentialsUnavailableError
 from dragoman.kube.reflector import Reflector
-from dragoman.kube.store import World
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim
 from tests.unit.kube.scripted import Answer, Json, ScriptedServer, eventually
 
@@ -50,14 +50,14 @@ class Feed:
 
     server: ScriptedServer
     token: Token
-    api: Api
-    world: World = field(default_factory=World)
+    api: Client
+    world: ClusterState = field(default_factory=ClusterState)
     deleted: list[str] = field(default_factory=list)
 
     def reflector(self) -> Reflector[Claim]:
         """Return the reflector of all claims."""
         return Reflector(
-            Mirror(
+            Informer(
                 self.api,
                 CLAIMS,
                 self.world.claims,
@@ -92,7 +92,7 @@ async def fed(*script: Answer, runs: bool = True) -> AsyncIterator[Feed]:
     """Run a reflector of claims on a server with this script."""
     async with ScriptedServer([*script]).serving() as server:
         token = Token(server.url)
-        async with Api(token) as api:  # type: ignore[arg-type]  # all that Api asks of it
+        async with Client(token) as api:  # type: ignore[arg-type]  # all that Api asks of it
             feed = Feed(server, token, api)
             task = asyncio.create_task(feed.reflector().run() if runs else asyncio.sleep(0))
             yield feed

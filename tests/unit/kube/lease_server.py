@@ -5,8 +5,8 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.kube.client import Api, ApiError
-from dragoman.kube.leaderelection import Elector, Terms
+from dragoman.kube.client import ApiError, Client
+from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 
 Json = dict[str, Any]
 
@@ -56,7 +56,7 @@ class LeaseServer:
 
 
 @dataclass
-class Line(Api):
+class Line(Client):
     """One candidate's connection to the server: slow, refused, dead, or dead on the way back.
 
     Attributes:
@@ -104,12 +104,16 @@ class Candidate:
         terms: How it holds the Lease.
     """
 
-    def __init__(self, server: LeaseServer, name: str, terms: Terms | None = None) -> None:
+    def __init__(
+        self, server: LeaseServer, name: str, terms: LeaderElectionConfig | None = None
+    ) -> None:
         self.line = Line(credentials=None, server=server)  # type: ignore[arg-type]  # never asked
-        self.elector = Elector(self.line, "ns", "lease", terms or Terms(), identity=name)
+        self.leader_elector = LeaderElector(
+            self.line, "ns", "lease", terms or LeaderElectionConfig(), identity=name
+        )
         self.led: list[tuple[float, float]] = []
         self.works = False
-        self._task = asyncio.create_task(self.elector.run(self._lead))
+        self._task = asyncio.create_task(self.leader_elector.run(self._lead))
 
     async def _lead(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -123,7 +127,7 @@ class Candidate:
     @property
     def may_write(self) -> bool:
         """Whether a worker would write now."""
-        return self.works and self.elector.leading
+        return self.works and self.leader_elector.leading
 
     async def stop(self) -> None:
         """Stop in order."""
@@ -133,4 +137,4 @@ class Candidate:
     def die(self) -> None:
         """Vanish without a word: nothing that it does arrives from now on."""
         self.line.silent = True
-        self.elector._renewed = float("-inf")
+        self.leader_elector._renewed = float("-inf")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from dragoman.kube.client import PODS, Api, ApiError, Resource
+from dragoman.kube.client import PODS, ApiError, Client, Resource
 from tests.unit.kube.fed import Token
 from tests.unit.kube.http.speaking import answer as speech
 from tests.unit.kube.http.speaking import speaking
@@ -26,7 +26,7 @@ STATUS = {
 class Asked:
     """An API, and the token that it uses."""
 
-    api: Api
+    api: Client
     token: Token
     requests: list[Json] = field(default_factory=list)
 
@@ -36,7 +36,7 @@ async def asking(*script: Answer) -> AsyncIterator[Asked]:
     """Give an API whose server answers from a script."""
     async with ScriptedServer([*script]).serving() as server:
         token = Token(server.url)
-        async with Api(token) as api:  # type: ignore[arg-type]  # all that Api asks of it
+        async with Client(token) as api:  # type: ignore[arg-type]  # all that Api asks of it
             yield Asked(api, token, server.requests)
 
 
@@ -114,7 +114,7 @@ async def test_a_connection_that_breaks_leaves_open_what_was_done() -> None:
 
 
 async def test_a_server_that_is_not_there_is_told_by_its_path() -> None:
-    async with Api(Token("http://127.0.0.1:9")) as api:  # type: ignore[arg-type]  # as above
+    async with Client(Token("http://127.0.0.1:9")) as api:  # type: ignore[arg-type]  # as above
         with pytest.raises(ApiError) as caught:
             await api.get("/api/v1/pods")
     assert caught.value.code == 0
@@ -140,7 +140,7 @@ async def test_retry_after_in_digits_of_another_kind_is_no_number() -> None:
     busy = speech(b"{}", "Retry-After: ²".encode("latin-1"), status=b"429 Too Many Requests")
     async with speaking(busy) as (server, _):
         token = Token(f"http://127.0.0.1:{server.port}")
-        api = Api(token)  # type: ignore[arg-type]  # as above
+        api = Client(token)  # type: ignore[arg-type]  # as above
         with pytest.raises(ApiError) as caught:
             async with api:
                 await api.get("/api/v1/pods")

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman.kube.discovery import NotServedError, discover
 
 GROUPS = ("podgroups", "podgroups/status")
@@ -40,7 +40,7 @@ class Answering:
 
 
 async def found(server: Answering) -> tuple[str, str | None]:
-    served = await discover(cast(Api, server))
+    served = await discover(cast(Client, server))
     assert served.templates.api_version == served.claims.api_version
     assert served.templates.plural == "resourceclaimtemplates"
     groups = served.groups.api_version if served.groups is not None else None

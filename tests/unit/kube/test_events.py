@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from dragoman.kube import events as recorders
-from dragoman.kube.client import Api, ApiError
-from dragoman.kube.events import Recorder, Regarding
+from dragoman.kube.client import ApiError, Client
+from dragoman.kube.events import EventRecorder, ObjectReference
 from tests.unit.claims.model_server import SUBDOMAIN
 from tests.unit.kube.virtual_time import Clock
 
-POD = Regarding("v1", "Pod", "ns", "web-0", "uid-1")
-OTHER = Regarding("v1", "Pod", "ns", "web-1", "uid-2")
+POD = ObjectReference("v1", "Pod", "ns", "web-0", "uid-1")
+OTHER = ObjectReference("v1", "Pod", "ns", "web-1", "uid-2")
 REASON = "FailedResourceClaimCreation"
 
 
@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-async def posted(recorder: Recorder, posts: Posts) -> list[Mapping[str, Any]]:
+async def posted(recorder: EventRecorder, posts: Posts) -> list[Mapping[str, Any]]:
     """Let the recorder post what it has."""
     task = asyncio.create_task(recorder.run())
     for _ in range(20):
@@ -53,14 +53,16 @@ async def posted(recorder: Recorder, posts: Posts) -> list[Mapping[str, Any]]:
     return posts.kept
 
 
-def warn(recorder: Recorder, regarding: Regarding = POD, note: str = "no template") -> None:
+def warn(
+    recorder: EventRecorder, regarding: ObjectReference = POD, note: str = "no template"
+) -> None:
     """Tell something."""
     recorder.warn(regarding, reason=REASON, action="CreatingResourceClaim", note=note)
 
 
 async def test_an_event_says_what_where_and_by_whom(clock: Clock) -> None:
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     warn(recorder)
     (event,) = await posted(recorder, posts)
     assert clock.seconds
@@ -87,10 +89,10 @@ async def test_an_event_says_what_where_and_by_whom(clock: Clock) -> None:
     ],
 )
 async def test_how_often_people_are_told(
-    clock: Clock, second: tuple[Regarding, str], pause: float, events: int
+    clock: Clock, second: tuple[ObjectReference, str], pause: float, events: int
 ) -> None:
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     warn(recorder)
     clock.seconds += pause
     warn(recorder, *second)
@@ -99,7 +101,7 @@ async def test_how_often_people_are_told(
 
 async def test_two_entries_that_differ_in_a_digit_are_two_causes(clock: Clock) -> None:
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     for entry in ("gpu-0", "gpu-1", "gpu-0"):
         clock.seconds += 1.0
         note = f"PodResourceClaim {entry}: template not found"
@@ -109,7 +111,7 @@ async def test_two_entries_that_differ_in_a_digit_are_two_causes(clock: Clock) -
 
 async def test_a_quota_whose_numbers_change_is_one_cause(clock: Clock) -> None:
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     for used in range(9, 12):
         clock.seconds += 1.0
         warn(recorder, note=f"exceeded quota: claims, used: {used}, limited: 9")
@@ -118,7 +120,7 @@ async def test_a_quota_whose_numbers_change_is_one_cause(clock: Clock) -> None:
 
 async def test_a_refused_event_does_not_stop_the_next(clock: Clock) -> None:
     posts = Posts(refuse=1)
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     warn(recorder)
     warn(recorder, OTHER)
     assert clock.seconds
@@ -133,9 +135,9 @@ async def test_a_flood_neither_blocks_nor_grows_without_end(
 ) -> None:
     monkeypatch.setattr(recorders, "BACKLOG", 5)
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
+    recorder = EventRecorder(cast(Client, posts))
     for index in range(50):
-        warn(recorder, Regarding("v1", "Pod", "ns", f"web-{index}", f"uid-{index}"))
+        warn(recorder, ObjectReference("v1", "Pod", "ns", f"web-{index}", f"uid-{index}"))
     assert clock.seconds
     assert len(await posted(recorder, posts)) == 5
 
@@ -143,8 +145,8 @@ async def test_a_flood_neither_blocks_nor_grows_without_end(
 @pytest.mark.parametrize("name", ["web-0", "a" * 253, f"{'a' * 199}.b", f"{'a' * 199}-b"])
 async def test_every_event_has_a_valid_name_and_a_note_of_limited_length(name: str) -> None:
     posts = Posts()
-    recorder = Recorder(cast(Api, posts))
-    warn(recorder, Regarding("v1", "Pod", "ns", name, "uid"), note="x" * 5000)
+    recorder = EventRecorder(cast(Client, posts))
+    warn(recorder, ObjectReference("v1", "Pod", "ns", name, "uid"), note="x" * 5000)
     (event,) = await posted(recorder, posts)
     assert SUBDOMAIN.fullmatch(event["metadata"]["name"])
     assert len(event["metadata"]["name"]) <= 253

@@ -10,13 +10,13 @@ import pytest
 
 from dragoman.kube import leaderelection
 from dragoman.kube.client import ApiError
-from dragoman.kube.leaderelection import Terms
+from dragoman.kube.leaderelection import LeaderElectionConfig
 from tests.unit.examples import examples
 from tests.unit.kube.lease_server import Candidate, LeaseServer
 from tests.unit.kube.virtual_time import VirtualLoop, run
 
 Play = Callable[[Callable[[LeaseServer], Coroutine[Any, Any, None]]], LeaseServer]
-TERMS = Terms()
+TERMS = LeaderElectionConfig()
 TAKE_OVER = TERMS.duration + TERMS.retry_period * 1.2 + 0.5
 
 
@@ -53,7 +53,7 @@ def test_terms_under_which_two_could_lead_are_refused(
     duration: float, deadline: float, retry: float
 ) -> None:
     with pytest.raises(ValueError, match="retry period < renew deadline < lease duration"):
-        Terms(duration, deadline, retry)
+        LeaderElectionConfig(duration, deadline, retry)
 
 
 def test_the_first_candidate_leads_at_once_and_the_lease_says_so(play: Play) -> None:
@@ -212,14 +212,14 @@ def test_annotations_get_onto_the_lease_soon_and_reach_the_next_leader(play: Pla
     async def scene(server: LeaseServer) -> None:
         first = Candidate(server, "first")
         await until(lambda: first.works, 1)
-        first.elector.annotate("dragoman.dev/claims-mode", "own")
+        first.leader_elector.annotate("dragoman.dev/claims-mode", "own")
         await asyncio.sleep(0.1)
         kept = server.read()["metadata"]["annotations"]
         assert kept == {"dragoman.dev/claims-mode": "own"}
         second = Candidate(server, "second")
         await first.stop()
         await until(lambda: second.works, 5)
-        assert second.elector.annotations == {"dragoman.dev/claims-mode": "own"}
+        assert second.leader_elector.annotations == {"dragoman.dev/claims-mode": "own"}
 
     play(scene)
 
@@ -252,7 +252,7 @@ def test_never_two_may_write_however_the_lines_to_the_server_fail(play: Play, se
         led = set()
         for step in range(4000):
             await asyncio.sleep(0.05)
-            writers = [one.elector.identity for one in candidates if one.may_write]
+            writers = [one.leader_elector.identity for one in candidates if one.may_write]
             assert len(writers) <= 1, f"step {step}: {writers}"
             led.update(writers)
             if step % 60 == 0:

@@ -10,9 +10,9 @@ from dragoman.kube import backoff
 from dragoman.kube.client import PODS
 from dragoman.kube.feed.kopf_feed import uses_claims
 from dragoman.kube.http import pool
-from dragoman.kube.informer import Mirror
+from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
-from dragoman.kube.store import World
+from dragoman.kube.store import ClusterState
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
 from tests.unit.kube.fed import claim, fed
@@ -276,14 +276,14 @@ async def test_pods_without_claims_are_never_parsed(
         parsed.append(body["metadata"]["name"])
         return Pod.parse(body)
 
-    world = World()
+    world = ClusterState()
 
     def changed(fact: Pod) -> None:
         world.pods.put(fact)
 
     async with fed(*script(items), runs=False) as feed:
         pods = Reflector(
-            Mirror(feed.api, PODS, world.pods, parse, changed, deleted=lambda _: None),
+            Informer(feed.api, PODS, world.pods, parse, changed, deleted=lambda _: None),
             keep=uses_claims,
         )
         task = asyncio.create_task(pods.run())
@@ -306,7 +306,7 @@ async def test_the_watchs_account_of_own_writes_is_not_read_again() -> None:
 async def test_restarts_are_counted_by_cause() -> None:
     def count() -> float:
         labels = {"cause": "expired"}
-        return REGISTRY.get_sample_value("dragoman_feed_restarts_total", labels) or 0.0
+        return REGISTRY.get_sample_value("dragoman_watch_restarts_total", labels) or 0.0
 
     before = count()
     async with fed(BEFORE, told(error(410, "Expired"), ends=True), AFTER) as feed:

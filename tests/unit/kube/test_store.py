@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.controllers.claims.stopwatch import Stopwatch
+from dragoman.controllers.claims.stopwatch import Since
 from dragoman.kube import store as worlds
-from dragoman.kube.store import OwnWrites, Tombstones, World
+from dragoman.kube.store import ClusterState, DeletedUIDs, OwnWrites
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import NAMESPACE, Object, claim, pod
 from tests.unit.examples import examples
@@ -44,7 +44,7 @@ USER = pod().using("gpu", template="t").using("nic", claim="c")
 def test_states_of_one_object(
     versions: tuple[int | str, ...], changes: list[bool], kept: int
 ) -> None:
-    world = World()
+    world = ClusterState()
     assert [world.pods.put(a_pod(USER, version)) for version in versions] == changes
     stored = world.pods.get(NAMESPACE, "test-pod")
     assert stored is not None
@@ -53,7 +53,7 @@ def test_states_of_one_object(
 
 
 def test_what_was_deleted_does_not_come_back_with_a_late_event() -> None:
-    world = World()
+    world = ClusterState()
     world.pods.put(a_pod(USER, 5))
     dropped = world.pods.drop(NAMESPACE, "test-pod", "uid-test-pod")
     assert dropped == a_pod(USER, 5)
@@ -63,17 +63,17 @@ def test_what_was_deleted_does_not_come_back_with_a_late_event() -> None:
 
 
 def test_a_deletion_that_is_known_first_is_remembered() -> None:
-    world = World()
+    world = ClusterState()
     assert world.pods.drop(NAMESPACE, "test-pod", "uid-test-pod") is None
     assert not world.pods.put(a_pod(USER, 5))
 
 
 def test_a_pod_that_comes_again_under_its_name_buries_the_old_one() -> None:
-    world = World()
+    world = ClusterState()
     world.pods.put(a_pod(USER, 5))
     new = pod(uid="uid-new").using("gpu", template="t")
     assert world.pods.put(a_pod(new, 8))
-    assert "uid-test-pod" in world.gone
+    assert "uid-test-pod" in world.deleted
     assert not world.pods.put(a_pod(USER, 9))
     assert world.pods.drop(NAMESPACE, "test-pod", "uid-test-pod") is None
     stored = world.pods.get(NAMESPACE, "test-pod")
@@ -81,13 +81,13 @@ def test_a_pod_that_comes_again_under_its_name_buries_the_old_one() -> None:
     assert stored.metadata.uid == "uid-new"
 
 
-def found(world: World, index: str, name: str) -> list[str]:
+def found(world: ClusterState, index: str, name: str) -> list[str]:
     """Return the names of pods that an index has."""
     return [each.metadata.name for each in world.pods.find(index, (NAMESPACE, name))]
 
 
 def test_after_a_restore_from_a_backup_older_states_replace_what_was_known_once() -> None:
-    world = World()
+    world = ClusterState()
     world.pods.put(a_pod(USER, 900))
     world.claims.put(a_claim(claim("c"), 901))
     world.claims.drop(NAMESPACE, "c", "uid-claim-my-namespace-c")
@@ -103,7 +103,7 @@ def test_after_a_restore_from_a_backup_older_states_replace_what_was_known_once(
 
 
 def test_indices_follow_updates_and_deletions() -> None:
-    world = World()
+    world = ClusterState()
     world.pods.put(a_pod(USER, 1))
     assert (found(world, "claim", "c"), found(world, "template", "t")) == (["test-pod"],) * 2
     assert found(world, "claim", "made") == []
@@ -117,7 +117,7 @@ def test_indices_follow_updates_and_deletions() -> None:
 
 
 def test_indices_keep_namespaces_apart() -> None:
-    world = World()
+    world = ClusterState()
     world.pods.put(a_pod(USER))
     world.pods.put(a_pod(pod("b", namespace="other").using("gpu", template="t")))
     assert found(world, "template", "t") == ["test-pod"]
@@ -126,7 +126,7 @@ def test_indices_keep_namespaces_apart() -> None:
 
 
 def test_claims_are_found_by_the_uid_of_their_owner() -> None:
-    world = World()
+    world = ClusterState()
     made = claim("made").generated_for(USER, "gpu")
     world.claims.put(a_claim(made, 1))
     world.claims.put(a_claim(claim("mine"), 1))
@@ -152,7 +152,7 @@ EVENTS = st.lists(
 def test_indices_hold_exactly_what_the_shelf_holds(
     events: list[tuple[str, str, str, str]],
 ) -> None:
-    world = World()
+    world = ClusterState()
     for version, (what, name, uid, source) in enumerate(events):
         user = pod(name, uid=f"{name}-{uid}").using("gpu", template=source)
         if what == "put":
@@ -167,11 +167,11 @@ def test_indices_hold_exactly_what_the_shelf_holds(
 
 def test_the_longest_gone_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worlds, "GONE_LIMIT", 3)
-    gone = Tombstones()
+    deleted = DeletedUIDs()
     for uid in "abcde":
-        gone.add(uid)
-    assert list(gone) == ["c", "d", "e"]
-    assert "a" not in gone
+        deleted.add(uid)
+    assert list(deleted) == ["c", "d", "e"]
+    assert "a" not in deleted
 
 
 def test_an_own_write_is_recognized_once() -> None:
@@ -182,7 +182,7 @@ def test_an_own_write_is_recognized_once() -> None:
 
 def test_a_stopwatch_measures_as_long_as_a_state_holds() -> None:
     clock = Clock()
-    watch = Stopwatch(clock)
+    watch = Since(clock)
     measured = []
     for holds, version in [(True, "1"), (True, "1"), (True, "2"), (True, "2"), (False, "2")]:
         measured.append(watch.elapsed("uid", "idle", holds=holds, version=version))
@@ -192,7 +192,7 @@ def test_a_stopwatch_measures_as_long_as_a_state_holds() -> None:
 
 
 def test_a_stopwatch_knows_states_that_began_long_ago_and_forgets_objects() -> None:
-    watch = Stopwatch(Clock())
+    watch = Since(Clock())
     watch.began_long_ago("uid", "idle", "5")
     assert watch.elapsed("uid", "idle", holds=True, version="5") > 1e6
     watch.forget("uid")

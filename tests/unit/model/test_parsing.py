@@ -86,7 +86,7 @@ def test_only_a_controller_owns_a_claim(references: list[Json], uid: str | None)
 def test_what_is_absent_or_null_is_empty(empty: Json | None) -> None:
     body = document() if empty == {} else document(spec=None, status=None)
     pod, claim, template = Pod.parse(body), Claim.parse(body), Template.parse(body)
-    assert (pod.entries, pod.bindings, pod.group_name) == ((), {}, None)
+    assert (pod.entries, pod.published, pod.group_name) == ((), {}, None)
     assert (claim.consumers, claim.allocated, claim.metadata.owner) == ((), False, None)
     assert (template.labels, template.spec, template.admin_access) == ({}, {}, False)
 

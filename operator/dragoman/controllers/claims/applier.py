@@ -5,20 +5,27 @@ from enum import Enum
 from typing import Literal, assert_never
 
 from dragoman import metrics
-from dragoman.claims import Action, Bind, CreateClaim, DeleteClaim, SetConsumers, Unprotect
-from dragoman.controllers.claims.enqueue import Intake, Key
+from dragoman.claims import (
+    Action,
+    CreateClaim,
+    DeleteClaim,
+    PublishClaims,
+    RemoveFinalizer,
+    UpdateReservedFor,
+)
+from dragoman.controllers.claims.enqueue import EventHandlers, Key
 from dragoman.controllers.claims.gather import IDLE, age
 from dragoman.kube.client import (
     MERGE_PATCH,
     PODS,
     STRATEGIC_MERGE_PATCH,
-    Api,
     ApiError,
+    Client,
     Resource,
     find,
 )
 from dragoman.kube.discovery import Served
-from dragoman.kube.informer import Mirror
+from dragoman.kube.informer import Informer
 from dragoman.logs import logger
 from dragoman.model import Claim, Pod, PodGroup
 
@@ -54,16 +61,16 @@ class Applier:
 
     def __init__(
         self,
-        api: Api,
+        api: Client,
         served: Served,
-        intake: Intake,
-        claims: Mirror[Claim],
+        handlers: EventHandlers,
+        claims: Informer[Claim],
         may_write: Callable[[], bool],
     ) -> None:
         self._may_write = may_write
         self._api = api
         self._served = served
-        self._intake = intake
+        self._handlers = handlers
         self._claims = claims
 
     async def apply(self, action: Action) -> Outcome:
@@ -84,11 +91,11 @@ class Applier:
         match action:
             case CreateClaim():
                 return await self._create(action)
-            case Bind():
+            case PublishClaims():
                 return await self._bind(action)
-            case SetConsumers():
+            case UpdateReservedFor():
                 return await self._set_consumers(action)
-            case Unprotect():
+            case RemoveFinalizer():
                 return await self._unprotect(action)
             case DeleteClaim():
                 return await self._delete(action)
@@ -117,7 +124,7 @@ class Applier:
         )
         return Outcome.DONE
 
-    async def _bind(self, action: Bind) -> Outcome:
+    async def _bind(self, action: PublishClaims) -> Outcome:
         holder = action.holder
         resource = PODS if holder.is_pod else self._served.groups
         assert resource is not None
@@ -136,22 +143,22 @@ class Applier:
             raise
         if holder.is_pod:
             pod = Pod.parse(written)
-            self._intake.world.own_writes.add(pod.metadata.resource_version)
-            self._intake.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
+            self._handlers.state.own_writes.add(pod.metadata.resource_version)
+            self._handlers.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
             metrics.PUBLISHED.observe(age(pod.metadata.created))
         else:
-            self._intake.group_changed(PodGroup.parse(written))
+            self._handlers.group_changed(PodGroup.parse(written))
         log.info(
             "Published claims in status",
             kind=holder.kind,
             namespace=action.namespace,
             name=holder.name,
-            claims=sorted(action.bindings.values()),
+            claims=sorted(action.published.values()),
             reason=action.reason.value,
         )
         return Outcome.DONE
 
-    async def _set_consumers(self, action: SetConsumers) -> Outcome:
+    async def _set_consumers(self, action: UpdateReservedFor) -> Outcome:
         done = await self._patch_claim(action.claim, "status", action.document())
         if done is Outcome.DONE:
             log.info(
@@ -164,7 +171,7 @@ class Applier:
             )
         return done
 
-    async def _unprotect(self, action: Unprotect) -> Outcome:
+    async def _unprotect(self, action: RemoveFinalizer) -> Outcome:
         done = await self._patch_claim(action.claim, "", action.document())
         if done is Outcome.DONE:
             log.info(
@@ -190,17 +197,17 @@ class Applier:
         if claim.allocated and not written.allocated:
             # Our own release: no scheduler is about to allocate this version of the claim.
             metadata = written.metadata
-            self._intake.world.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
+            self._handlers.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
         if written.metadata.deleting and not written.finalizers:
             # The last finalizer went: the server has deleted it in the same step.
-            self._intake.claim_deleted(written)
+            self._handlers.claim_deleted(written)
         else:
             self._took_place(written, Key("claim", namespace, name))
         return Outcome.DONE
 
     def _took_place(self, claim: Claim, by: Key) -> None:
-        self._intake.world.own_writes.add(claim.metadata.resource_version)
-        self._intake.claim_changed(claim, by=by)
+        self._handlers.state.own_writes.add(claim.metadata.resource_version)
+        self._handlers.claim_changed(claim, by=by)
 
     async def _delete(self, action: DeleteClaim) -> Outcome:
         metadata = action.claim.metadata
@@ -213,9 +220,9 @@ class Applier:
                 return Outcome.STALE
             raise
         if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
-            self._intake.claim_changed(Claim.parse(answer))
+            self._handlers.claim_changed(Claim.parse(answer))
         else:
-            self._intake.claim_deleted(action.claim)
+            self._handlers.claim_deleted(action.claim)
         log.info(
             "Deleted ResourceClaim",
             namespace=metadata.namespace,
@@ -224,16 +231,16 @@ class Applier:
         )
         return Outcome.DONE
 
-    async def _exists(self, resource: Resource, action: Bind) -> bool:
+    async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
         """Whether the holder is there after all: what is buried here is never looked at again."""
         found = await find(self._api, resource.path(action.namespace, action.holder.name))
         return found is not None and found["metadata"]["uid"] == action.holder.uid
 
-    def _forget_holder(self, action: Bind) -> None:
-        world = self._intake.world
+    def _forget_holder(self, action: PublishClaims) -> None:
+        state = self._handlers.state
         place = (action.namespace, action.holder.name)
-        pod, group = world.pods.get(*place), world.groups.get(*place)
+        pod, group = state.pods.get(*place), state.groups.get(*place)
         if action.holder.is_pod and pod is not None and pod.metadata.uid == action.holder.uid:
-            self._intake.pod_deleted(pod)
+            self._handlers.pod_deleted(pod)
         elif group is not None and group.metadata.uid == action.holder.uid:
-            self._intake.group_deleted(group)
+            self._handlers.group_deleted(group)

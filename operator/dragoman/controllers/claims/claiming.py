@@ -7,14 +7,14 @@ from typing import Any
 
 from dragoman.controllers.claims.collector import Census
 from dragoman.controllers.claims.controller import ClaimController
-from dragoman.controllers.claims.mode import MODE_ANNOTATION, Pilot
-from dragoman.kube.client import Api, Resource
+from dragoman.controllers.claims.mode import MODE_ANNOTATION, ClaimMode
+from dragoman.kube.client import Client, Resource
 from dragoman.kube.discovery import Served
-from dragoman.kube.events import Recorder
+from dragoman.kube.events import EventRecorder
 from dragoman.kube.feed.kopf_feed import Handler, KopfFeed, uses_claims
 from dragoman.kube.feed.session import Listing
-from dragoman.kube.leaderelection import Elector
-from dragoman.kube.pulse import Pulse
+from dragoman.kube.leaderelection import LeaderElector
+from dragoman.kube.pulse import WatchHealth
 from dragoman.kube.reflector import Reflector
 from dragoman.logs import logger
 from dragoman.metrics import REGISTRY
@@ -35,29 +35,31 @@ class Claiming:
     """
 
     def __init__(
-        self, settings: Settings, api: Api, served: Served, elector: Elector | None
+        self, settings: Settings, api: Client, served: Served, leader_elector: LeaderElector | None
     ) -> None:
-        self._elector = elector
-        self._recorder = Recorder(api)
-        self._pilot = Pilot(
+        self._leader_elector = leader_elector
+        self._recorder = EventRecorder(api)
+        self._mode = ClaimMode(
             settings.claims,
             grace=settings.grace,
-            quiet=settings.quiet,
-            keep=lambda mode: elector.annotate(MODE_ANNOTATION, mode.value) if elector else None,
+            takeover_after=settings.takeover_after,
+            keep=lambda mode: (
+                leader_elector.annotate(MODE_ANNOTATION, mode.value) if leader_elector else None
+            ),
         )
         self._controller = ClaimController(
             api,
             served,
             self._recorder,
-            self._pilot,
-            may_write=(lambda: elector.leading) if elector else (lambda: True),
+            self._mode,
+            may_write=(lambda: leader_elector.leading) if leader_elector else (lambda: True),
             workers=settings.workers,
             resync=settings.resync,
         )
         through_kopf = settings.feed == "kopf"
-        self._feed = KopfFeed(served, self._controller.intake, pods_and_claims=through_kopf)
+        self._feed = KopfFeed(served, self._controller.handlers, pods_and_claims=through_kopf)
         self._reflectors = () if through_kopf else _reflectors(self._controller)
-        self._census = Census(self._controller.world)
+        self._census = Census(self._controller.state)
         self._synced = False
         REGISTRY.register(self._census)
         log.info(
@@ -78,7 +80,7 @@ class Claiming:
         return self._feed.handlers
 
     @property
-    def pulses(self) -> tuple[Pulse, ...]:
+    def pulses(self) -> tuple[WatchHealth, ...]:
         """The pulse of each feed."""
         fed = (*self.listings.values(), *self._reflectors)
         return tuple(one.pulse for one in fed)
@@ -93,7 +95,7 @@ class Claiming:
 
     def works(self) -> dict[str, Coroutine[Any, Any, None]]:
         """Return what is to run until the end, by name."""
-        watching = {one.mirror.resource.plural: one.run() for one in self._reflectors}
+        watching = {one.informer.resource.plural: one.run() for one in self._reflectors}
         return {"events": self._recorder.run(), **watching, "claims": self._run()}
 
     def close(self) -> None:
@@ -107,27 +109,27 @@ class Claiming:
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 50, 100)
-        self._controller.witness.wake()
-        world = self._controller.world
+        self._controller.other.wake()
+        state = self._controller.state
         log.info(
-            "Synced", pods=len(world.pods), claims=len(world.claims), templates=len(world.templates)
+            "Synced", pods=len(state.pods), claims=len(state.claims), templates=len(state.templates)
         )
         self._synced = True
-        if self._elector is None:
+        if self._leader_elector is None:
             await self._controller.run()
         else:
-            await self._elector.run(self._lead)
+            await self._leader_elector.run(self._lead)
 
     async def _lead(self) -> None:
-        assert self._elector is not None
-        self._pilot.resume(self._elector.annotations.get(MODE_ANNOTATION))
+        assert self._leader_elector is not None
+        self._mode.resume(self._leader_elector.annotations.get(MODE_ANNOTATION))
         await self._controller.run()
 
 
 def _reflectors(controller: ClaimController) -> tuple[Reflector[Pod], Reflector[Claim]]:
-    world, mirrors = controller.world, controller.mirrors
-    known, rewound = world.own_writes.take, world.rewind
+    state, informers = controller.state, controller.informers
+    known, rewound = state.own_writes.take, state.rewind
     return (
-        Reflector(mirrors.pods, keep=uses_claims, known=known, rewound=rewound),
-        Reflector(mirrors.claims, known=known, rewound=rewound),
+        Reflector(informers.pods, keep=uses_claims, known=known, rewound=rewound),
+        Reflector(informers.claims, known=known, rewound=rewound),
     )

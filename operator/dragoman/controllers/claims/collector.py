@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from dragoman import __version__
 from dragoman.controllers.claims.gather import age
-from dragoman.kube.store import World
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim, Pod
 
 Count = Callable[[GaugeMetricFamily], None]
@@ -18,8 +18,8 @@ Count = Callable[[GaugeMetricFamily], None]
 class Census(Collector):
     """Gauges computed from the facts at each scrape."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metrics without samples, for documentation."""
@@ -41,7 +41,7 @@ class Census(Collector):
             ),
             self._count_claims,
         )
-        since = sorted(pod.metadata.created for pod in self._world.pods if is_waiting(pod))
+        since = sorted(pod.metadata.created for pod in self._state.pods if is_waiting(pod))
         yield (
             GaugeMetricFamily(
                 "dragoman_waiting_pods", "Live pods with an entry that has no claim in the status."
@@ -62,15 +62,15 @@ class Census(Collector):
         )
 
     def _count_claims(self, family: GaugeMetricFamily) -> None:
-        for labels, number in sorted(Counter(map(_labels, self._world.claims)).items()):
+        for labels, number in sorted(Counter(map(_labels, self._state.claims)).items()):
             family.add_metric(labels, number)
 
 
 def is_waiting(pod: Pod) -> bool:
     """Whether a live pod has a template entry for which its status has nothing yet."""
-    if len(pod.bindings) >= len(pod.entries) or pod.done or pod.metadata.deleting:
+    if len(pod.published) >= len(pod.entries) or pod.done or pod.metadata.deleting:
         return False
-    return any(e.template_name is not None and e.name not in pod.bindings for e in pod.entries)
+    return any(e.template_name is not None and e.name not in pod.published for e in pod.entries)
 
 
 def _labels(claim: Claim) -> tuple[str, ...]:

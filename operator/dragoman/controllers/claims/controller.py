@@ -5,16 +5,16 @@ import random
 from collections.abc import Callable
 
 from dragoman.controllers.claims.applier import Applier, NotLeadingError
-from dragoman.controllers.claims.enqueue import LANES, Intake, Key, lane
-from dragoman.controllers.claims.events import Reporter
-from dragoman.controllers.claims.mode import Pilot
-from dragoman.controllers.claims.othercontroller import Witness
+from dragoman.controllers.claims.enqueue import LANES, EventHandlers, Key, lane
+from dragoman.controllers.claims.events import ClaimEvents
+from dragoman.controllers.claims.mode import ClaimMode
+from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.reconciler import LONGEST_RETRY, Reconciler
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman.kube.discovery import Served
-from dragoman.kube.events import Recorder
-from dragoman.kube.informer import Mirrors
-from dragoman.kube.store import World
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.informer import Informers
+from dragoman.kube.store import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
@@ -49,30 +49,30 @@ class ClaimController:
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        api: Api,
+        api: Client,
         served: Served,
-        recorder: Recorder,
-        pilot: Pilot,
+        recorder: EventRecorder,
+        mode: ClaimMode,
         *,
         may_write: Callable[[], bool] = lambda: True,
         workers: int = 32,
         resync: float = 600.0,
     ) -> None:
-        self.world = World(groups_served=served.groups is not None)
+        self.state = ClusterState(groups_served=served.groups is not None)
         self.queue: WorkQueue[Key] = WorkQueue("claims", lane)
-        reporter = Reporter(self.world, served, recorder, may_write)
-        self.witness = Witness(self.world, pilot.saw_another, reporter.fault)
-        self.intake = Intake(self.world, self.queue, self.witness)
-        self.mirrors = Mirrors.into(self.intake, api, served)
+        events = ClaimEvents(self.state, served, recorder, may_write)
+        self.other = OtherController(self.state, mode.other_seen, events.fault)
+        self.handlers = EventHandlers(self.state, self.queue, self.other)
+        self.informers = Informers.into(self.handlers, api, served)
         self._reconciler = Reconciler(
-            self.world,
+            self.state,
             self.queue,
-            self.mirrors,
-            pilot=pilot,
-            applier=Applier(api, served, self.intake, self.mirrors.claims, may_write),
-            reporter=reporter,
+            self.informers,
+            mode=mode,
+            applier=Applier(api, served, self.handlers, self.informers.claims, may_write),
+            events=events,
         )
-        self._pilot = pilot
+        self._mode = mode
         self._workers = workers
         self._resync = resync
         self._idle: set[asyncio.Task[None]] = set()
@@ -84,7 +84,7 @@ class ClaimController:
         A stop must not cut a write in two: the server would do it and nobody know.
         """
         self.queue.open()
-        self.intake.everything()
+        self.handlers.everything()
         self._stopping = False
         workers = [
             asyncio.create_task(self._work(name)) for name in LANES for _ in range(self._workers)
@@ -111,13 +111,13 @@ class ClaimController:
     async def _look_at_everything(self) -> None:
         while True:
             await asyncio.sleep(self._resync * (0.9 + random.random() / 5))
-            self.intake.everything()
+            self.handlers.everything()
 
     async def _mind_the_mode(self) -> None:
         while True:
             await asyncio.sleep(1.0)
-            if self._pilot.tick():
-                self.intake.everything()
+            if self._mode.tick():
+                self.handlers.everything()
 
     async def _work(self, name: str) -> None:
         task = asyncio.current_task()

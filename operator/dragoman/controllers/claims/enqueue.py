@@ -2,8 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-from dragoman.controllers.claims.othercontroller import Witness
-from dragoman.kube.store import World
+from dragoman.controllers.claims.othercontroller import OtherController
+from dragoman.kube.store import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 
@@ -24,7 +24,7 @@ def lane(key: Key) -> str:
     return "release" if key.kind == "claim" else "create"
 
 
-class Intake:
+class EventHandlers:
     """The one way into the world, for what the watches tell and for what dragoman writes.
 
     Args:
@@ -33,10 +33,10 @@ class Intake:
         witness: Looks at changes first, for what another controller does.
     """
 
-    def __init__(self, world: World, queue: WorkQueue[Key], witness: Witness) -> None:
-        self.world = world
+    def __init__(self, state: ClusterState, queue: WorkQueue[Key], other: OtherController) -> None:
+        self.state = state
         self.queue = queue
-        self._witness = witness
+        self._other = other
 
     def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
         """Take in a pod that was added or changed.
@@ -45,12 +45,12 @@ class Intake:
             pod: As it is now.
             by: The key whose worker wrote it, and looks at it again anyway.
         """
-        if self.world.pods.is_past(pod):
+        if self.state.pods.is_past(pod):
             # A watch that is behind tells of what was before own writes: nobody's doing now.
             return
-        self._witness.pod(pod)
-        known = self.world.pods.get(pod.metadata.namespace, pod.metadata.name)
-        if not self.world.pods.put(pod):
+        self._other.pod(pod)
+        known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
+        if not self.state.pods.put(pod):
             return
         if known is not None and known.metadata.uid != pod.metadata.uid:
             self._release_claims(known)
@@ -59,7 +59,7 @@ class Intake:
     def pod_deleted(self, pod: Pod) -> None:
         """Take in that a pod is gone."""
         metadata = pod.metadata
-        known = self.world.pods.drop(metadata.namespace, metadata.name, metadata.uid)
+        known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
         # A tombstone knows only the name; what was stored knows the claims.
         self._release_claims(known or pod)
 
@@ -67,7 +67,7 @@ class Intake:
         """Look at all claims that a holder used, or that were made for it."""
         for name in holder.claim_names():
             self.queue.add(Key("claim", holder.metadata.namespace, name))
-        for claim in self.world.claims.find("owner", holder.metadata.uid):
+        for claim in self.state.claims.find("owner", holder.metadata.uid):
             self.queue.add(_claim_key(claim))
 
     def claim_changed(self, claim: Claim, *, by: Key | None = None) -> None:
@@ -77,12 +77,12 @@ class Intake:
             claim: As it is now.
             by: The key whose worker wrote it, and looks at it again anyway.
         """
-        if self.world.claims.is_past(claim):
+        if self.state.claims.is_past(claim):
             return
         if by is None:
-            self._witness.claim(claim)
-        known = self.world.claims.get(claim.metadata.namespace, claim.metadata.name)
-        if not self.world.claims.put(claim):
+            self._other.claim(claim)
+        known = self.state.claims.get(claim.metadata.namespace, claim.metadata.name)
+        if not self.state.claims.put(claim):
             return
         key = _claim_key(claim)
         if key != by and not self._is_just_made(claim, by):
@@ -96,36 +96,36 @@ class Intake:
         owner = claim.metadata.owner
         if by is None or by.kind != "pod" or owner is None:
             return False
-        pod = self.world.pods.get(by.namespace, by.name)
+        pod = self.state.pods.get(by.namespace, by.name)
         return pod is not None and pod.metadata.uid == owner.uid and not pod.done
 
     def claim_deleted(self, claim: Claim) -> None:
         """Take in that a claim is gone: its pods may need another one."""
         metadata = claim.metadata
-        known = self.world.claims.drop(metadata.namespace, metadata.name, metadata.uid)
-        self.world.times.forget(metadata.uid)
+        known = self.state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.state.times.forget(metadata.uid)
         self._wake_holders(known or claim)
 
     def template_changed(self, template: Template) -> None:
         """Take in a template, and wake the pods and PodGroups that wait for it at once."""
-        if not self.world.templates.put(template):
+        if not self.state.templates.put(template):
             return
         namespace, name = template.metadata.namespace, template.metadata.name
-        for pod in self.world.pods.find("template", (namespace, name)):
+        for pod in self.state.pods.find("template", (namespace, name)):
             if self._waits_for_claim(pod):
                 self.queue.add(_key("pod", pod))
-        for group in self.world.groups.find("template", (namespace, name)):
+        for group in self.state.groups.find("template", (namespace, name)):
             self.queue.add(_key("podgroup", group))
 
     def template_deleted(self, template: Template) -> None:
         """Take in that a template is gone; claims made from it stay as they are."""
         metadata = template.metadata
-        self.world.templates.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.state.templates.drop(metadata.namespace, metadata.name, metadata.uid)
 
     def group_changed(self, group: PodGroup) -> None:
         """Take in a PodGroup that was added or changed."""
-        known = self.world.groups.get(group.metadata.namespace, group.metadata.name)
-        if not self.world.groups.put(group):
+        known = self.state.groups.get(group.metadata.namespace, group.metadata.name)
+        if not self.state.groups.put(group):
             return
         if known is not None and known.metadata.uid != group.metadata.uid:
             self._release_claims(known)
@@ -134,17 +134,17 @@ class Intake:
     def group_deleted(self, group: PodGroup) -> None:
         """Take in that a PodGroup is gone."""
         metadata = group.metadata
-        known = self.world.groups.drop(metadata.namespace, metadata.name, metadata.uid)
+        known = self.state.groups.drop(metadata.namespace, metadata.name, metadata.uid)
         self._group_moved(known or group)
         self._release_claims(known or group)
 
     def everything(self) -> None:
         """Want every pod, PodGroup and claim to be looked at."""
-        for pod in self.world.pods:
+        for pod in self.state.pods:
             self.queue.add(_key("pod", pod))
-        for group in self.world.groups:
+        for group in self.state.groups:
             self.queue.add(_key("podgroup", group))
-        for claim in self.world.claims:
+        for claim in self.state.claims:
             self.queue.add(_claim_key(claim))
 
     def _pod_moved(self, pod: Pod, by: Key | None = None) -> None:
@@ -158,7 +158,7 @@ class Intake:
     def _wake_unnamed(self, pod: Pod) -> None:
         """Look at claims of a pod that its status does not name: they may be duplicates."""
         names = set(pod.claim_names())
-        for claim in self.world.claims.find("owner", pod.metadata.uid):
+        for claim in self.state.claims.find("owner", pod.metadata.uid):
             if claim.metadata.name not in names:
                 self.queue.add(_claim_key(claim))
 
@@ -166,13 +166,13 @@ class Intake:
         self.queue.add(_key("podgroup", group))
         for name in group.claim_names():
             self.queue.add(Key("claim", group.metadata.namespace, name))
-        for pod in self.world.pods.find("group", (group.metadata.namespace, group.metadata.name)):
+        for pod in self.state.pods.find("group", (group.metadata.namespace, group.metadata.name)):
             self._pod_moved(pod)
 
     def _wake_holders(self, claim: Claim, by: Key | None = None) -> None:
         namespace, name = claim.metadata.namespace, claim.metadata.name
-        keys = {_key("pod", pod) for pod in self.world.pods.find("claim", (namespace, name))}
-        for group in self.world.groups.find("claim", (namespace, name)):
+        keys = {_key("pod", pod) for pod in self.state.pods.find("claim", (namespace, name))}
+        for group in self.state.groups.find("claim", (namespace, name)):
             keys.add(_key("podgroup", group))
         owner = claim.metadata.owner
         if owner is not None and (owner.is_pod or owner.is_pod_group):
@@ -182,9 +182,11 @@ class Intake:
                 self.queue.add(key)
 
     def _waits_for_claim(self, pod: Pod) -> bool:
-        claims = self.world.claims.namespace(pod.metadata.namespace)
+        claims = self.state.claims.namespace(pod.metadata.namespace)
         found = (
-            claims.get(pod.binding(entry) or "") for entry in pod.entries if entry.template_name
+            claims.get(pod.published_name(entry) or "")
+            for entry in pod.entries
+            if entry.template_name
         )
         return any(claim is None or not claim.is_for(pod.metadata.uid) for claim in found)
 

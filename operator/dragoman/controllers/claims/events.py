@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from dragoman.claims import CreateClaim, Reason, Wait
+from dragoman.claims import CreateClaim, Pending, Reason
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.othercontroller import Fault
 from dragoman.kube.client import ApiError
 from dragoman.kube.discovery import Served
-from dragoman.kube.events import Recorder, Regarding
-from dragoman.kube.store import World
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.store import ClusterState
 from dragoman.model import Pod
 
 EVENT_REASONS = {
@@ -19,7 +19,7 @@ EVENT_REASONS = {
 """Reasons in Events where they are not the stock controller's FailedResourceClaimCreation."""
 
 
-class Reporter:
+class ClaimEvents:
     """Puts waits, refusals and another controller's faults into words.
 
     Args:
@@ -30,16 +30,20 @@ class Reporter:
     """
 
     def __init__(
-        self, world: World, served: Served, recorder: Recorder, may_write: Callable[[], bool]
+        self,
+        state: ClusterState,
+        served: Served,
+        recorder: EventRecorder,
+        may_write: Callable[[], bool],
     ) -> None:
-        self._world = world
+        self._state = state
         self._served = served
         self._recorder = recorder
         self._may_write = may_write
 
-    def waits(self, key: Key, waits: Sequence[Wait]) -> None:
+    def pending(self, key: Key, pending: Sequence[Pending]) -> None:
         """Report what has to come from somebody else before a key can be settled."""
-        for wait in waits:
+        for wait in pending:
             if wait.report:
                 reason = EVENT_REASONS.get(wait.reason, Reason.CREATION_FAILED.value)
                 self._warn(key, reason, wait.message, wait.subject)
@@ -58,23 +62,23 @@ class Reporter:
             return  # the leader sees it as well, and one Event is enough
         owner = pod.reference
         place = (pod.metadata.namespace, pod.metadata.name)
-        regarding = Regarding(owner.api_version, owner.kind, *place, owner.uid)
+        regarding = ObjectReference(owner.api_version, owner.kind, *place, owner.uid)
         self._recorder.warn(regarding, reason=fault.value, action="Watching", note=note)
 
-    def regarding(self, key: Key) -> Regarding | None:
+    def regarding(self, key: Key) -> ObjectReference | None:
         """Return the object that a key names, None where it is not known."""
         place = (key.namespace, key.name)
         if key.kind == "claim":
-            claim = self._world.claims.get(*place)
+            claim = self._state.claims.get(*place)
             version = self._served.claims.api_version
             uid = None if claim is None else claim.metadata.uid
-            return None if uid is None else Regarding(version, "ResourceClaim", *place, uid)
-        shelf = self._world.pods if key.kind == "pod" else self._world.groups
+            return None if uid is None else ObjectReference(version, "ResourceClaim", *place, uid)
+        shelf = self._state.pods if key.kind == "pod" else self._state.groups
         holder = shelf.get(*place)
         if holder is None:
             return None
         owner = holder.reference
-        return Regarding(owner.api_version, owner.kind, *place, owner.uid)
+        return ObjectReference(owner.api_version, owner.kind, *place, owner.uid)
 
     def _warn(self, key: Key, reason: str, note: str, subject: str) -> None:
         regarding = self.regarding(key)

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.kube.informer import Mirror, Mirrors
-from dragoman.kube.singleflight import Shared
+from dragoman.kube.informer import Informer, Informers
+from dragoman.kube.singleflight import SingleFlight
 
 
 class Freshness:
@@ -15,19 +15,19 @@ class Freshness:
         mirrors: Where from, and where to.
     """
 
-    def __init__(self, mirrors: Mirrors) -> None:
-        self._lists = Shared(mirrors.claims.refresh_all)
-        self._mirrors: dict[str, Mirror[Any] | None] = {
-            "pod": mirrors.pods,
-            "claim": mirrors.claims,
-            "podgroup": mirrors.groups,
+    def __init__(self, informers: Informers) -> None:
+        self._lists = SingleFlight(informers.claims.refresh_all)
+        self._informers: dict[str, Informer[Any] | None] = {
+            "pod": informers.pods,
+            "claim": informers.claims,
+            "podgroup": informers.groups,
         }
 
     async def refresh(self, key: Key) -> None:
         """Read the object of a key and, for those that own claims, the namespace's claims."""
-        mirror = self._mirrors[key.kind]
-        assert mirror is not None, "keys are of what is served"
-        looks = [mirror.refresh(key.namespace, key.name)]
+        informer = self._informers[key.kind]
+        assert informer is not None, "keys are of what is served"
+        live_reads = [informer.refresh(key.namespace, key.name)]
         if key.kind != "claim":
-            looks.append(self._lists.ask(key.namespace))
-        await asyncio.gather(*looks)
+            live_reads.append(self._lists.ask(key.namespace))
+        await asyncio.gather(*live_reads)

@@ -11,8 +11,8 @@ from dragoman.claims import (
     plan_pod,
 )
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.livereads import Sight
-from dragoman.kube.store import World
+from dragoman.controllers.claims.livereads import LiveReads
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
 
 IDLE = "idle"
@@ -22,78 +22,78 @@ IDLE = "idle"
 class Gatherer:
     """Facts out of the world, and what planners answer to them."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
 
-    def plan(self, key: Key, sight: Sight) -> Plan | None:
+    def plan(self, key: Key, live: LiveReads) -> Plan | None:
         """Return what the planner of a key answers, or None where its object is not known."""
         if key.kind == "claim":
-            claim = self._world.claims.get(key.namespace, key.name)
-            return None if claim is None else plan_claim(self._claim_facts(claim, sight))
+            claim = self._state.claims.get(key.namespace, key.name)
+            return None if claim is None else plan_claim(self._claim_facts(claim, live))
         if key.kind == "pod":
-            pod = self._world.pods.get(key.namespace, key.name)
-            return None if pod is None else plan_pod(self._holder_facts(pod, sight))
-        group = self._world.groups.get(key.namespace, key.name)
-        return None if group is None else plan_group(self._holder_facts(group, sight))
+            pod = self._state.pods.get(key.namespace, key.name)
+            return None if pod is None else plan_pod(self._holder_facts(pod, live))
+        group = self._state.groups.get(key.namespace, key.name)
+        return None if group is None else plan_group(self._holder_facts(group, live))
 
-    def _holder_facts(self, holder: Pod | PodGroup, sight: Sight) -> HolderFacts:
-        world = self._world
+    def _holder_facts(self, holder: Pod | PodGroup, live: LiveReads) -> HolderFacts:
+        state = self._state
         namespace = holder.metadata.namespace
-        groups = world.groups.namespace(namespace) if world.groups_served else None
-        owned = world.claims.find("owner", holder.metadata.uid)
+        groups = state.groups.namespace(namespace) if state.groups_served else None
+        owned = state.claims.find("owner", holder.metadata.uid)
         if isinstance(holder, Pod) and holder.group_name and groups is not None:
             group = groups.get(holder.group_name)
             if group is not None:
-                owned += world.claims.find("owner", group.metadata.uid)
+                owned += state.claims.find("owner", group.metadata.uid)
         return HolderFacts(
             holder=holder,
-            claims=world.claims.namespace(namespace),
+            claims=state.claims.namespace(namespace),
             owned=owned,
-            templates=world.templates.namespace(namespace),
+            templates=state.templates.namespace(namespace),
             groups=groups,
             age=self._age(holder),
-            seen=sight.seen,
-            unanswered=sight.failures.keys(),
+            live=live.live,
+            failed_reads=live.failures.keys(),
         )
 
-    def _claim_facts(self, claim: Claim, sight: Sight) -> ClaimFacts:
-        world = self._world
+    def _claim_facts(self, claim: Claim, live: LiveReads) -> ClaimFacts:
+        state = self._state
         metadata = claim.metadata
         siblings = self._siblings(claim)
-        uid, elapsed = metadata.uid, world.times.elapsed
+        uid, elapsed = metadata.uid, state.times.elapsed
         twins = any(sibling.entry == claim.entry for sibling in siblings)
         idle = claim.protected and not claim.allocated and not claim.consumers
         return ClaimFacts(
             claim=claim,
-            pods=world.pods.namespace(metadata.namespace),
-            users=world.pods.find("claim", (metadata.namespace, metadata.name)),
-            groups=world.groups.namespace(metadata.namespace) if world.groups_served else None,
+            pods=state.pods.namespace(metadata.namespace),
+            users=state.pods.find("claim", (metadata.namespace, metadata.name)),
+            groups=state.groups.namespace(metadata.namespace) if state.groups_served else None,
             siblings=siblings,
             duplicate_for=elapsed(uid, "duplicate", holds=twins),
-            gone=world.gone,
+            deleted=state.deleted,
             owner_missing_for=elapsed(uid, "ownerless", holds=self._owner_is_missing(claim)),
             unchanged_for=elapsed(uid, IDLE, holds=idle, version=metadata.resource_version),
-            seen=sight.seen,
+            live=live.live,
         )
 
     def _age(self, holder: Pod | PodGroup) -> float:
         """Return the holder's age; since it was first seen, where this clock is behind."""
         by_clock = age(holder.metadata.created)
-        new = self._world.times.elapsed(holder.metadata.uid, "new", holds=by_clock == 0.0)
+        new = self._state.times.elapsed(holder.metadata.uid, "new", holds=by_clock == 0.0)
         return max(by_clock, new)
 
     def _siblings(self, claim: Claim) -> list[Claim]:
         owner = claim.metadata.owner
         if owner is None:
             return []
-        found = self._world.claims.find("owner", owner.uid)
+        found = self._state.claims.find("owner", owner.uid)
         return [other for other in found if other.metadata.uid != claim.metadata.uid]
 
     def _owner_is_missing(self, claim: Claim) -> bool:
         owner = claim.metadata.owner
         if owner is None or not owner.is_pod:
             return False
-        return self._world.pods.get(claim.metadata.namespace, owner.name) is None
+        return self._state.pods.get(claim.metadata.namespace, owner.name) is None
 
 
 def age(created: str) -> float:

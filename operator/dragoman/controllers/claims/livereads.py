@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.claims import WATCH_LAG, Found, Look
+from dragoman.claims import WATCH_LAG, Found, LiveRead
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.kube.client import ApiError
-from dragoman.kube.informer import Mirror, Mirrors
-from dragoman.kube.singleflight import Shared
+from dragoman.kube.informer import Informer, Informers
+from dragoman.kube.singleflight import SingleFlight
 
 LOOKS = 64
 """Live reads at the same time, over all keys: one claim may have 256 consumers to look at."""
 
 
 @dataclass(slots=True)
-class Sight:
+class LiveReads:
     """What was seen live while one key is worked on.
 
     Attributes:
@@ -25,12 +25,12 @@ class Sight:
         failures: Looks that were not answered, and why.
     """
 
-    seen: dict[Look, Found] = field(default_factory=dict)
-    failures: dict[Look, ApiError] = field(default_factory=dict)
+    live: dict[LiveRead, Found] = field(default_factory=dict)
+    failures: dict[LiveRead, ApiError] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forget everything: the world has changed."""
-        self.seen.clear()
+        self.live.clear()
         self.failures.clear()
 
     def check(self) -> None:
@@ -39,7 +39,7 @@ class Sight:
             raise error
 
 
-class Lookout:
+class LiveReader:
     """Answers looks, so many at the same time.
 
     A template that is missing may be missed by thousands of pods, each of which changes some times
@@ -49,47 +49,47 @@ class Lookout:
         mirrors: Where objects are.
     """
 
-    def __init__(self, mirrors: Mirrors) -> None:
-        self._mirrors: dict[str, Mirror[Any] | None] = {
-            "pods": mirrors.pods,
-            "resourceclaims": mirrors.claims,
-            "resourceclaimtemplates": mirrors.templates,
-            "podgroups": mirrors.groups,
+    def __init__(self, informers: Informers) -> None:
+        self._informers: dict[str, Informer[Any] | None] = {
+            "pods": informers.pods,
+            "resourceclaims": informers.claims,
+            "resourceclaimtemplates": informers.templates,
+            "podgroups": informers.groups,
         }
-        self._templates = Shared(self._read)
-        self._missed: OrderedDict[tuple[Key, Look], float] = OrderedDict()
+        self._templates = SingleFlight(self._read)
+        self._missed: OrderedDict[tuple[Key, LiveRead], float] = OrderedDict()
         self._free = asyncio.Semaphore(LOOKS)
 
-    async def see(self, key: Key, looks: Sequence[Look], sight: Sight) -> None:
+    async def see(self, key: Key, live_reads: Sequence[LiveRead], live: LiveReads) -> None:
         """Put what the API server answers into the sight of a key; who fails delays no other."""
         answers = await asyncio.gather(
-            *(self._look(key, look) for look in looks), return_exceptions=True
+            *(self._look(key, read) for read in live_reads), return_exceptions=True
         )
-        for look, answer in zip(looks, answers, strict=True):
+        for read, answer in zip(live_reads, answers, strict=True):
             if isinstance(answer, ApiError):
-                sight.failures[look] = answer
+                live.failures[read] = answer
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                sight.seen[look] = answer
+                live.live[read] = answer
 
-    async def _look(self, key: Key, look: Look) -> Found:
-        if look.resource != "resourceclaimtemplates":
-            return await self._read(look)
+    async def _look(self, key: Key, read: LiveRead) -> Found:
+        if read.resource != "resourceclaimtemplates":
+            return await self._read(read)
         clock = asyncio.get_running_loop().time
         while self._missed and next(iter(self._missed.values())) < clock() - WATCH_LAG:
             self._missed.popitem(last=False)
-        if (key, look) in self._missed:
+        if (key, read) in self._missed:
             return None
-        found = await self._templates.ask(look)
+        found = await self._templates.ask(read)
         if found is None:
-            self._missed[key, look] = clock()
+            self._missed[key, read] = clock()
         return found
 
-    async def _read(self, look: Look) -> Found:
-        mirror = self._mirrors[look.resource]
-        if mirror is None:
+    async def _read(self, read: LiveRead) -> Found:
+        informer = self._informers[read.resource]
+        if informer is None:
             return None
         async with self._free:
-            found: Found = await mirror.read(look.namespace, look.name)
+            found: Found = await informer.read(read.namespace, read.name)
         return found

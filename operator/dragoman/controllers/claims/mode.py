@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from dragoman import metrics
-from dragoman.claims.mode import Mode, Sign, Standing
+from dragoman.claims.mode import Activity, Mode, ModeState
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.logs import logger
 
@@ -16,7 +16,7 @@ MODE_ANNOTATION = "dragoman.dev/claims-mode"
 log = logger("dragoman.mode")
 
 
-class Pilot:
+class ClaimMode:
     """Keeps the mode under `--claims`, from signs of another controller.
 
     Args:
@@ -32,17 +32,17 @@ class Pilot:
         configured: str,
         *,
         grace: float,
-        quiet: float,
+        takeover_after: float,
         keep: Callable[[Mode], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.grace = grace
         self._auto = configured == "auto"
-        self._quiet = quiet
+        self._takeover_after = takeover_after
         self._keep = keep
         self._clock = clock
         mode = Mode.OWN if configured == "own" else Mode.ASSIST
-        self._standing = Standing(mode, clock())
+        self._state = ModeState(mode, clock())
         self._sign_at = float("-inf")
         self._needed_since: OrderedDict[Key, tuple[str, float]] = OrderedDict()
         self._show()
@@ -50,34 +50,34 @@ class Pilot:
     @property
     def mode(self) -> Mode:
         """The mode in force."""
-        return self._standing.mode
+        return self._state.mode
 
     def resume(self, kept: str | None) -> None:
         """Go on in the mode of the leader before, where `auto` had found one."""
         if self._auto and kept in {mode.value for mode in Mode}:
-            self._change(Standing(Mode(kept), self._clock()), "kept by the leader before")
+            self._change(ModeState(Mode(kept), self._clock()), "kept by the leader before")
         self._needed_since.clear()
 
-    def saw_another(self, sign: Sign) -> None:
+    def other_seen(self, sign: Activity) -> None:
         """Note a sign that another claim controller is at work."""
         now = self._clock()
-        if sign is Sign.PROGRESS:
+        if sign is Activity.PROGRESS:
             self._sign_at = now
         if self._auto:
-            self._change(self._standing.saw_another(now), "another controller is at work")
+            self._change(self._state.other_seen(now), "another controller is at work")
 
     def made_claim(self) -> None:
         """Note that a claim was made here."""
         if self._auto and self.mode is Mode.ASSIST:
-            self._standing = self._standing.made_claim()
+            self._state = self._state.made_claim()
 
     def tick(self) -> bool:
         """Let time pass; returns whether the mode became `own`."""
-        before = self._standing.mode
+        before = self._state.mode
         if self._auto:
-            standing = self._standing.at(self._clock(), quiet=self._quiet)
-            self._change(standing, "no other controller was seen")
-        return self._standing.mode is not before
+            state = self._state.at(self._clock(), takeover_after=self._takeover_after)
+            self._change(state, "no other controller was seen")
+        return self._state.mode is not before
 
     def delay(self, key: Key, uid: str = "") -> float:
         """Return the seconds until a need of an object is overdue; 0 when it is, or in `own`.
@@ -101,13 +101,13 @@ class Pilot:
         """Forget since when something was needed."""
         self._needed_since.pop(key, None)
 
-    def _change(self, standing: Standing, why: str) -> None:
-        changed = standing.mode is not self._standing.mode
-        self._standing = standing
+    def _change(self, state: ModeState, why: str) -> None:
+        changed = state.mode is not self._state.mode
+        self._state = state
         if changed:
-            log.info("Changed mode", mode=standing.mode.value, why=why)
+            log.info("Changed mode", mode=state.mode.value, why=why)
             self._show()
-            self._keep(standing.mode)
+            self._keep(state.mode)
 
     def _show(self) -> None:
         for mode in Mode:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from dragoman import metrics
-from dragoman.claims.mode import Sign, made_by_another
-from dragoman.kube.store import World
+from dragoman.claims.mode import Activity, made_by_another
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim, Pod
 
 FLAP_WINDOW = 60.0
@@ -27,7 +27,7 @@ Report = Callable[[Fault, Pod, str], None]
 """Called with a fault, the pod that it is about, and a sentence."""
 
 
-class Witness:
+class OtherController:
     """Looks at each change before it goes into the world; quiet until everything is listed.
 
     Args:
@@ -36,9 +36,11 @@ class Witness:
         report: Called for each fault of it.
     """
 
-    def __init__(self, world: World, saw_another: Callable[[Sign], None], report: Report) -> None:
-        self._world = world
-        self._saw_another = saw_another
+    def __init__(
+        self, state: ClusterState, other_seen: Callable[[Activity], None], report: Report
+    ) -> None:
+        self._state = state
+        self._saw_another = other_seen
         self._report = report
         self._awake = False
         self._latest = ""
@@ -50,26 +52,26 @@ class Witness:
 
     def pod(self, pod: Pod) -> None:
         """Look at a pod that was added or changed."""
-        known = self._world.pods.get(pod.metadata.namespace, pod.metadata.name)
+        known = self._state.pods.get(pod.metadata.namespace, pod.metadata.name)
         if pod.stock_stamp and pod.stock_stamp >= self._latest:
             news = known is None or known.stock_stamp != pod.stock_stamp
-            if self._awake and (news or (known is not None and known.bindings != pod.bindings)):
+            if self._awake and (news or (known is not None and known.published != pod.published)):
                 flaps = self._flaps(pod.metadata.uid)
-                self._saw_another(Sign.FLAPPING if flaps else Sign.PROGRESS)
+                self._saw_another(Activity.FLAPPING if flaps else Activity.PROGRESS)
             self._latest = pod.stock_stamp
-        if self._awake and known is not None and known.bindings != pod.bindings:
+        if self._awake and known is not None and known.published != pod.published:
             self._look_for_flapping(known, pod)
 
     def claim(self, claim: Claim) -> None:
         """Look at a claim that was added or changed."""
         metadata = claim.metadata
-        if not self._awake or self._world.claims.get(metadata.namespace, metadata.name) is not None:
+        if not self._awake or self._state.claims.get(metadata.namespace, metadata.name) is not None:
             return
         if not made_by_another(claim):
             return
-        self._saw_another(Sign.PROGRESS)
+        self._saw_another(Activity.PROGRESS)
         owner = metadata.owner
-        pod = self._world.pods.get(metadata.namespace, owner.name) if owner is not None else None
+        pod = self._state.pods.get(metadata.namespace, owner.name) if owner is not None else None
         if owner is None or pod is None or pod.metadata.uid != owner.uid:
             return
         if pod.done:
@@ -77,7 +79,7 @@ class Witness:
             self._tell(Fault.FINISHED, pod, note)
         twins = [
             twin.metadata.name
-            for twin in self._world.claims.find("owner", owner.uid)
+            for twin in self._state.claims.find("owner", owner.uid)
             if twin.entry == claim.entry and not twin.metadata.deleting
         ]
         if twins:
@@ -88,13 +90,13 @@ class Witness:
             self._tell(Fault.DUPLICATE, pod, note)
 
     def _look_for_flapping(self, known: Pod, pod: Pod) -> None:
-        claims = self._world.claims.namespace(pod.metadata.namespace)
+        claims = self._state.claims.namespace(pod.metadata.namespace)
         uid = pod.metadata.uid
         if known.metadata.uid != uid:
             return
-        for entry, name in known.bindings.items():
+        for entry, name in known.published.items():
             claim = claims.get(name) if name is not None else None
-            if claim is None or not claim.is_for(uid) or pod.bindings.get(entry) == name:
+            if claim is None or not claim.is_for(uid) or pod.published.get(entry) == name:
                 continue
             if self._flaps(uid):
                 note = f"another controller keeps removing valid claims from the status: {entry}"

@@ -3,18 +3,26 @@
 import asyncio
 from collections.abc import Sequence
 
-from dragoman.claims import Action, Bind, CreateClaim, Plan, Reason, SetConsumers, Wait
+from dragoman.claims import (
+    Action,
+    CreateClaim,
+    Pending,
+    Plan,
+    PublishClaims,
+    Reason,
+    UpdateReservedFor,
+)
 from dragoman.claims.mode import Mode
 from dragoman.controllers.claims.applier import Applier, NotLeadingError, Outcome
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.events import Reporter
+from dragoman.controllers.claims.events import ClaimEvents
 from dragoman.controllers.claims.freshness import Freshness
 from dragoman.controllers.claims.gather import Gatherer
-from dragoman.controllers.claims.livereads import Lookout, Sight
-from dragoman.controllers.claims.mode import Pilot
+from dragoman.controllers.claims.livereads import LiveReader, LiveReads
+from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.kube.client import ApiError
-from dragoman.kube.informer import Mirrors
-from dragoman.kube.store import World
+from dragoman.kube.informer import Informers
+from dragoman.kube.store import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
@@ -40,55 +48,55 @@ class Reconciler:
 
     def __init__(  # noqa: PLR0913 — each part is one of its own
         self,
-        world: World,
+        state: ClusterState,
         queue: WorkQueue[Key],
-        mirrors: Mirrors,
+        informers: Informers,
         *,
-        pilot: Pilot,
+        mode: ClaimMode,
         applier: Applier,
-        reporter: Reporter,
+        events: ClaimEvents,
     ) -> None:
         self._queue = queue
-        self._pilot = pilot
+        self._mode = mode
         self._applier = applier
-        self._reporter = reporter
-        self._gatherer = Gatherer(world)
-        self._freshness = Freshness(mirrors)
-        self._lookout = Lookout(mirrors)
+        self._events = events
+        self._gatherer = Gatherer(state)
+        self._freshness = Freshness(informers)
+        self._lookout = LiveReader(informers)
 
     async def reconcile(self, key: Key) -> None:
         """Plan and act until nothing is left to do; raise ApiError to be called again later."""
-        sight = Sight()
-        if await self._settle(key, sight):
-            sight.check()
+        live = LiveReads()
+        if await self._settle(key, live):
+            live.check()
             self._queue.forget(key)
 
-    async def _settle(self, key: Key, sight: Sight) -> bool:
+    async def _settle(self, key: Key, live: LiveReads) -> bool:
         """Do what can be done; returns whether it came to an end within PASSES."""
-        fresh = self._pilot.mode is Mode.OWN
+        fresh = self._mode.mode is Mode.OWN
         for _ in range(PASSES):
-            plan = self._gatherer.plan(key, sight)
-            if plan is None or not (plan.actions or plan.looks or plan.waits):
-                self._pilot.settled(key)
+            plan = self._gatherer.plan(key, live)
+            if plan is None or not (plan.actions or plan.live_reads or plan.pending):
+                self._mode.settled(key)
                 return True
-            if plan.looks:
-                await self._lookout.see(key, plan.looks, sight)
+            if plan.live_reads:
+                await self._lookout.see(key, plan.live_reads, live)
                 if key.kind == "claim":
-                    sight.check()  # of a pod, one entry's look that fails delays no other entry
+                    live.check()  # of a pod, one entry's look that fails delays no other entry
                 continue
             if self._is_early(key, plan):
                 return True
             if plan.actions and not fresh:
                 await self._freshness.refresh(key)
-                sight.clear()
+                live.clear()
                 fresh = True
                 continue
-            self._reporter.waits(key, plan.waits)
+            self._events.pending(key, plan.pending)
             if not plan.actions:
-                self._look_again(key, plan.waits)
+                self._look_again(key, plan.pending)
                 return True
             if await self._apply(key, plan.actions) is Outcome.STALE:
-                sight.clear()
+                live.clear()
             elif _frees_devices(plan):
                 # Devices first: what else the claim needs can wait behind other claims' devices.
                 self._queue.add(key)
@@ -99,10 +107,10 @@ class Reconciler:
 
     def _is_early(self, key: Key, plan: Plan) -> bool:
         """Whether another controller still has time for what is needed; then look again later."""
-        if self._pilot.mode is Mode.OWN:
+        if self._mode.mode is Mode.OWN:
             return False
-        regarding = self._reporter.regarding(key)
-        delay = self._pilot.delay(key, regarding.uid if regarding is not None else "")
+        regarding = self._events.regarding(key)
+        delay = self._mode.delay(key, regarding.uid if regarding is not None else "")
         if not delay:
             return False
         log.debug(
@@ -113,12 +121,12 @@ class Reconciler:
             seconds=round(delay, 3),
             reason=Reason.NOT_OVERDUE.value,
         )
-        waits = [wait.after for wait in plan.waits if wait.after is not None]
-        self._queue.add_after(key, min([delay, *waits]))
+        pending = [wait.after for wait in plan.pending if wait.after is not None]
+        self._queue.add_after(key, min([delay, *pending]))
         return True
 
-    def _look_again(self, key: Key, waits: Sequence[Wait]) -> None:
-        delays = [wait.after for wait in waits if wait.after is not None]
+    def _look_again(self, key: Key, pending: Sequence[Pending]) -> None:
+        delays = [wait.after for wait in pending if wait.after is not None]
         if delays:
             self._queue.add_after(key, min(delays))
 
@@ -132,7 +140,7 @@ class Reconciler:
         results = await self._create(creations)
         outcome = Outcome.STALE if Outcome.STALE in results else Outcome.DONE
         for _ in range(results.count(Outcome.DONE)):
-            self._pilot.made_claim()
+            self._mode.made_claim()
         unmade = {
             creation.name
             for creation, result in zip(creations, results, strict=True)
@@ -142,9 +150,9 @@ class Reconciler:
             match action:
                 case CreateClaim():
                     continue
-                case Bind():
+                case PublishClaims():
                     ready = action.without(unmade)
-                    if ready.bindings and await self._applier.apply(ready) is Outcome.STALE:
+                    if ready.published and await self._applier.apply(ready) is Outcome.STALE:
                         outcome = Outcome.STALE
                 case _:
                     outcome = await self._applier.apply(action)
@@ -167,10 +175,12 @@ class Reconciler:
         failures = [result for result in results if isinstance(result, BaseException)]
         for creation, result in zip(creations, results, strict=True):
             if isinstance(result, ApiError):
-                self._reporter.refusal(key, creation, result)
+                self._events.refusal(key, creation, result)
         if failures:
             raise failures[0]
 
 
 def _frees_devices(plan: Plan) -> bool:
-    return any(isinstance(action, SetConsumers) and action.deallocate for action in plan.actions)
+    return any(
+        isinstance(action, UpdateReservedFor) and action.deallocate for action in plan.actions
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 LONG_AGO = float("-inf")
 
 
-class Stopwatch:
+class Since:
     """Remembers, by UID, since when states hold; nothing about those that do not.
 
     Args:

@@ -15,8 +15,8 @@ from dragoman.controllers.driverconfigschemas.inventory import batches
 from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
 from dragoman.driverconfigs.audit import EVENTS, Audit, Offender, Tally
 from dragoman.driverconfigs.validation import Memory
-from dragoman.kube.client import Api, Resource
-from dragoman.kube.events import Recorder, Regarding
+from dragoman.kube.client import Client, Resource
+from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.logs import logger
 
 INTERVAL = 600.0
@@ -44,7 +44,7 @@ class Auditor:
 
     def __init__(
         self,
-        api: Api,
+        api: Client,
         keeper: SchemaKeeper,
         stored: Mapping[str, Resource],
         leading: Callable[[], bool],
@@ -53,7 +53,7 @@ class Auditor:
         self._keeper = keeper
         self._stored = stored
         self._leading = leading
-        self.recorder = Recorder(api)
+        self.recorder = EventRecorder(api)
         self._known: tuple[Any, ...] = ()
         self._changed = float("-inf")
         self._audited: tuple[Any, ...] | None = None
@@ -116,9 +116,11 @@ class Auditor:
             )
         return len(told)
 
-    def _regarding(self, offender: Offender) -> Regarding:
+    def _regarding(self, offender: Offender) -> ObjectReference:
         version = self._stored[offender.kind].api_version
-        return Regarding(version, offender.kind, offender.namespace, offender.name, offender.uid)
+        return ObjectReference(
+            version, offender.kind, offender.namespace, offender.name, offender.uid
+        )
 
     def _reported(self) -> dict[str, list[str]]:
         found = {}

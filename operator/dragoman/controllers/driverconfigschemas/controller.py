@@ -17,8 +17,8 @@ from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
 from dragoman.controllers.driverconfigschemas.selection import without
 from dragoman.driverconfigs import status
 from dragoman.driverconfigs.driverconfigschema import OFF
-from dragoman.kube.backoff import Pauses
-from dragoman.kube.client import APPLY_PATCH, Api, ApiError, Resource
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import APPLY_PATCH, ApiError, Client, Resource
 from dragoman.kube.schema_api import SCHEMAS
 from dragoman.logs import logger
 
@@ -45,7 +45,7 @@ class SchemaController:
 
     def __init__(
         self,
-        api: Api,
+        api: Client,
         keeper: SchemaKeeper,
         stored: Mapping[str, Resource],
         catalogue: Sequence[Mapping[str, Any]],
@@ -67,7 +67,7 @@ class SchemaController:
                 tasks.create_task(self._again(work))
 
     async def _again(self, work: Callable[[], Awaitable[None]]) -> None:
-        pauses = Pauses()
+        pauses = Backoff()
         while True:
             await asyncio.sleep(TICK)
             if not self._leading() or not self._keeper.reflector.synced.is_set():

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from dragoman.driverconfigs.strictjson import Malformed, parse
-from dragoman.kube.client import Api, ApiError, Resource, pages
+from dragoman.kube.client import ApiError, Client, Resource, pages
 from dragoman.kube.reflector import INITIAL_EVENTS_END
 
 BATCH = 100
@@ -25,7 +25,7 @@ _STREAM = {
 }
 
 
-async def batches(api: Api, resource: Resource) -> AsyncIterator[list[Any]]:
+async def batches(api: Client, resource: Resource) -> AsyncIterator[list[Any]]:
     """Yield all objects in batches; raise ApiError when they cannot all be read.
 
     Uses a streaming list (KEP-3157), which costs the API server no copy of the whole; where it
@@ -41,7 +41,7 @@ async def batches(api: Api, resource: Resource) -> AsyncIterator[list[Any]]:
             yield batch
 
 
-async def _streamed(api: Api, resource: Resource) -> AsyncIterator[list[Any]]:
+async def _streamed(api: Client, resource: Resource) -> AsyncIterator[list[Any]]:
     batch: list[Any] = []
     async with aclosing(_lines(api, resource)) as lines:
         async for line in lines:
@@ -67,11 +67,11 @@ def _is_end(bookmark: Any) -> bool:
     return INITIAL_EVENTS_END in (bookmark["metadata"].get("annotations") or {})
 
 
-async def _lines(api: Api, resource: Resource) -> AsyncGenerator[bytes, None]:
+async def _lines(api: Client, resource: Resource) -> AsyncGenerator[bytes, None]:
     async for line in api.lines(resource.path(), _STREAM):
         yield line
 
 
-async def _paged(api: Api, resource: Resource) -> AsyncIterator[list[Any]]:
+async def _paged(api: Client, resource: Resource) -> AsyncIterator[list[Any]]:
     async for page in pages(api, resource.path()):
         yield [parse(orjson.dumps(item)) for item in page["items"] or ()]

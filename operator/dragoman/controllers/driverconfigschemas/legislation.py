@@ -10,7 +10,7 @@ from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, stored_resources
 from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
 from dragoman.controllers.driverconfigschemas.selection import NONE, select
-from dragoman.kube.client import Api
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.settings import Settings
 
@@ -29,7 +29,7 @@ class Legislation:
     """
 
     def __init__(
-        self, settings: Settings, api: Api, served: Served, leading: Callable[[], bool]
+        self, settings: Settings, api: Client, served: Served, leading: Callable[[], bool]
     ) -> None:
         chosen = select(
             catalogue.schemas() if settings.catalogue != NONE else (),

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import Registry, install
-from dragoman.kube.client import MERGE_PATCH, Api, ApiError
-from dragoman.kube.informer import Mirror
+from dragoman.kube.client import MERGE_PATCH, ApiError, Client
+from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.schema_api import SCHEMAS, wait_served
-from dragoman.kube.store import Shelf, Tombstones
+from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.logs import logger
 from dragoman.model import Document, Metadata
 
@@ -41,21 +41,21 @@ class SchemaKeeper:
         registry: The schemas in force.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Client) -> None:
         self.registry = Registry()
         self._api = api
-        self._shelf: Shelf[SchemaObject] = Shelf(Tombstones())
+        self._store: Store[SchemaObject] = Store(DeletedUIDs())
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._compiled_all = False
         self.reflector = Reflector(
-            Mirror(api, SCHEMAS, self._shelf, SchemaObject.parse, self._changed, self._deleted)
+            Informer(api, SCHEMAS, self._store, SchemaObject.parse, self._changed, self._deleted)
         )
 
     @property
-    def objects(self) -> Shelf[SchemaObject]:
+    def objects(self) -> Store[SchemaObject]:
         """The stored objects."""
-        return self._shelf
+        return self._store
 
     def unready(self) -> str | None:
         """Return None once all schemas there were at the start are listed and compiled."""
@@ -98,7 +98,7 @@ class SchemaKeeper:
             self._wake.clear()
 
     async def _install(self, name: str) -> None:
-        stored = self._shelf.get("", name)
+        stored = self._store.get("", name)
         if stored is None:
             self.registry = self.registry.without(name)
             log.info("Dropped DriverConfigSchema", name=name)
@@ -112,12 +112,12 @@ class SchemaKeeper:
         log.info("Compiled DriverConfigSchema", name=name, errors=errors, broken=installed.broken)
 
     def _changed(self, schema: SchemaObject) -> None:
-        if self._shelf.put(schema):
+        if self._store.put(schema):
             self._mark(schema)
 
     def _deleted(self, schema: SchemaObject) -> None:
         metadata = schema.metadata
-        self._shelf.drop(metadata.namespace, metadata.name, metadata.uid)
+        self._store.drop(metadata.namespace, metadata.name, metadata.uid)
         self._mark(schema)
 
     def _mark(self, schema: SchemaObject) -> None:

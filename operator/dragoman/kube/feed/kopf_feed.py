@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import kopf
 
-from dragoman.controllers.claims.enqueue import Intake
+from dragoman.controllers.claims.enqueue import EventHandlers
 from dragoman.kube.client import PODS, Resource
 from dragoman.kube.discovery import Served
 from dragoman.kube.feed.session import Listing, stub
@@ -29,9 +29,11 @@ class KopfFeed:
         pods_and_claims: Whether these come through kopf as well, or another way.
     """
 
-    def __init__(self, served: Served, intake: Intake, *, pods_and_claims: bool = True) -> None:
-        self._intake = intake
-        rewound = intake.world.rewind
+    def __init__(
+        self, served: Served, handlers: EventHandlers, *, pods_and_claims: bool = True
+    ) -> None:
+        self._intake = handlers
+        rewound = handlers.state.rewind
         self._pods = Listing(keep=uses_claims, rewound=rewound)
         self._claims = Listing(rewound=rewound)
         self._templates = Listing(rewound=rewound)
@@ -62,13 +64,13 @@ class KopfFeed:
 
     async def pod_event(self, event: kopf.RawEvent, **_: Any) -> None:
         """Take in a pod."""
-        intake = self._intake
-        self._take(self._pods, event, Pod.parse, intake.pod_changed, intake.pod_deleted)
+        handlers = self._intake
+        self._take(self._pods, event, Pod.parse, handlers.pod_changed, handlers.pod_deleted)
 
     async def claim_event(self, event: kopf.RawEvent, **_: Any) -> None:
         """Take in a claim."""
-        intake = self._intake
-        self._take(self._claims, event, Claim.parse, intake.claim_changed, intake.claim_deleted)
+        handlers = self._intake
+        self._take(self._claims, event, Claim.parse, handlers.claim_changed, handlers.claim_deleted)
 
     async def template_event(self, event: kopf.RawEvent, **_: Any) -> None:
         """Take in a template."""
@@ -82,8 +84,10 @@ class KopfFeed:
 
     async def group_event(self, event: kopf.RawEvent, **_: Any) -> None:
         """Take in a PodGroup."""
-        intake = self._intake
-        self._take(self._groups, event, PodGroup.parse, intake.group_changed, intake.group_deleted)
+        handlers = self._intake
+        self._take(
+            self._groups, event, PodGroup.parse, handlers.group_changed, handlers.group_deleted
+        )
 
     def _take(
         self,

@@ -15,10 +15,10 @@ import aiohttp
 import orjson
 
 from dragoman import metrics
-from dragoman.kube.backoff import Pauses
+from dragoman.kube.backoff import Backoff
 from dragoman.kube.http.stream import LINE_LIMIT
 from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError
-from dragoman.kube.pulse import Pulse
+from dragoman.kube.pulse import WatchHealth
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 
@@ -47,7 +47,7 @@ class Listing:
     keep: Keep = field(default=lambda _: True)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     synced: asyncio.Event = field(default_factory=asyncio.Event)
-    pulse: Pulse = field(default_factory=Pulse)
+    pulse: WatchHealth = field(default_factory=WatchHealth)
     rewound: Callable[[], None] = lambda: None
     broken: bool = False
     _newest: str = ""
@@ -55,7 +55,7 @@ class Listing:
     _early: set[str] = field(default_factory=set)
     _pages: dict[str, dict[str, Any]] = field(default_factory=dict)
     _vanished: list[dict[str, Any]] = field(default_factory=list)
-    _pauses: Pauses = field(default_factory=Pauses)
+    _pauses: Backoff = field(default_factory=Backoff)
     _due: float = 0.0
 
     def delivered(self, uid: str) -> None:
@@ -116,7 +116,7 @@ class Listing:
         if b'"BOOKMARK"' in line[:24]:
             return line + b"\n"
         if not self.keep(line):
-            metrics.FEED_DROPPED.inc()
+            metrics.WATCH_DROPPED.inc()
             return b""
         try:
             event = orjson.loads(line)
@@ -135,7 +135,7 @@ class Listing:
 
     def failed(self, cause: str) -> None:
         """Note that a watch ended with an error: the next list waits longer each time."""
-        metrics.FEED_RESTARTS.labels(cause).inc()
+        metrics.WATCH_RESTARTS.labels(cause).inc()
         self.pulse.fails()
         self._due = self._pauses.next()
 

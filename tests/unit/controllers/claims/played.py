@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from tests.unit.claims.model_server import Server
 from tests.unit.claims.objects import PodObject, pod, template
-from tests.unit.claims.worlds import World, world
+from tests.unit.claims.worlds import ClusterState, world
 from tests.unit.controllers.claims.simulation import Fate, ModelApi
 
 USER = pod().using("gpu", template="my-template")
 CREATION = ["POST resourceclaims", "PATCH pods/status"]
 
 
-def serving(*objects: PodObject, of: World | None = None) -> ModelApi:
+def serving(*objects: PodObject, of: ClusterState | None = None) -> ModelApi:
     """Return an API whose server holds pods and their template, or a world."""
     return ModelApi(Server.holding(of or world(template(), *objects)))
 

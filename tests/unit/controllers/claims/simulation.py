@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from dragoman.controllers.claims.controller import ClaimController
-from dragoman.controllers.claims.mode import Pilot
-from dragoman.controllers.claims.stopwatch import Stopwatch
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.controllers.claims.mode import ClaimMode
+from dragoman.controllers.claims.stopwatch import Since
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.kube.discovery import Served
-from dragoman.kube.events import Recorder
+from dragoman.kube.events import EventRecorder
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.model_server import Event, Place, RefusedError, Server
 from tests.unit.claims.objects import Json, parse
@@ -121,16 +121,16 @@ class Process:
         clock = asyncio.get_running_loop().time
         self.api = api
         self.leading = True
-        recorder = Recorder(cast(Api, api))
+        recorder = EventRecorder(cast(Client, api))
         self.controller = ClaimController(
-            cast(Api, api),
+            cast(Client, api),
             SERVED,
             recorder,
-            Pilot(mode, grace=30.0, quiet=300.0, clock=clock),
+            ClaimMode(mode, grace=30.0, takeover_after=300.0, clock=clock),
             may_write=lambda: self.leading,
             workers=workers,
         )
-        self.controller.world.times = Stopwatch(clock)
+        self.controller.state.times = Since(clock)
         for document in api.server.stored.values():
             self.take(Event("ADDED", document))
         self._told = {plural: len(api.server.events) for plural in PLURALS}
@@ -156,19 +156,19 @@ class Process:
 
     def take(self, event: Event) -> None:
         """Take in an event as the feed does, which knows own writes again."""
-        world, intake = self.controller.world, self.controller.intake
+        world, intake = self.controller.state, self.controller.handlers
         if world.own_writes.take(event.document["metadata"]["resourceVersion"].encode()):
             return
-        gone = event.kind == "DELETED"
+        deleted = event.kind == "DELETED"
         match parse(event.document):
             case Pod() as pod:
-                (intake.pod_deleted if gone else intake.pod_changed)(pod)
+                (intake.pod_deleted if deleted else intake.pod_changed)(pod)
             case Claim() as claim:
-                (intake.claim_deleted if gone else intake.claim_changed)(claim)
+                (intake.claim_deleted if deleted else intake.claim_changed)(claim)
             case Template() as template:
-                (intake.template_deleted if gone else intake.template_changed)(template)
+                (intake.template_deleted if deleted else intake.template_changed)(template)
             case PodGroup() as group:
-                (intake.group_deleted if gone else intake.group_changed)(group)
+                (intake.group_deleted if deleted else intake.group_changed)(group)
 
     async def stop(self) -> None:
         """Stop as on SIGTERM."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.controllers.claims.collector import Census
-from dragoman.kube.store import World
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim, Pod
 from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION
 from tests.unit.claims.objects import ClaimObject, Object, PodObject, claim, fact, pod
@@ -27,7 +27,7 @@ class Counted:
 
 
 def counted(*objects: Object) -> Counted:
-    world = World()
+    world = ClusterState()
     for one in objects:
         match fact(one):
             case Pod() as found:
@@ -79,7 +79,7 @@ def test_claims_in_the_same_state_count_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "waits"),
+    ("found", "pending"),
     [
         (WAITING, True),
         (WAITING.bound("gpu", "c"), False),
@@ -101,8 +101,8 @@ def test_claims_in_the_same_state_count_together() -> None:
         "being deleted",
     ],
 )
-def test_which_pods_wait(found: PodObject, waits: bool) -> None:
-    assert counted(found)("dragoman_waiting_pods") == waits
+def test_which_pods_wait(found: PodObject, pending: bool) -> None:
+    assert counted(found)("dragoman_waiting_pods") == pending
 
 
 def test_the_oldest_waiting_pod_is_the_one_to_worry_about() -> None:

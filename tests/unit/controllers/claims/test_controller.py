@@ -180,7 +180,7 @@ async def test_a_stop_finishes_the_write_that_is_under_way() -> None:
     async with process(api) as running:
         await asyncio.sleep(0.007)
         await running.stop()
-        assert len(running.controller.world.claims) == 1
+        assert len(running.controller.state.claims) == 1
     assert api.server.writes[0] == CREATION[0]
 
 
@@ -214,7 +214,7 @@ async def test_a_question_that_fails_delays_only_the_entry_that_asked() -> None:
     async with process(api) as running:
         await asyncio.sleep(0.05)
         assert api.server.writes == CREATION
-        assert [found.entry for found in running.controller.world.claims] == ["gpu"]
+        assert [found.entry for found in running.controller.state.claims] == ["gpu"]
         await running.follow(30.0)
     statuses = api.server.get(POD)["status"]["resourceClaimStatuses"]
     assert {one["name"] for one in statuses} == {"gpu", "nic"}
@@ -225,7 +225,7 @@ async def test_a_question_that_fails_delays_only_the_entry_that_asked() -> None:
 async def test_however_many_consumers_are_unknown_live_reads_are_bounded() -> None:
     pods = [pod(f"gone-{number}") for number in range(200)]
     shared = [claim(f"c-{number}").allocated().reserved_for(*pods) for number in range(2)]
-    api = serving(of=world(*shared, gone=[one.uid for one in pods]))
+    api = serving(of=world(*shared, deleted=[one.uid for one in pods]))
     reads = Reads(api)
     async with process(api) as running:
         await running.follow(60.0)

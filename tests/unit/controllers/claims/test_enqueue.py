@@ -2,10 +2,10 @@
 
 import pytest
 
-from dragoman.controllers.claims.enqueue import Intake, Key, lane
-from dragoman.controllers.claims.othercontroller import Witness
-from dragoman.controllers.claims.stopwatch import Stopwatch
-from dragoman.kube.store import World
+from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
+from dragoman.controllers.claims.othercontroller import OtherController
+from dragoman.controllers.claims.stopwatch import Since
+from dragoman.kube.store import ClusterState
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import (
     NAMESPACE,
@@ -260,9 +260,11 @@ def test_news_of_the_dead_wakes_nobody() -> None:
 
 def test_what_a_watch_tells_late_of_the_time_before_own_writes_is_no_sign_of_another() -> None:
     seen: list[str] = []
-    world, queue = World(groups_served=True), Collected()
-    witness = Witness(world, lambda *_: seen.append("sign"), lambda *_: seen.append("fault"))
-    intake = Intake(world, queue, witness)
+    world, queue = ClusterState(groups_served=True), Collected()
+    witness = OtherController(
+        world, lambda *_: seen.append("sign"), lambda *_: seen.append("fault")
+    )
+    intake = EventHandlers(world, queue, witness)
     witness.wake()
     user = pod("user").using("gpu", template="my-template")
     published = user.bound("gpu", "made").changed("metadata", "resourceVersion", to="9")
@@ -305,7 +307,7 @@ def test_the_end_of_one_of_many_users_wakes_the_claim_only() -> None:
 
 def test_nothing_is_remembered_of_claims_that_are_gone() -> None:
     known = waking(SHARED)
-    times = known.intake.world.times = Stopwatch(Clock())
+    times = known.intake.state.times = Since(Clock())
     times.began_long_ago(SHARED.uid, "idle", "1")
     known.tell("deleted", SHARED)
     assert times.elapsed(SHARED.uid, "idle", holds=True, version="1") == 0.0

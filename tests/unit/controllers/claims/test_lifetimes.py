@@ -6,7 +6,7 @@ from collections import Counter
 from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod, reservation, template
-from tests.unit.claims.worlds import World, world
+from tests.unit.claims.worlds import ClusterState, world
 from tests.unit.controllers.claims.played import USER, many, names, serving
 from tests.unit.controllers.claims.simulation import Fate, process
 from tests.unit.kube.virtual_time import in_virtual_time
@@ -59,7 +59,7 @@ async def test_finished_pods_cost_one_deletion_each_and_nothing_is_made_for_them
 @in_virtual_time
 async def test_a_consumer_that_came_in_the_middle_of_a_release_stays() -> None:
     old, new = pod("a"), pod("a", uid="uid-new").using("gpu", claim="mine").on("node")
-    api = serving(of=world(claim("mine").allocated().reserved_for(old), gone=[old.uid]))
+    api = serving(of=world(claim("mine").allocated().reserved_for(old), deleted=[old.uid]))
 
     def come(name: str) -> Fate:
         if name == "PATCH resourceclaims/status" and not list(api.server.objects("Pod")):
@@ -75,7 +75,7 @@ async def test_a_consumer_that_came_in_the_middle_of_a_release_stays() -> None:
     assert stored["status"]["allocation"]
 
 
-def allocated(name: str, owner: PodObject) -> World:
+def allocated(name: str, owner: PodObject) -> ClusterState:
     """Return a world in which a running pod uses its claim."""
     made = claim(name).generated_for(owner, "gpu").allocated().reserved_for(owner)
     return world(owner, template(), made)

@@ -37,12 +37,12 @@ def again(api: ModelApi, running: Process, kind: str) -> None:
 
 
 async def refreshed(running: Process) -> None:
-    await running.controller.mirrors.claims.refresh(NAMESPACE, NAME)
+    await running.controller.informers.claims.refresh(NAMESPACE, NAME)
 
 
 def looked_at(kind: str) -> Ask:
     async def ask(running: Process) -> None:
-        freshness = Freshness(running.controller.mirrors)
+        freshness = Freshness(running.controller.informers)
         await freshness.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
 
     return ask
@@ -63,9 +63,9 @@ async def test_who_came_meanwhile_is_not_buried(kind: str, ask: Ask) -> None:
     place = claim_place(NAME) if kind == "claim" else Place("pods", NAMESPACE, NAME)
     async with process(api) as running:
         shelf = (
-            running.controller.world.claims if kind == "claim" else running.controller.world.pods
+            running.controller.state.claims if kind == "claim" else running.controller.state.pods
         )
-        api.server.deleted(place)
+        api.server.mark_deleted(place)
         again(api, running, kind)
         await ask(running)
         found = shelf.get(NAMESPACE, NAME)
@@ -82,9 +82,9 @@ async def test_who_came_meanwhile_is_not_buried(kind: str, ask: Ask) -> None:
 async def test_who_is_missing_is_let_go() -> None:
     api = serving(of=world(claim(NAME)))
     async with process(api) as running:
-        api.server.deleted(claim_place(NAME))
+        api.server.mark_deleted(claim_place(NAME))
         await refreshed(running)
-        assert running.controller.world.claims.get(NAMESPACE, NAME) is None
+        assert running.controller.state.claims.get(NAMESPACE, NAME) is None
 
 
 @in_virtual_time
@@ -99,7 +99,7 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
 
     api.get = counted  # type: ignore[method-assign]  # the same, and counted
     async with process(api) as running:
-        freshness = Freshness(running.controller.mirrors)
+        freshness = Freshness(running.controller.informers)
         first = asyncio.create_task(freshness.refresh(Key("pod", NAMESPACE, NAME)))
         await asyncio.sleep(0.001)
         later = (freshness.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dragoman.claims.mode import SEVERAL, Mode, Sign
+from dragoman.claims.mode import SEVERAL, Activity, Mode
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.mode import Pilot
+from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.metrics import REGISTRY
 
 GRACE, QUIET = 30.0, 300.0
@@ -22,10 +22,10 @@ class Flight:
     kept: list[Mode] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pilot = Pilot(
+        self.pilot = ClaimMode(
             self.configured,
             grace=GRACE,
-            quiet=QUIET,
+            takeover_after=QUIET,
             keep=self.kept.append,
             clock=lambda: self.now,
         )
@@ -70,7 +70,7 @@ def test_a_controller_that_still_works_may_only_be_slow() -> None:
     flight.pilot.delay(POD)
     for _ in range(10):
         flight.now += 20
-        flight.pilot.saw_another(Sign.PROGRESS)
+        flight.pilot.other_seen(Activity.PROGRESS)
         assert flight.pilot.delay(POD) == GRACE
     flight.now += GRACE
     assert flight.pilot.delay(POD) == 0.0
@@ -81,11 +81,11 @@ def test_a_controller_that_only_flaps_is_waited_for_no_longer_and_still_there() 
     flight.pilot.delay(POD)
     for _ in range(3):
         flight.now += GRACE / 3
-        flight.pilot.saw_another(Sign.FLAPPING)
+        flight.pilot.other_seen(Activity.FLAPPING)
     assert flight.pilot.delay(POD) == 0.0
     flight.make_claims()
     flight.now += QUIET - 1
-    flight.pilot.saw_another(Sign.FLAPPING)
+    flight.pilot.other_seen(Activity.FLAPPING)
     flight.now += 2
     assert not flight.pilot.tick()
 
@@ -128,7 +128,7 @@ def test_auto_becomes_own_after_several_claims_and_silence_and_says_so() -> None
 def test_auto_goes_back_to_assist_at_the_first_sign() -> None:
     flight = Flight()
     flight.become_own()
-    flight.pilot.saw_another(Sign.PROGRESS)
+    flight.pilot.other_seen(Activity.PROGRESS)
     assert (flight.pilot.mode, flight.kept) == (Mode.ASSIST, [Mode.OWN, Mode.ASSIST])
     assert flight.pilot.delay(POD) == GRACE
 
@@ -137,7 +137,7 @@ def test_auto_goes_back_to_assist_at_the_first_sign() -> None:
 def test_what_people_have_set_stays(configured: str) -> None:
     flight = Flight(configured)
     before = flight.pilot.mode
-    flight.pilot.saw_another(Sign.PROGRESS)
+    flight.pilot.other_seen(Activity.PROGRESS)
     flight.make_claims()
     flight.now += QUIET * 10
     assert not flight.pilot.tick()
@@ -152,7 +152,7 @@ def test_a_new_leader_goes_on_in_the_mode_of_the_one_before() -> None:
     flight.now += QUIET * 10
     flight.pilot.tick()
     assert flight.pilot.mode == "own"
-    flight.pilot.saw_another(Sign.PROGRESS)
+    flight.pilot.other_seen(Activity.PROGRESS)
     assert flight.pilot.mode == "assist"
 
 
@@ -166,7 +166,7 @@ def test_an_unusable_note_of_the_leader_before_means_doubt(kept: str | None) -> 
 def test_own_does_not_come_back_without_new_evidence() -> None:
     flight = Flight()
     flight.become_own()
-    flight.pilot.saw_another(Sign.PROGRESS)
+    flight.pilot.other_seen(Activity.PROGRESS)
     flight.now += QUIET * 10
     assert not flight.pilot.tick()
     flight.make_claims()

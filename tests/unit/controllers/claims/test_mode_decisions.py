@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.claims.mode import SEVERAL, Mode, Standing, made_by_another
+from dragoman.claims.mode import SEVERAL, Mode, ModeState, made_by_another
 from dragoman.claims.naming import claim_name
 from dragoman.model import Claim
 from tests.unit.controllers.claims.witnessed import claim_of
@@ -12,8 +12,8 @@ from tests.unit.controllers.claims.witnessed import claim_of
 QUIET = 300.0
 
 
-def standing(created: int, *, since: float = 0.0) -> Standing:
-    made = Standing(Mode.ASSIST, since)
+def standing(created: int, *, since: float = 0.0) -> ModeState:
+    made = ModeState(Mode.ASSIST, since)
     for _ in range(created):
         made = made.made_claim()
     return made
@@ -37,19 +37,19 @@ def standing(created: int, *, since: float = 0.0) -> Standing:
 def test_absence_is_believed_after_several_claims_and_a_long_silence(
     created: int, now: float, mode: Mode
 ) -> None:
-    assert standing(created).at(now, quiet=QUIET).mode is mode
+    assert standing(created).at(now, takeover_after=QUIET).mode is mode
 
 
 def test_any_sign_of_another_means_to_assist_and_to_count_anew() -> None:
-    own = standing(SEVERAL).at(QUIET, quiet=QUIET)
-    seen = own.saw_another(400.0)
-    assert seen == Standing(Mode.ASSIST, 400.0)
-    assert seen.at(10_000.0, quiet=QUIET).mode is Mode.ASSIST
+    own = standing(SEVERAL).at(QUIET, takeover_after=QUIET)
+    seen = own.other_seen(400.0)
+    assert seen == ModeState(Mode.ASSIST, 400.0)
+    assert seen.at(10_000.0, takeover_after=QUIET).mode is Mode.ASSIST
 
 
 def test_own_stays_own_while_nobody_else_is_seen() -> None:
-    own = standing(SEVERAL).at(QUIET, quiet=QUIET)
-    assert own.at(1e6, quiet=QUIET).mode is Mode.OWN
+    own = standing(SEVERAL).at(QUIET, takeover_after=QUIET)
+    assert own.at(1e6, takeover_after=QUIET).mode is Mode.OWN
 
 
 def named(name: str) -> Claim:

@@ -11,7 +11,7 @@ from dragoman.kube.client import ApiError
 from tests.unit.claims.histories import disturb, worlds
 from tests.unit.claims.model_server import Server
 from tests.unit.claims.test_convergence import claims, pods, settled
-from tests.unit.claims.worlds import World, check
+from tests.unit.claims.worlds import ClusterState, check
 from tests.unit.controllers.claims.simulation import PLURALS, Fate, ModelApi, Process
 from tests.unit.examples import examples
 from tests.unit.kube.virtual_time import in_virtual_time
@@ -74,7 +74,7 @@ async def live(api: ModelApi, data: st.DataObject) -> Process:
 @thorough
 @given(start=worlds(), data=st.data(), percent=st.sampled_from([0, 10, 40]))
 def test_one_claim_an_entry_and_peace_in_the_end(
-    start: World, data: st.DataObject, percent: int
+    start: ClusterState, data: st.DataObject, percent: int
 ) -> None:
     @in_virtual_time
     async def play() -> Server:
@@ -98,7 +98,7 @@ def test_one_claim_an_entry_and_peace_in_the_end(
 @thorough
 @given(start=worlds(), data=st.data())
 def test_nothing_is_ever_made_for_a_pod_that_is_known_to_have_finished(
-    start: World, data: st.DataObject
+    start: ClusterState, data: st.DataObject
 ) -> None:
     @in_virtual_time
     async def play() -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.controllers.claims.enqueue import Intake, Key, lane
-from dragoman.controllers.claims.othercontroller import Witness
-from dragoman.kube.store import World
+from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
+from dragoman.controllers.claims.othercontroller import OtherController
+from dragoman.kube.store import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.objects import Object, fact
@@ -28,7 +28,7 @@ class Collected(WorkQueue[Key]):
 class Waking:
     """An intake, and the keys that it woke."""
 
-    intake: Intake
+    intake: EventHandlers
     queue: Collected
 
     def tell(self, kind: str, found: Object | Fact) -> set[Key]:
@@ -43,9 +43,9 @@ class Waking:
 
 def waking(*before: Object) -> Waking:
     """Return an intake that knows these objects, and has settled."""
-    world, queue = World(groups_served=True), Collected()
-    witness = Witness(world, lambda _: None, lambda *_: None)
-    made = Waking(Intake(world, queue, witness), queue)
+    world, queue = ClusterState(groups_served=True), Collected()
+    witness = OtherController(world, lambda _: None, lambda *_: None)
+    made = Waking(EventHandlers(world, queue, witness), queue)
     for found in before:
         made.tell("changed", found)
     return made

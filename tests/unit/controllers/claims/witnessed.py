@@ -35,7 +35,7 @@ def claim_of(
 
 
 def pod_with(
-    bindings: dict[str, str | None],
+    published: dict[str, str | None],
     *,
     version: int = 1,
     phase: str = "Pending",
@@ -44,7 +44,7 @@ def pod_with(
 ) -> Pod:
     """Return pod `pod` with entries `a` and `b`, its status, and the stock controller's stamp."""
     fields = [{"manager": STOCK_MANAGER, "time": stock}] if stock else []
-    statuses = [{"name": key, "resourceClaimName": name} for key, name in bindings.items()]
+    statuses = [{"name": key, "resourceClaimName": name} for key, name in published.items()]
     return Pod.parse(
         {
             "metadata": {

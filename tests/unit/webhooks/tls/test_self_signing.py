@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.controllers import certificates
 from dragoman.controllers.certificates import Home, SelfSigned
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman_webhooks.tls.authority import changed, data_of
 from dragoman_webhooks.tls.rotation import Action, Keys, Terms
 
@@ -45,7 +45,7 @@ async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
 ) -> None:
     server = Server()
     terms = Terms.of(timedelta(days=90))
-    kept = SelfSigned(cast(Api, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
     others: list[Json] = []
 
     def slow(action: Action, keys: Keys, *rest: Any) -> Keys:
@@ -67,7 +67,7 @@ async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
 async def test_an_empty_secret_is_filled_and_served() -> None:
     server = Server()
     terms = Terms.of(timedelta(days=90))
-    kept = SelfSigned(cast(Api, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
     assert kept.unready() is not None
     await kept._secret.read()
     await kept._configuration.read()
