@@ -91,10 +91,6 @@ test-slow: controlplane ## Run the tests that take minutes
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node
 
-.PHONY: test-kopf-feed
-test-kopf-feed: controlplane ## Run the life-cycle tests with pods and claims through kopf's watches
-	@DRAGOMAN_FEED=kopf $(PYTEST) -ra -m 'not slow' tests/e2e/lifecycle
-
 .PHONY: soak
 soak: controlplane ## Break the control plane at random under churn (MINUTES=n SEED=n)
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)

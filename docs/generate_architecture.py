@@ -20,18 +20,26 @@ PAGE = DOCS / "architecture.md"
 BEGIN, END = "<!-- packages:begin -->", "<!-- packages:end -->"
 
 ROOTS = ("dragoman", "dragoman_webhooks")
-SHELLS = ("dragoman", "dragoman.__main__")
+SHELLS = (
+    "dragoman",
+    "dragoman.__main__",
+    "dragoman.logs",
+    "dragoman.metrics",
+    "dragoman.settings",
+)
 PLACES = {
-    "dragoman.cli": (1, 0),
-    "dragoman.handlers": (0, 0),
-    "dragoman.operator": (0, 1),
-    "dragoman_webhooks": (2, 2),
-    "dragoman.controllers": (0, 2),
-    "dragoman.kube": (0, 3),
-    "dragoman.claims": (1, 3),
-    "dragoman.driverconfigs": (2, 3),
-    "dragoman.model": (1, 4),
-    "dragoman.cel": (2, 4),
+    "dragoman.cli": (0, 0),
+    "dragoman.handlers": (0, 1),
+    "dragoman.operator": (0, 2),
+    "dragoman.health": (1, 2),
+    "dragoman.admission": (2, 2),
+    "dragoman.controllers": (0, 3),
+    "dragoman_webhooks": (2, 3),
+    "dragoman.kube": (0, 4),
+    "dragoman.claims": (1, 4),
+    "dragoman.driverconfigs": (2, 4),
+    "dragoman.model": (1, 5),
+    "dragoman.cel": (2, 5),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import Metric
 
 from dragoman.claims import Reason
-from dragoman.controllers.claims.collector import Census
+from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
 from dragoman.controllers.claims.othercontroller import Fault
 from dragoman.kube.store import World
@@ -95,7 +95,11 @@ def reasons_page() -> str:
 
 
 def _rows() -> Iterator[str]:
-    described = [*REGISTRY.collect(), *Census(World()).describe(), *reviews.REGISTRY.collect()]
+    described = [
+        *REGISTRY.collect(),
+        *ClaimCollector(World()).describe(),
+        *reviews.REGISTRY.collect(),
+    ]
     for metric in described:
         name = metric.name + ("_total" if metric.type == "counter" else "")
         if not name.startswith(("process_", "python_")):

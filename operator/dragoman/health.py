@@ -1,16 +1,71 @@
-"""What the operator tells about itself over HTTP: /livez, /readyz and /metrics."""
+"""Liveness, readiness and metrics over HTTP: /livez, /readyz and /metrics."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from dragoman.address import Address
-from dragoman.metrics import REGISTRY
+from dragoman import metrics
+from dragoman.kube.reflector import WatchHealth
+from dragoman.settings import Address
+
+LAG_LIMIT = 10.0
+"""Seconds that the event loop may be late."""
+SILENCE_LIMIT = 300.0
+"""Seconds for which a watch may receive nothing: bookmarks arrive every minute."""
+STUCK_LIMIT = 180.0
+"""Seconds for which one key may occupy a worker: no request takes longer than 30."""
+UNREACHABLE_AFTER = 30.0
+"""Seconds of failing lists and watches after which the operator is not ready."""
+BEAT = 1.0
+"""Seconds between measurements of the event loop's lag."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Check = Callable[[], str | None]
 """Returns None when all is well, else a sentence."""
+
+
+class Liveness:
+    """Whether only a restart helps: the loop stalls, a watch is silent or a worker is stuck.
+
+    Args:
+        watches: The health of each watch.
+        longest_running: Seconds for which the slowest worker has had its key.
+    """
+
+    def __init__(
+        self, watches: Sequence[WatchHealth], longest_running: Callable[[], float]
+    ) -> None:
+        self._watches = watches
+        self._longest_running = longest_running
+        self._beat = time.monotonic()
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            await asyncio.sleep(BEAT)
+            now = time.monotonic()
+            metrics.LOOP_LAG.observe(max(0.0, now - self._beat - BEAT))
+            self._beat = now
+
+    def fault(self) -> str | None:
+        """Return the fault that only a restart mends, or None."""
+        now = time.monotonic()
+        lag = now - self._beat - BEAT
+        if lag > LAG_LIMIT:
+            return f"the event loop is {lag:.0f} s late"
+        silence = max((watch.silent_for() for watch in self._watches), default=0.0)
+        if silence > SILENCE_LIMIT:
+            return f"a watch has received nothing for {silence:.0f} s"
+        if self._longest_running() > STUCK_LIMIT:
+            return f"a worker has had one key for {self._longest_running():.0f} s"
+        return None
+
+    def unreachable(self) -> bool:
+        """Whether a list or watch has been failing for longer than UNREACHABLE_AFTER."""
+        return any(watch.failing_for() > UNREACHABLE_AFTER for watch in self._watches)
 
 
 class HealthServer:
@@ -36,7 +91,7 @@ class HealthServer:
         application.router.add_get("/livez", _probe(live))
         application.router.add_get("/healthz", _probe(live))
         application.router.add_get("/readyz", _probe(ready))
-        application.router.add_get("/metrics", _metrics((REGISTRY, *registries)))
+        application.router.add_get("/metrics", _metrics((metrics.REGISTRY, *registries)))
         self._runner = web.AppRunner(application, access_log=None)
 
     async def start(self) -> str:

@@ -1,242 +1,294 @@
-"""The kopf operator: start-up, shutdown, and what it says of its health.
-
-`dragoman operator` runs it; so do `kopf run -A --standalone -m dragoman.handlers` and kopf's
-KopfRunner.
-"""
+"""The operator: builds, starts, supervises and stops the components of either process."""
 
 import asyncio
-import importlib
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
-
-import kopf
+import gc
+from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from dragoman import __version__
-from dragoman.controllers.claims.claiming import Claiming
-from dragoman.health import HealthServer
+from dragoman.controllers.claims.controller import ClaimController
+from dragoman.controllers.claims.mode import MODE_ANNOTATION, ClaimMode
+from dragoman.health import HealthServer, Liveness
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import ApiError, Client, Resource
-from dragoman.kube.discovery import Served, discover
-from dragoman.kube.feed.kopf_feed import Handler
-from dragoman.kube.feed.session import Session
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import Served, discover, wait_served
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
-from dragoman.kube.schema_api import wait_served
+from dragoman.kube.reflector import Reflector, WatchHealth
+from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.logs import logger
 from dragoman.settings import Settings
-from dragoman.shell import cancel_forgotten, configure_kopf
-from dragoman.vitals import Liveness
-from dragoman_webhooks import metrics as reviews
+from dragoman_webhooks import metrics as webhook_metrics
+
+if TYPE_CHECKING:
+    from dragoman.admission import Webhook
+    from dragoman.controllers.driverconfigschemas.controller import SchemaController
 
 LEASE_NAME = "dragoman-operator"
+ONCE = "start of the schema controller"
+"""The one task that may end by itself."""
 
 log = logger("dragoman")
 
 
 class Operator:
-    """Everything that lives as long as the operator runs.
+    """The components of `dragoman operator`, or of `dragoman webhook`, which only serves reviews.
 
     Args:
-        settings: What to do, and how.
+        settings: Which components run, and how.
+        handlers: kopf's event handlers, called by reflectors; without them kopf itself watches,
+            and the informers only list.
 
     Attributes:
-        fault: Why it could not start or go on, for people; empty when it could.
-        stopping: Set when it cannot go on; to be given to kopf as its stop flag.
+        client: The connections to the API server.
+        claims: The claim controller; None with `--claims=off`.
+        schemas: The DriverConfigSchema controller; None until its API is served.
+        fault: Why the operator cannot start or continue; empty while it can.
+        stopping: Set when it cannot continue; kopf's stop flag.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    client: Client
+
+    def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
+        self.claims: ClaimController | None = None
+        self.schemas: SchemaController | None = None
         self.fault = ""
         self.stopping = asyncio.Event()
-        self._registry: kopf.OperatorRegistry | None = None
-        self._credentials: Credentials | None = None
-        self._api: Client | None = None
-        self._session: Session | None = None
-        self._handlers: dict[Resource, Handler] = {}
+        self._settings = settings
+        self._handlers = {(one.selector.group, one.selector.any_name): one for one in handlers}
+        self._memo: Any = None
+        self._elector: LeaderElector | None = None
+        self._mode: ClaimMode | None = None
+        self._webhook: Webhook | None = None
         self._health: HealthServer | None = None
+        self._watches: list[WatchHealth] = []
+        self._liveness: Liveness | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._claiming: Claiming | None = None
-        self._vitals: Liveness | None = None
-        self._reviews_unready: Callable[[], str | None] = lambda: None
 
-    def register(self, registry: kopf.OperatorRegistry) -> None:
-        """Register the operator's activities; what it watches follows at start-up."""
-        self._registry = registry
-        kopf.on.startup(registry=registry, id="dragoman")(self.start)
-        kopf.on.cleanup(registry=registry, id="dragoman")(self.stop)
-        kopf.on.login(registry=registry, id="dragoman")(self.login)
+    async def start(self, memo: Any) -> None:
+        """Find out what the API server serves, and start the components.
 
-    async def start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
-        """Find out what the API server has, and start to watch and to work.
+        Args:
+            memo: kopf's memo, which the event handlers receive.
 
         Raises:
-            kopf.PermanentError: It cannot start, and `fault` says why; kopf would take anything
-                else for a fault that passes, and try again each minute.
+            Exception: A component cannot start; `fault` says why, and nothing is left running.
         """
-        configure_kopf(settings)
+        self._memo = memo
         try:
             await self._start()
         except asyncio.CancelledError:
-            # Stopped before it had begun; see stop.
             self.stopping.set()
             raise
         except Exception as error:
             self.fault = str(error)
             await self.stop()
-            raise kopf.PermanentError(self.fault) from error
+            raise
 
-    async def _start(self) -> None:
-        settings = self.settings
-        self.fault, self._claiming, self._vitals = "", None, None
-        self.stopping.clear()
-        self._credentials = Credentials(settings.kubeconfig, settings.context)
-        self._api = api = await Client(self._credentials).__aenter__()
-        await self._serve_probes()
-        log.info("Starting", version=__version__, server=self._credentials.server)
-        served = await _discovered(api)
-        leader_elector = _leader_elector(api, settings) if settings.leader_elect else None
-        await self._control_schemas(api, served, leader_elector)
-        if settings.claims != "off":
-            self._claiming = Claiming(settings, api, served, leader_elector)
-            self._route(self._claiming.handlers)
-            self._vitals = Liveness(self._claiming.pulses, self._claiming.longest_running)
-            self._spawn_all(self._claiming.works())
-        else:
-            self._vitals = Liveness((), lambda: 0.0)
-            if leader_elector is not None:
-                self._spawn("election", leader_elector.run(_stay))
-        listings = self._claiming.listings if self._claiming else {}
-        self._session = Session(self._credentials, listings)
-        self._spawn("vitals", self._vitals.run())
-
-    async def stop(self, **_: Any) -> None:
-        """Finish writes in flight, then leave nothing behind."""
-        # Whoever still waits for it would hold kopf up for five seconds.
+    async def stop(self) -> None:
+        """Finish requests in flight, then stop every component."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        cancel_forgotten()
-        if self._claiming is not None:
-            self._claiming.close()
-            self._claiming = None
+        if self.claims is not None:
+            self.claims.unregister_metrics()
+            self.claims = None
         if self._health is not None:
             await self._health.stop()
-        if self._api is not None:
-            await self._api.__aexit__(None, None, None)
+        if hasattr(self, "client"):
+            await self.client.__aexit__(None, None, None)
         log.info("Stopped")
 
-    async def login(self, **_: Any) -> kopf.AiohttpSession:
-        """Give kopf a session that outlives tokens and faults."""
-        assert self._credentials is not None
-        assert self._session is not None
-        return kopf.AiohttpSession(
-            server=self._credentials.server, aiohttp_session=self._session.open()
-        )
+    async def _start(self) -> None:
+        settings = self._settings
+        credentials = Credentials(settings.kubeconfig, settings.context)
+        self.client = await Client(credentials).__aenter__()
+        await self._serve_health()
+        log.info("Starting", version=__version__, server=credentials.server)
+        if not settings.controllers:
+            await self._start_schemas(None)
+        else:
+            served = await self._discover()
+            if settings.leader_elect:
+                self._elector = self._leader_elector()
+            if settings.requires_schemas or not self._handlers:
+                await self._start_schemas(served)
+            else:
+                self._spawn(ONCE, self._start_schemas_when_served(served))
+            if settings.claims != "off":
+                self._start_claims(served)
+            self._spawn("leader election", self._lead())
+        self._liveness = Liveness(self._watches, self._longest_running)
+        self._spawn("liveness", self._liveness.run())
 
-    async def _serve_probes(self) -> None:
-        if not self.settings.metrics_address:
+    async def _serve_health(self) -> None:
+        if not self._settings.metrics_address:
             return
         self._health = HealthServer(
-            self.settings.metrics_address,
+            self._settings.metrics_address,
             live=self._live,
             ready=self._ready,
-            registries=(reviews.REGISTRY,) if self.settings.serving else (),
+            registries=(webhook_metrics.REGISTRY,) if self._settings.webhook else (),
         )
         log.info("Serving probes and metrics", address=await self._health.start())
 
-    async def _control_schemas(
-        self, api: Client, served: Served, leader_elector: LeaderElector | None
-    ) -> None:
-        """Begin at once where it must be known to work, else when there is anything to do."""
-        leading = (lambda: leader_elector.leading) if leader_elector else (lambda: True)
-        if not self.settings.asks_for_schemas:
-            self._spawn("schemas", self._control_schemas_later(api, served, leading))
-            return
-        legislation = await self._legislation(api, served, leading)
-        await legislation.start()
-        self._reviews_unready = legislation.unready
-        self._spawn_all(legislation.works())
+    async def _discover(self) -> Served:
+        backoff = Backoff()
+        while True:
+            try:
+                return await discover(self.client)
+            except ApiError as error:
+                log.warning("Cannot reach the API server", error=str(error), code=error.code)
+                await asyncio.sleep(backoff.next(error.retry_after))
 
-    async def _control_schemas_later(
-        self, api: Client, served: Served, leading: Callable[[], bool]
-    ) -> None:
-        await wait_served(api)
-        legislation = await self._legislation(api, served, leading)
-        async with asyncio.TaskGroup() as tasks:
-            for work in legislation.works().values():
-                tasks.create_task(work)
-
-    async def _legislation(self, api: Client, served: Served, leading: Callable[[], bool]) -> Any:
-        """Load it beside the loop: claims need not wait for machinery that is not theirs."""
-        module = await asyncio.to_thread(
-            importlib.import_module, "dragoman.controllers.driverconfigschemas.legislation"
+    def _leader_elector(self) -> LeaderElector:
+        settings = self._settings
+        config = LeaderElectionConfig(
+            settings.lease_duration, settings.renew_deadline, settings.retry_period
         )
-        return module.Legislation(self.settings, api, served, leading)
+        return LeaderElector(self.client, settings.namespace, LEASE_NAME, config)
 
-    def _route(self, handlers: Mapping[Resource, Handler]) -> None:
-        """Register for each resource once, whatever number of times the operator is started."""
-        assert self._registry is not None
-        for resource in handlers.keys() - self._handlers.keys():
-            names = (resource.group, resource.version, resource.plural)
-            kopf.on.event(*names, id="dragoman", registry=self._registry)(self._to(resource))
-        self._handlers = {**self._handlers, **handlers}
+    def _start_claims(self, served: Served) -> None:
+        settings, elector = self._settings, self._elector
+        recorder = EventRecorder(self.client)
+        self._mode = ClaimMode(
+            settings.claims,
+            grace=settings.grace,
+            takeover_after=settings.takeover_after,
+            keep=lambda mode: elector.annotate(MODE_ANNOTATION, mode.value) if elector else None,
+        )
+        self.claims = ClaimController(
+            self.client,
+            served,
+            recorder,
+            self._mode,
+            may_write=self._leading,
+            workers=settings.workers,
+            resync=settings.resync,
+        )
+        self.claims.register_metrics()
+        log.info(
+            "Controlling claims",
+            mode=settings.claims,
+            api_version=served.claims.api_version,
+            podgroups=served.groups.api_version if served.groups else "not served",
+        )
+        self._spawn("events", recorder.run())
+        for informer in self.claims.informers:
+            self._watch(informer)
 
-    def _to(self, watched: Resource) -> Handler:
-        async def handle(**event: Any) -> None:
-            await self._handlers[watched](**event)
+    async def _start_schemas_when_served(self, served: Served) -> None:
+        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
+        await self._start_schemas(served)
 
-        return handle
+    async def _start_schemas(self, served: Served | None) -> None:
+        """Start the schema controller, and the webhook server where reviews are served.
 
-    def _spawn_all(self, works: Mapping[str, Coroutine[Any, Any, None]]) -> None:
-        for name, work in works.items():
-            self._spawn(name, work)
+        Args:
+            served: Which API versions the server has; None in the webhook's process, whose
+                schema controller compiles and never writes.
+        """
+        # In a thread: claims are reconciled while the CEL and JSON Schema machinery loads.
+        admission = await asyncio.to_thread(_import_admission)
+        self.schemas = admission.schema_controller(
+            self.client, self._settings, served, self._leading
+        )
+        if self._settings.webhook is not None:
+            self._webhook = admission.Webhook(self._settings.webhook, self.client, self.schemas)
+            await self._webhook.start()
+            self._spawn("webhook", self._webhook.run())
+        self._spawn("schemas", self._run_schemas())
 
-    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name=name)
-        task.add_done_callback(self._ended)
+    async def _run_schemas(self) -> None:
+        assert self.schemas is not None
+        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
+        self._watch(self.schemas.schemas.informer)
+        await self.schemas.run()
+
+    def _watch(self, informer: Informer[Any]) -> None:
+        """Feed an informer: by a reflector that calls kopf's event handler, or by kopf itself."""
+        resource = informer.resource
+        handler = self._handlers.get((resource.group, resource.plural))
+        if handler is None:
+            self._spawn(resource.plural, informer.resync_periodically(self._settings.resync))
+            return
+        reflector = Reflector(informer, partial(_call, handler.fn, self._memo))
+        self._watches.append(reflector.health)
+        self._spawn(resource.plural, reflector.run())
+
+    async def _lead(self) -> None:
+        """Run the controllers that write, while this process holds the Lease."""
+        if self.claims is not None:
+            await self.claims.wait_synced()
+            # Listed facts live as long as the process: the collector need not visit them again.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(50_000, 50, 100)
+        if self._elector is None:
+            await self._run_as_leader()
+        else:
+            await self._elector.run(self._run_as_leader)
+
+    async def _run_as_leader(self) -> None:
+        if self.schemas is not None:
+            self.schemas.enqueue_all()
+        if self.claims is None:
+            await asyncio.Event().wait()
+            return
+        if self._elector is not None and self._mode is not None:
+            self._mode.resume(self._elector.annotations.get(MODE_ANNOTATION))
+        await self.claims.run()
+
+    def _leading(self) -> bool:
+        return self._settings.controllers and (self._elector is None or self._elector.leading)
+
+    def _longest_running(self) -> float:
+        return self.claims.queue.longest_running() if self.claims is not None else 0.0
+
+    def _spawn(self, name: str, component: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(component, name=name)
+        task.add_done_callback(self._component_ended)
         self._tasks.add(task)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():
+    def _component_ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (task.get_name() == ONCE and task.exception() is None):
             return
         error = task.exception()
         self.fault = f"{task.get_name()} ended: {error!r}"
-        log.critical("A part of the operator ended", part=task.get_name(), exc_info=error)
-        # Half an operator helps nobody: whatever restarts it, shall.
+        # Set before the line is logged: exit also where the log cannot be written, so that a
+        # partly running operator is restarted.
         self.stopping.set()
+        log.critical("A component ended", component=task.get_name(), exc_info=error)
 
     def _live(self) -> str | None:
-        return self.fault or (self._vitals.fault() if self._vitals else None)
+        return self.fault or (self._liveness.fault() if self._liveness else None)
 
     def _ready(self) -> str | None:
         if self.fault:
             return self.fault
-        if self._vitals is None:
-            return "the API server was not asked yet what it serves"
-        if self._vitals.unreachable():
+        if self._liveness is None:
+            return "the API server has not said yet what it serves"
+        if self._liveness.unreachable():
             return "the API server cannot be reached"
-        return (self._claiming.unready() if self._claiming else None) or self._reviews_unready()
+        for component in (self.claims, self._webhook):
+            if component is not None and (reason := component.unready()):
+                return str(reason)
+        return None
 
 
-async def _discovered(api: Client) -> Served:
-    pauses = Backoff()
-    while True:
-        try:
-            return await discover(api)
-        except ApiError as error:
-            log.warning("Cannot ask the API server yet", error=str(error), code=error.code)
-            await asyncio.sleep(pauses.next(error.retry_after))
+async def _call(handler: Any, memo: Any, event: Mapping[str, Any]) -> None:
+    await handler(event=event, memo=memo)
 
 
-def _leader_elector(api: Client, settings: Settings) -> LeaderElector:
-    terms = LeaderElectionConfig(
-        settings.lease_duration, settings.renew_deadline, settings.retry_period
-    )
-    return LeaderElector(api, settings.namespace, LEASE_NAME, terms)
+def _import_admission() -> ModuleType:
+    """Import what costs a fifth of the start, and what claims never need."""
+    from dragoman import admission  # noqa: PLC0415 — see above
 
-
-async def _stay() -> None:
-    """Hold an office that brings no work of its own."""
-    await asyncio.Event().wait()
+    return admission

@@ -1,66 +1,126 @@
-"""What can be set for the operator; flags of `dragoman operator` or DRAGOMAN_* variables."""
+"""Settings of both processes: flags of the commands, or DRAGOMAN_* variables."""
 
 import math
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, Self, get_args, get_origin
-
-from dragoman.address import Address
-from dragoman.serving_settings import ServingSettings, own_namespace
+from typing import Literal, NamedTuple, Self, get_args, get_origin
 
 ClaimsMode = Literal["auto", "own", "assist", "off"]
-FeedKind = Literal["reflector", "kopf"]
 LogFormat = Literal["text", "json"]
+TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
 
-
-CHOICES = {
-    "claims": get_args(ClaimsMode),
-    "feed": get_args(FeedKind),
-    "log_format": get_args(LogFormat),
-}
+CHOICES = {"claims": get_args(ClaimsMode), "log_format": get_args(LogFormat)}
 BOUNDS = {
     "workers": (1, 1000),
     "grace": (0.0, math.inf),
     "takeover_after": (0.0, math.inf),
     "resync": (1.0, math.inf),
 }
-"""The least and the most of what is a number and nobody else checks."""
+"""Allowed ranges of numeric settings."""
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 class SettingsError(ValueError):
-    """A setting has a value that cannot be used; the message names it and what is expected."""
+    """A setting has an unusable value; the message names the setting and what is expected."""
+
+
+class Address(NamedTuple):
+    """A host and a port to listen on.
+
+    Attributes:
+        host: Name or address, without brackets; empty for all interfaces.
+        port: 0 for any free port.
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `HOST:PORT`, `[::1]:PORT` or `:PORT`; raise ValueError saying what was found."""
+        host, colon, port = text.rpartition(":")
+        bare = ":" in host and not host.startswith("[")
+        if not colon or bare or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+            raise ValueError(f"expected HOST:PORT, as 127.0.0.1:8080 or :8080, found {text!r}")
+        return cls(host.strip("[]"), int(port))
+
+
+def own_namespace() -> str:
+    """Return the namespace of the pod that this process runs in, or `default` outside of one."""
+    path = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+    return path.read_text().strip() if path.is_file() else "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """How reviews are served.
+
+    Attributes:
+        address: `HOST:PORT`; no host means all interfaces.
+        deadline: Seconds for one review.
+        tls: `files`: certificate files that are renewed externally; `self`: a private CA.
+        tls_certificate: PEM file, for `files`.
+        tls_key: PEM file, for `files`.
+        tls_secret: Secret that keeps certificates and keys, for `self`.
+        tls_host: Names and addresses that the API server calls, for `self`; by default the
+            Service `dragoman-webhook` of the namespace.
+        tls_lifetime: Days that a certificate lasts, for `self`.
+        webhook_configuration: ValidatingWebhookConfiguration whose `caBundle` is kept.
+        namespace: Of the Secret.
+    """
+
+    address: str = ":9443"
+    deadline: float = 4.0
+    tls: TlsKind = "files"
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_secret: str = "dragoman-webhook-tls"  # noqa: S105 — the name of a Secret
+    tls_host: tuple[str, ...] = ()
+    tls_lifetime: float = 90.0
+    webhook_configuration: str = "dragoman"
+    namespace: str = field(default_factory=own_namespace)
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError where a setting is missing or unusable."""
+        if self.tls == "files" and not (self.tls_certificate and self.tls_key):
+            raise SettingsError("--tls=files needs --tls-certificate and --tls-key")
+        try:
+            Address.parse(self.address)
+        except ValueError as error:
+            raise SettingsError(f"where to serve reviews: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of the operator.
+    """Settings of the operator, and of the webhook's process.
 
     Attributes:
         kubeconfig: Path of a kubeconfig file; None for the usual places.
         context: Name of a context in it; None for the current one.
         claims: `own`: be the claim controller. `assist`: help another one where it failed.
             `auto`: assist until there is clearly no other. `off`: leave claims alone.
-        grace: Seconds that another controller has before dragoman acts in its stead.
-        quiet: Seconds without a sign of another controller after which `auto` becomes `own`.
+        grace: Seconds that another controller has before dragoman acts.
+        takeover_after: Seconds without activity of another controller after which `auto`
+            becomes `own`.
         leader_elect: Whether only the holder of a Lease writes.
-        lease_duration: Seconds for which a silent leader is left in office.
-        renew_deadline: Seconds for which a leader goes on without a successful renewal.
-        retry_period: Seconds between tries to take or renew the Lease.
-        feed: How pods and claims come in: `reflector`, by own lists and watches; `kopf`,
-            through kopf's, which cost more.
+        lease_duration: Seconds that other replicas wait before they take over the Lease.
+        renew_deadline: Seconds after which a leader that cannot renew stops.
+        retry_period: Seconds between attempts to acquire or renew the Lease.
         namespace: Where the operator keeps its own objects.
         metrics_address: `HOST:PORT` of /metrics, /livez and /readyz; empty for none.
         log_format: `text` or `json`.
-        log_level: The least severe level that is shown.
-        workers: How many pods, and how many claims, are worked on at the same time.
+        log_level: The least severe level that is logged.
+        workers: How many pods, and how many claims, are reconciled at the same time.
         resync: Seconds between full passes.
         catalogue: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
             with commas between them.
         catalogue_mode: `driver=mode` each.
         catalogue_variable: `driver:NAME=VALUE` each.
-        serving: How reviews are served in this process too; None for not at all. No variable.
+        webhook: How reviews are served in this process; None for not at all. No variable.
+        controllers: Whether controllers run, and write; the webhook's own process only reads
+            DriverConfigSchemas and serves reviews. No variable.
     """
 
     kubeconfig: Path | None = None
@@ -72,7 +132,6 @@ class Settings:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    feed: FeedKind = "reflector"
     namespace: str = field(default_factory=own_namespace)
     metrics_address: str = ""
     log_format: LogFormat = "text"
@@ -82,25 +141,26 @@ class Settings:
     catalogue: str = "none"
     catalogue_mode: tuple[str, ...] = ()
     catalogue_variable: tuple[str, ...] = ()
-    serving: ServingSettings | None = None
+    webhook: WebhookSettings | None = None
+    controllers: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse values that cannot be used; raise SettingsError naming the setting."""
+        """Raise SettingsError naming a setting whose value is unusable."""
         for name, (least, most) in BOUNDS.items():
             value = getattr(self, name)
             if not least <= value <= most:
-                most_of = " or more" if most == math.inf else f" to {most:g}"
-                raise SettingsError(f"{_named(name)}: expected {least:g}{most_of}, found {value:g}")
+                expected = " or more" if most == math.inf else f" to {most:g}"
+                raise SettingsError(f"{_flag(name)}: expected {least:g}{expected}, found {value:g}")
         try:
             Address.parse(self.metrics_address or ":0")
         except ValueError as error:
-            raise SettingsError(f"{_named('metrics_address')}: {error}") from error
+            raise SettingsError(f"{_flag('metrics_address')}: {error}") from error
 
     @property
-    def asks_for_schemas(self) -> bool:
-        """Whether something was asked about DriverConfigSchemas, and must be seen to work."""
+    def requires_schemas(self) -> bool:
+        """Whether settings concern DriverConfigSchemas, so that a fault there ends the start."""
         chosen = self.catalogue_mode or self.catalogue_variable or self.catalogue != "none"
-        return bool(chosen or self.serving)
+        return bool(chosen or self.webhook)
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -108,13 +168,13 @@ class Settings:
         values: dict[str, object] = {}
         for setting in fields(cls):
             variable = PREFIX + setting.name.upper()
-            if variable in os.environ and setting.name != "serving":
+            if variable in os.environ and setting.name not in {"webhook", "controllers"}:
                 value = os.environ[variable]
                 values[setting.name] = _convert(variable, setting.name, setting.type, value)
         return cls(**values)  # type: ignore[arg-type]  # _convert gave each its type
 
 
-def _named(name: str) -> str:
+def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')} ({PREFIX}{name.upper()})"
 
 
@@ -125,17 +185,12 @@ def _convert(variable: str, name: str, kind: object, value: str) -> object:
     if get_origin(kind) is tuple:
         return tuple(value.split())
     if kind is bool:
-        return _switch(variable, value)
+        if value.lower() not in _BOOLEANS:
+            raise SettingsError(f"{variable}: expected true or false, found {value!r}")
+        return _BOOLEANS[value.lower()]
     if name == "kubeconfig":
         return Path(value)
     try:
         return int(value) if kind is int else float(value) if kind is float else value
     except ValueError as error:
         raise SettingsError(f"{variable}: expected a number, found {value!r}") from error
-
-
-def _switch(variable: str, value: str) -> bool:
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if value.lower() not in known:
-        raise SettingsError(f"{variable}: expected true or false, found {value!r}")
-    return known[value.lower()]

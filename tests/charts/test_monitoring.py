@@ -11,8 +11,8 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from docs import generate_dashboard
-from dragoman.controllers.claims.collector import Census
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.collector import ClaimCollector
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
@@ -215,7 +215,7 @@ def test_prometheus_reads_the_rules_and_the_queries_of_the_dashboard(
 
 def test_prometheus_finds_nothing_to_criticize_in_the_metrics(promtool: str) -> None:
     census = CollectorRegistry()
-    census.register(Census(ClusterState()))
+    census.register(ClaimCollector(ClusterState()))
     scraped = b"".join(map(generate_latest, (REGISTRY, reviews.REGISTRY, census)))
     done = subprocess.run(
         [promtool, "check", "metrics"], input=scraped, capture_output=True, check=False
@@ -241,7 +241,8 @@ FIRING: dict[str, tuple[str, str, str]] = {
     ),
     "writes fail": (
         "DragomanClaimWritesFail",
-        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", outcome="failed"}',
+        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
+        'outcome="failed"}',
         "0+60x90",
     ),
     "requests fail": (
@@ -287,7 +288,8 @@ QUIET: dict[str, tuple[str, str, str]] = {
     ),
     "writes are done": (
         "DragomanClaimWritesFail",
-        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", outcome="done"}',
+        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
+        'outcome="done"}',
         "0+60x90",
     ),
     "nothing is wrong with a schema": (

@@ -17,7 +17,7 @@ from tests.controlplane.process import LOOPBACK, Process, free_ports
 
 MODULE = "dragoman.handlers"
 START_SECONDS = 30
-FAULTS = ("Traceback", "Cannot work on", "A part of the operator ended", "Cannot read object")
+FAULTS = ("Traceback", "Cannot reconcile", "A component ended", "Cannot read object")
 FOLLOWING = 40
 """Lines of a log that are shown of a fault: its stack trace."""
 
@@ -102,17 +102,15 @@ class InProcessOperator:
     Args:
         user: Who it is to the API server.
         patch: Sets the variables that are the only settings of an operator run by kopf.
-        feed: How pods and claims come in, `reflector` or `kopf`.
     """
 
-    def __init__(self, user: User, patch: pytest.MonkeyPatch, feed: str) -> None:
+    def __init__(self, user: User, patch: pytest.MonkeyPatch) -> None:
         self.user = user
         (self.port,) = free_ports(1)
         self._patch = patch
         self._output = ""
         self._runner: KopfRunner | None = None
         patch.setenv("DRAGOMAN_CLAIMS", "own")
-        patch.setenv("DRAGOMAN_FEED", feed)
         patch.setenv("DRAGOMAN_KUBECONFIG", user.kubeconfig)
         patch.setenv("DRAGOMAN_METRICS_ADDRESS", f"127.0.0.1:{self.port}")
 

@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from dragoman.address import Address
 from dragoman.health import HealthServer
+from dragoman.settings import Address
 
 
 @dataclass

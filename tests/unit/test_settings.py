@@ -41,7 +41,6 @@ def test_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("RESYNC", "0", r"--resync \(DRAGOMAN_RESYNC\): expected 1 or more, found 0"),
         ("CLAIMS", "mine", r"DRAGOMAN_CLAIMS: expected one of auto, own, assist, off"),
-        ("FEED", "rss", r"DRAGOMAN_FEED: expected one of reflector, kopf"),
         ("LEADER_ELECT", "maybe", r"DRAGOMAN_LEADER_ELECT: expected true or false"),
         (
             "METRICS_ADDRESS",

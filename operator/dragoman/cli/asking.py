@@ -6,8 +6,9 @@ from typing import TypeVar
 
 import click
 
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError
+from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 
 Answer = TypeVar("Answer")

@@ -7,7 +7,9 @@ import click
 
 from dragoman.cli.asking import asked
 from dragoman.cli.options import connection_options
-from dragoman.kube.client import ApiError, Client, Resource
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
 from dragoman.settings import PREFIX
 
 CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")

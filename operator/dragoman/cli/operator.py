@@ -5,8 +5,8 @@ from typing import Any, get_args
 import click
 
 from dragoman.cli.options import connection_options, process_options
-from dragoman.cli.webhook_options import SERVING, serving_options, serving_settings
-from dragoman.settings import PREFIX, ClaimsMode, FeedKind, Settings
+from dragoman.cli.webhook_options import WEBHOOK, webhook_options, webhook_settings
+from dragoman.settings import PREFIX, ClaimsMode, Settings
 
 DEFAULTS = Settings()
 
@@ -27,22 +27,22 @@ Examples:
     "--claims",
     type=click.Choice(get_args(ClaimsMode)),
     default=DEFAULTS.claims,
-    help="own: be the claim controller; assist: help another one where it failed; "
-    "auto: assist until there is clearly no other; off: leave claims alone.",
+    help="own: be the claim controller; assist: help another controller where it fails; "
+    "auto: assist until no other controller is active; off: leave claims alone.",
 )
 @click.option(
     "--grace",
     type=click.FloatRange(0.0),
     default=DEFAULTS.grace,
     metavar="SECONDS",
-    help="How long another controller has before dragoman acts in its stead.",
+    help="How long another controller has before dragoman acts.",
 )
 @click.option(
     "--takeover-after",
     type=click.FloatRange(0.0),
     default=DEFAULTS.takeover_after,
     metavar="SECONDS",
-    help="How long no other controller must be seen before auto becomes own.",
+    help="How long no other controller must be active before auto becomes own.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
@@ -54,27 +54,21 @@ Examples:
     type=float,
     default=DEFAULTS.lease_duration,
     metavar="SECONDS",
-    help="How long a silent leader is left in office.",
+    help="How long other replicas wait before they take over from a leader that stopped renewing.",
 )
 @click.option(
     "--renew-deadline",
     type=float,
     default=DEFAULTS.renew_deadline,
     metavar="SECONDS",
-    help="How long a leader goes on without a successful renewal.",
+    help="How long a leader continues without a successful renewal.",
 )
 @click.option(
     "--retry-period",
     type=float,
     default=DEFAULTS.retry_period,
     metavar="SECONDS",
-    help="Time between tries to take or renew the Lease.",
-)
-@click.option(
-    "--feed",
-    type=click.Choice(get_args(FeedKind)),
-    default=DEFAULTS.feed,
-    help="How pods and claims come in: own lists and watches, or kopf's, which cost more.",
+    help="Time between attempts to acquire or renew the Lease.",
 )
 @click.option(
     "--namespace",
@@ -86,7 +80,7 @@ Examples:
     "--workers",
     type=click.IntRange(1, 1000),
     default=DEFAULTS.workers,
-    help="How many pods, and how many claims, are worked on at the same time.",
+    help="How many pods, and how many claims, are reconciled at the same time.",
 )
 @click.option(
     "--resync",
@@ -118,26 +112,26 @@ Examples:
     is_flag=True,
     help="Serve reviews in this process too; see dragoman webhook.",
 )
-@serving_options("--webhook-address")
+@webhook_options("--webhook-address")
 def operator(**options: Any) -> None:
-    """Turn ResourceClaimTemplates into claims for pods, and take claims back.
+    """Create ResourceClaims from templates for pods, and release them after the pods.
 
     Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
-    from dragoman.cli.running import run_operator  # noqa: PLC0415 — kopf costs half a second
+    from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes half a second
     from dragoman.kube.leaderelection import LeaderElectionConfig  # noqa: PLC0415 — as below
 
     with_webhook = options.pop("with_webhook")
-    serving = serving_settings(options, namespace=options["namespace"]) if with_webhook else None
-    options = {name: value for name, value in options.items() if name not in SERVING}
+    webhook = webhook_settings(options, namespace=options["namespace"]) if with_webhook else None
+    options = {name: value for name, value in options.items() if name not in WEBHOOK}
     try:
-        settings = Settings(serving=serving, **options)
+        settings = Settings(webhook=webhook, **options)
         LeaderElectionConfig(
             settings.lease_duration, settings.renew_deadline, settings.retry_period
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    raise SystemExit(run_operator(settings))
+    raise SystemExit(run(settings))
 
 
 operator.context_settings["auto_envvar_prefix"] = PREFIX.rstrip("_")

@@ -15,9 +15,10 @@ import orjson
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.strictjson import parse
 from dragoman.driverconfigs.validation import review
-from dragoman.kube.client import ApiError, Client, Resource
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover
-from dragoman.kube.schema_api import SCHEMAS
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
 
 NAME = "dragoman-verify"
 DRIVER = "verify.dragoman.dev"
@@ -69,7 +70,7 @@ async def trials(api: Client) -> list[Trial]:
 
     Drivers are left out whose schemas would let in or only warn of what they do not know.
     """
-    listed = (await api.get(SCHEMAS.path())).get("items") or []
+    listed = (await api.get(DRIVERCONFIGSCHEMAS.path())).get("items") or []
     served = await discover(api)
     classes = Resource(served.claims.group, served.claims.version, "deviceclasses")
     registry = Registry.of(listed)
@@ -79,7 +80,7 @@ async def trials(api: Client) -> list[Trial]:
         Trial(
             "a DriverConfigSchema that does not compile",
             "schemas.dragoman.dev",
-            SCHEMAS.path(),
+            DRIVERCONFIGSCHEMAS.path(),
             _broken_schema(),
         ),
         *(
@@ -130,7 +131,7 @@ async def _tried(api: Client, trial: Trial) -> Result:
 def _broken_schema() -> dict[str, Any]:
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}
     return {
-        "apiVersion": SCHEMAS.api_version,
+        "apiVersion": DRIVERCONFIGSCHEMAS.api_version,
         "kind": "DriverConfigSchema",
         "metadata": {"name": NAME},
         "spec": {

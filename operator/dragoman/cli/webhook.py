@@ -5,9 +5,8 @@ from typing import Any
 import click
 
 from dragoman.cli.options import connection_options, process_options
-from dragoman.cli.webhook_options import serving_options, serving_settings
-from dragoman.serving_settings import own_namespace
-from dragoman.settings import PREFIX
+from dragoman.cli.webhook_options import webhook_options, webhook_settings
+from dragoman.settings import PREFIX, Settings, own_namespace
 
 
 @click.command(
@@ -23,7 +22,7 @@ Examples:
 """
 )
 @connection_options
-@serving_options("--address")
+@webhook_options("--address")
 @click.option(
     "--namespace",
     default=own_namespace,
@@ -37,10 +36,13 @@ def webhook(**options: Any) -> None:
     The schemas are the DriverConfigSchemas of the cluster; they change without a restart. Every
     flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
-    from dragoman.cli.reviewing import WebhookSettings, run_webhook  # noqa: PLC0415 — costs time
+    from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes half a second
 
-    serving = serving_settings(options, namespace=options.pop("namespace"))
-    raise SystemExit(run_webhook(WebhookSettings(serving=serving, **options)))
+    serving = webhook_settings(options, namespace=options["namespace"])
+    settings = Settings(
+        webhook=serving, controllers=False, claims="off", leader_elect=False, **options
+    )
+    raise SystemExit(run(settings))
 
 
 webhook.context_settings["auto_envvar_prefix"] = PREFIX.rstrip("_")

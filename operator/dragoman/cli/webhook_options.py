@@ -7,16 +7,15 @@ from typing import Any, get_args
 
 import click
 
-from dragoman.serving_settings import ServingSettings, ServingSettingsError, TlsKind
-from dragoman.settings import PREFIX
+from dragoman.settings import PREFIX, SettingsError, TlsKind, WebhookSettings
 
 Command = Callable[..., Any]
-SERVING = frozenset(one.name for one in fields(ServingSettings)) - {"namespace"}
-"""The settings that the options of `serving_options` set."""
+WEBHOOK = frozenset(one.name for one in fields(WebhookSettings)) - {"namespace"}
+"""The settings that the options of `webhook_options` set."""
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
-def serving_options(address: str) -> Callable[[Command], Command]:
+def webhook_options(address: str) -> Callable[[Command], Command]:
     """Return a decorator that adds the options.
 
     Args:
@@ -31,12 +30,12 @@ def serving_options(address: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def serving_settings(options: dict[str, Any], **more: Any) -> ServingSettings:
+def webhook_settings(options: dict[str, Any], **more: Any) -> WebhookSettings:
     """Take the settings out of a command's options; raise click.UsageError."""
-    given = {name: options.pop(name) for name in SERVING}
+    given = {name: options.pop(name) for name in WEBHOOK}
     try:
-        return ServingSettings(**given, **more)
-    except ServingSettingsError as error:
+        return WebhookSettings(**given, **more)
+    except SettingsError as error:
         raise click.UsageError(str(error)) from error
 
 
@@ -54,7 +53,7 @@ def _options(address: str) -> list[Callable[[Command], Command]]:
             "--tls",
             type=click.Choice(get_args(TlsKind)),
             default="files",
-            help="files: a certificate that somebody else renews; self: one of an own authority, "
+            help="files: certificate files that are renewed externally; self: a private CA, "
             "kept in a Secret and published in caBundle.",
         ),
         click.option(

@@ -14,8 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import STRATEGIC_MERGE_PATCH, ApiError, Client, Resource
+from dragoman.kube.client import STRATEGIC_MERGE_PATCH, Client
+from dragoman.kube.errors import ApiError
 from dragoman.kube.named import NamedObject
+from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman_webhooks.tls.authority import bundle_of, changed, data_of, keys_of, published_in
 from dragoman_webhooks.tls.files import serve, server_context

@@ -12,13 +12,13 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from dragoman import __version__, metrics
+from dragoman.kube.errors import ApiError
 from dragoman.kube.http.answer import Answer
 from dragoman.kube.http.faults import WireError
 from dragoman.kube.http.pool import Pool, RefusedError
 from dragoman.kube.http.request import headers, request
 from dragoman.kube.http.stream import Wanted
-from dragoman.kube.impersonation import Headers
-from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError
+from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError, Headers
 from dragoman.kube.tls import ReloadingTLSContext
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -33,66 +33,6 @@ PAGE = 500
 """Objects a page of a list."""
 LONGEST_RETRY_AFTER = 300.0
 """Seconds to wait at most before a request is repeated, whatever a server, or a proxy, asks for."""
-
-
-class ApiError(Exception):
-    """The API server refused a request, or could not be asked.
-
-    Attributes:
-        code: HTTP status; 0 when there was no answer, so that the request may have been done.
-        reason: The Status object's reason, as `AlreadyExists`; `NoAnswer` for code 0.
-        details: The Status object's details: name, kind, causes.
-        retry_after: Seconds that the server asks to wait, or None.
-    """
-
-    def __init__(
-        self,
-        code: int,
-        reason: str,
-        message: str,
-        details: Mapping[str, Any] | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
-        self.details = details or {}
-        self.retry_after = retry_after
-
-    def blames(self, path: str) -> bool:
-        """Whether one of the causes is about the field with this path."""
-        return any(cause.get("field") == path for cause in self.details.get("causes") or ())
-
-    def has_cause(self, reason: str) -> bool:
-        """Whether one of the causes has this reason."""
-        return any(cause.get("reason") == reason for cause in self.details.get("causes") or ())
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """A served resource: group, version and plural, as in its URL."""
-
-    group: str
-    version: str
-    plural: str
-
-    @property
-    def api_version(self) -> str:
-        """The `apiVersion` of its objects."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the URL path of the collection, an object or a subresource."""
-        parts = ["/apis" if self.group else "/api", self.api_version]
-        if namespace:
-            parts += ["namespaces", namespace]
-        parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join(parts)
-
-
-PODS = Resource("", "v1", "pods")
-EVENTS = Resource("events.k8s.io", "v1", "events")
-LEASES = Resource("coordination.k8s.io", "v1", "leases")
 
 
 @dataclass
@@ -119,6 +59,28 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         await self._pool.close()
+
+    def kopf_session(self) -> Any:
+        """Return the login of kopf's own watches: each request carries a fresh token.
+
+        Returns:
+            A `kopf.AiohttpSession`; kopf closes it.
+        """
+        import aiohttp  # noqa: PLC0415 — only processes that kopf runs need it
+        import kopf  # noqa: PLC0415 — as above
+
+        async def authorize(
+            request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+        ) -> aiohttp.ClientResponse:
+            header = await self.credentials.authorization()
+            if header is not None:
+                request.headers["Authorization"] = header
+            request.headers.extend(self.credentials.impersonation)
+            return await handler(request)
+
+        connector = aiohttp.TCPConnector(limit=0, ssl=self.credentials.ssl_context())
+        session = aiohttp.ClientSession(connector=connector, middlewares=(authorize,))
+        return kopf.AiohttpSession(server=self.credentials.server, aiohttp_session=session)
 
     async def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET an object or a list."""
@@ -249,21 +211,21 @@ def _problem(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-async def find(api: Client, path: str) -> dict[str, Any] | None:
+async def find(client: Client, path: str) -> dict[str, Any] | None:
     """GET an object; returns None where there is none, and raises ApiError for all else."""
     try:
-        return await api.get(path)
+        return await client.get(path)
     except ApiError as error:
         if error.code == 404:
             return None
         raise
 
 
-async def pages(api: Client, path: str) -> AsyncIterator[dict[str, Any]]:
+async def pages(client: Client, path: str, **query: str) -> AsyncIterator[dict[str, Any]]:
     """List a collection, and yield its pages one after the other; raise ApiError."""
-    query = {"limit": str(PAGE)}
+    query["limit"] = str(PAGE)
     while True:
-        page = await api.get(path, **query)
+        page = await client.get(path, **query)
         yield page
         if not page["metadata"].get("continue"):
             return

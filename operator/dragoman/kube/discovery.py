@@ -1,14 +1,22 @@
-"""Which versions of the APIs the server serves; decided once, at start."""
+"""Which API versions the server serves, read once at start."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.kube.client import ApiError, Client, Resource
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
+from dragoman.logs import logger
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """What dragoman understands, the best first."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
+SERVED_INTERVAL = 5.0
+"""Seconds between checks for an API that the server does not serve yet."""
+
+log = logger("dragoman.kube")
 
 
 class NotServedError(Exception):
@@ -64,3 +72,21 @@ async def _pod_groups(api: Client, versions: list[str]) -> Resource | None:
 
 def _names(listed: dict[str, Any]) -> set[str]:
     return {resource["name"] for resource in listed.get("resources") or []}
+
+
+async def wait_served(client: Client, resource: Resource) -> None:
+    """Wait until the server serves the API version of a resource, as after its CRD is applied.
+
+    Every authenticated user may read /apis (ClusterRole system:discovery).
+    """
+    logged = False
+    while True:
+        try:
+            await client.get(f"/apis/{resource.api_version}")
+        except ApiError as error:
+            if not logged:
+                log.info("Waiting for an API", api=resource.plural, code=error.code)
+            logged = True
+            await asyncio.sleep(SERVED_INTERVAL)
+        else:
+            return

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.kube.client import EVENTS, ApiError, Client
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import EVENTS
 from dragoman.logs import logger
 
 REPEAT_AFTER = 120.0

@@ -1,51 +1,90 @@
-"""How objects get from the API server into the world."""
+"""Informers: one resource, its store, and the event handlers that enqueue keys."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, Self
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
-from dragoman.controllers.claims.enqueue import EventHandlers
-from dragoman.kube.client import PODS, Client, Resource, find, pages
-from dragoman.kube.discovery import Served
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import Client, find, pages
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
 from dragoman.kube.store import Fact, Store
-from dragoman.model import Claim, Document, Pod, PodGroup, Template
+from dragoman.logs import logger
+from dragoman.model import Document, MalformedObjectError
+
+log = logger("dragoman.informer")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Informer(Generic[Fact]):
-    """One resource: where it is on the server, and how it gets into the world.
+    """Keeps a store of facts like the API server's objects of one resource.
+
+    Events come from a `Reflector` or from kopf's watches, live reads from whoever reconciles.
 
     Attributes:
-        api: Where to read.
-        resource: What to read.
-        shelf: The facts as known.
-        parse: Makes a fact from an object.
-        changed: Takes in an object that is there.
-        deleted: Takes in that one is gone.
+        client: Where objects are read.
+        resource: Which objects.
+        store: The facts as last known.
+        parse: Makes a fact of an object; raises MalformedObjectError.
+        changed: Event handler for objects that were added or changed.
+        deleted: Event handler for objects that were deleted.
+        predicate: Whether an object, as JSON bytes, concerns this informer at all.
+        is_own_write: Whether a resourceVersion is the result of an own write, whose response is
+            in the store already.
+        rolled_back: Called when the server lists older versions than before: etcd was restored.
+        field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
+        synced: Set after the first complete list.
     """
 
-    api: Client
+    client: Client
     resource: Resource
     store: Store[Fact]
     parse: Callable[[Document], Fact]
     changed: Callable[[Fact], None]
     deleted: Callable[[Fact], None]
+    predicate: Callable[[bytes], bool] = lambda _: True
+    is_own_write: Callable[[bytes], bool] = lambda _: False
+    rolled_back: Callable[[], None] = lambda: None
+    field_selector: str = ""
+    namespace: str = ""
+    synced: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def path(self) -> str:
-        """The URL path of all its objects."""
-        return self.resource.path()
+        """The URL path of the collection that is watched."""
+        return self.resource.path(self.namespace)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query parameters that lists and watches have in common."""
+        return {"fieldSelector": self.field_selector} if self.field_selector else {}
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        """Parse the object of a watch event, and call the event handler for it.
+
+        Args:
+            event: `type` (ADDED, MODIFIED, DELETED, None for kopf's initial list) and `object`.
+        """
+        item = event["object"]
+        try:
+            fact = self.parse(item)
+        except MalformedObjectError as error:
+            self._malformed(event["type"], item, error)
+            return
+        (self.deleted if event["type"] == "DELETED" else self.changed)(fact)
 
     async def read(self, namespace: str, name: str) -> Fact | None:
         """Return an object as the server has it, None where there is none; raise ApiError."""
-        found = await find(self.api, self.resource.path(namespace, name))
+        found = await find(self.client, self.resource.path(namespace, name))
         return None if found is None else self.parse(found)
 
     async def refresh(self, namespace: str, name: str) -> None:
-        """Read an object from the server into the world, or out of it; raise ApiError.
+        """Read an object from the server into the store, or delete it there; raise ApiError.
 
-        Out of it goes only the one that was known when the question was asked: while the answer
-        is on its way, another one may be made under the same name.
+        Only the fact that was stored when the read began is deleted: another object may be
+        created under the same name while the response is on its way.
         """
         known = self.store.get(namespace, name)
         found = await self.read(namespace, name)
@@ -54,45 +93,65 @@ class Informer(Generic[Fact]):
         elif known is not None:
             self.deleted(known)
 
-    async def refresh_all(self, namespace: str) -> None:
-        """Read what a namespace has from the server into the world; raise ApiError."""
-        async for page in pages(self.api, self.resource.path(namespace)):
+    async def refresh_namespace(self, namespace: str) -> None:
+        """Read all objects of a namespace into the store; raise ApiError."""
+        async for page in pages(self.client, self.resource.path(namespace)):
             for item in page["items"] or ():
                 self.changed(self.parse(item))
 
+    async def resync(self) -> None:
+        """List everything, handle each object, and delete stored facts that are not listed.
 
-@dataclass(frozen=True, slots=True)
-class Informers:
-    """Of all that is watched, and read live as well, for the life-cycle of claims.
+        kopf's watches neither report objects that were deleted during an outage nor the end of
+        the first list; this makes up for both.
 
-    Attributes:
-        pods: Of pods.
-        claims: Of ResourceClaims.
-        templates: Of ResourceClaimTemplates.
-        groups: Of PodGroups; None where they are not served.
-    """
+        Raises:
+            ApiError: The list is incomplete; nothing was deleted.
+        """
+        before = list(self.store)
+        listed: set[str] = set()
+        async for item in self._listed():
+            listed.add(str((item.get("metadata") or {}).get("uid")))
+            self.handle({"type": "ADDED", "object": item})
+        self.delete_missing(before, listed)
+        self.synced.set()
 
-    pods: Informer[Pod]
-    claims: Informer[Claim]
-    templates: Informer[Template]
-    groups: Informer[PodGroup] | None
+    async def resync_periodically(self, interval: float) -> None:
+        """Resync at once and then every `interval` seconds, with back-off while it fails."""
+        backoff = Backoff()
+        while True:
+            try:
+                await self.resync()
+            except (ApiError, ValueError, KeyError, TypeError) as error:
+                delay = backoff.next(getattr(error, "retry_after", None))
+                log.warning("Cannot list", resource=self.resource.plural, error=str(error))
+            else:
+                delay = interval * (0.9 + random.random() / 5)
+            await asyncio.sleep(delay)
 
-    @classmethod
-    def into(cls, handlers: EventHandlers, api: Client, served: Served) -> Self:
-        """Return the mirrors whose objects an intake takes in."""
-        state = handlers.state
-        pod = (state.pods, Pod.parse, handlers.pod_changed, handlers.pod_deleted)
-        claim = (state.claims, Claim.parse, handlers.claim_changed, handlers.claim_deleted)
-        template = (
-            state.templates,
-            Template.parse,
-            handlers.template_changed,
-            handlers.template_deleted,
+    def delete_missing(self, before: list[Fact], listed: set[str]) -> None:
+        """Delete the facts that were stored before a list began and whose UID it does not have."""
+        for fact in before:
+            if fact.metadata.uid not in listed:
+                self.deleted(fact)
+
+    async def _listed(self) -> AsyncIterator[Any]:
+        async for page in pages(self.client, self.path, **self.query):
+            for item in page["items"] or ():
+                yield item
+
+    def _malformed(self, kind: str, item: Any, error: MalformedObjectError) -> None:
+        metadata = item.get("metadata") or {}
+        namespace, name = metadata.get("namespace"), metadata.get("name")
+        log.error(
+            "Cannot read object",
+            resource=self.resource.plural,
+            namespace=namespace,
+            name=name,
+            error=str(error),
         )
-        group = (state.groups, PodGroup.parse, handlers.group_changed, handlers.group_deleted)
-        return cls(
-            pods=Informer(api, PODS, *pod),
-            claims=Informer(api, served.claims, *claim),
-            templates=Informer(api, served.templates, *template),
-            groups=Informer(api, served.groups, *group) if served.groups is not None else None,
-        )
+        if kind == "DELETED":
+            # The stored fact knows the claims of the object, which the event no longer tells.
+            known = self.store.get(namespace or "", name or "")
+            if known is not None and known.metadata.uid == metadata.get("uid"):
+                self.deleted(known)

@@ -4,24 +4,28 @@ import asyncio
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from urllib.request import getproxies
 
 from kubernetes import client, config
 from kubernetes.config import kube_config
 
-from dragoman.kube.impersonation import Headers, acting_for
 from dragoman.logs import logger
 
 REFRESH_INTERVAL = 30.0
-"""Seconds after which a token is asked for again: exec plugins and token files rotate them."""
-
+"""Seconds after which a token is read again: exec plugins and token files rotate them."""
 
 RENEW_INTERVAL = 1.0
-"""Seconds between two readings after refusals."""
+"""Least seconds between two reads of the credentials after 401 responses."""
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values of HTTP headers; a name may occur more than once."""
+HEADER_CHARACTERS = "!#$&'*+-.^_`|~"
+"""Allowed in a header's name beside letters and digits (RFC 9110), without the escape `%`."""
 
 SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
@@ -33,12 +37,12 @@ class CredentialsUnavailableError(Exception):
 
 
 class ConnectionSettingsError(Exception):
-    """No usable way to an API server was configured; the message says what was tried."""
+    """There is no usable API server configuration; the message names the sources that were read."""
 
 
 @dataclass
 class Credentials:
-    """Server address, trust, the current Authorization header, and for whom its user acts.
+    """Server address, TLS, the current Authorization header, and impersonation headers.
 
     Args:
         kubeconfig: Path of a kubeconfig file; None for $KUBECONFIG, ~/.kube/config or, inside a
@@ -86,7 +90,7 @@ class Credentials:
     async def authorization(self) -> str | None:
         """Return the Authorization header's value, fetched again every REFRESH_INTERVAL."""
         if self._header is None or time.monotonic() - self._fetched > REFRESH_INTERVAL:
-            # Marked first, so that one caller alone fetches while the others use the old one.
+            # Set first, so that a single caller refreshes while the others use the old header.
             self._fetched = time.monotonic()
             self._header = await self._refreshed(self._current)
         return self._header
@@ -102,15 +106,15 @@ class Credentials:
         self._header = await self._refreshed(self._reload)
 
     async def _refreshed(self, source: Callable[[], str | None]) -> str | None:
-        """Ask a source; go on with the old header where it fails, for it may recover."""
+        """Read a source; keep the old header where it fails, because it may recover."""
         try:
             header = await asyncio.to_thread(source)
         except Exception as error:
             if self._header is None:
                 raise CredentialsUnavailableError(f"no credentials: {error}") from error
-            log.warning("Cannot refresh credentials; going on with the old ones", error=str(error))
+            log.warning("Cannot refresh credentials; keeping the old ones", error=str(error))
             return self._header
-        # An exec plugin that fails leaves nothing but a line in the log.
+        # An exec plugin that fails yields None and a log line of the client library.
         return header or self._header
 
     def _reload(self) -> str | None:
@@ -132,15 +136,17 @@ class Credentials:
                     context=self.context,
                     client_configuration=settings,
                 )
-                self.impersonation = acting_for(self._user())
+                self.impersonation = impersonation_headers(self._user())
         except (config.ConfigException, OSError, ValueError) as error:
             where = self.kubeconfig or "$KUBECONFIG, ~/.kube/config and the pod's service account"
-            raise ConnectionSettingsError(f"no way to an API server in {where}: {error}") from error
+            raise ConnectionSettingsError(
+                f"found no usable API server configuration in {where}: {error}"
+            ) from error
         _refuse_unsupported(settings)
         self._configuration = settings
 
     def _user(self) -> Mapping[str, Any]:
-        """Read what the client library leaves out: it acts as the user itself, whoever `as` is."""
+        """Return `users[].user`: the client library ignores its impersonation fields."""
         path = str(self.kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
         merged = kube_config.KubeConfigMerger(path).config
         context = merged["contexts"].get_with_name(self.context or merged["current-context"])
@@ -152,8 +158,8 @@ class Credentials:
 
 
 def _refuse_unsupported(settings: client.Configuration) -> None:
-    """Refuse what would have to change how the server is reached, rather than go another way."""
-    # A proxy may also come from the environment, which speaks to other programs than this one.
+    """Refuse settings that change how the server is reached and that this client cannot honour."""
+    # The library also takes a proxy from the environment, which is not the kubeconfig's.
     by_proxy = settings.proxy and settings.proxy not in getproxies().values()
     for name, used in (("proxy-url", by_proxy), ("tls-server-name", settings.tls_server_name)):
         if used:
@@ -165,3 +171,49 @@ def _refuse_unsupported(settings: client.Configuration) -> None:
 
 def _only_inside_pod() -> bool:
     return not os.environ.get("KUBECONFIG") and SERVICE_ACCOUNT_TOKEN.is_file()
+
+
+def impersonation_headers(user: Mapping[str, Any]) -> Headers:
+    """Return the headers for `as`, `as-uid`, `as-groups` and `as-user-extra`; none without them.
+
+    Args:
+        user: `users[].user` of a kubeconfig.
+
+    Raises:
+        ValueError: A field has another form, or no user is named; the message names the field.
+    """
+    headers = tuple(_header_lines(user))
+    if headers and headers[0][0] != "Impersonate-User":
+        raise ValueError("users[].user.as: expected a name beside as-uid, as-groups, as-user-extra")
+    return headers
+
+
+def _header_lines(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
+        if user.get(name):
+            yield header, _text(user[name], name)
+    for group in _texts(user.get("as-groups"), "as-groups"):
+        yield "Impersonate-Group", group
+    extra = user.get("as-user-extra") or {}
+    if not isinstance(extra, Mapping):
+        raise _wrong("as-user-extra", "lists of strings by key", extra)
+    for key, values in extra.items():
+        escaped = quote(_text(key, "as-user-extra"), safe=HEADER_CHARACTERS)
+        for value in _texts(values, f"as-user-extra[{key}]"):
+            yield f"Impersonate-Extra-{escaped}", value
+
+
+def _texts(found: Any, name: str) -> list[str]:
+    if not isinstance(found, list | None):
+        raise _wrong(name, "a list of strings", found)
+    return [_text(item, name) for item in found or ()]
+
+
+def _text(found: Any, name: str) -> str:
+    if not isinstance(found, str) or not found.isprintable():
+        raise _wrong(name, "a string of printable characters", found)
+    return found
+
+
+def _wrong(name: str, expected: str, found: Any) -> ValueError:
+    return ValueError(f"users[].user.{name}: expected {expected}, found {found!r:.100}")

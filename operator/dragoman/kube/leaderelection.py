@@ -18,7 +18,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman import metrics
-from dragoman.kube.client import LEASES, ApiError, Client, find
+from dragoman.kube.client import Client, find
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import LEASES
 from dragoman.logs import logger
 
 RELEASE_TRIES = 3

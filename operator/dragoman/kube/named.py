@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import ApiError, Client, Resource, find
+from dragoman.kube.client import Client, find
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 

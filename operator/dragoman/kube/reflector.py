@@ -1,189 +1,273 @@
-"""List and watch one resource without kopf's price per event.
+"""A reflector lists and watches one resource and passes raw events to a handler.
 
-kopf's pipeline costs 200 to 700 microseconds of CPU an event, a plain loop about 20: pods and
-claims, of which there are many, come this way; docs/adr says what was measured.
+kopf's own watches cost 200 to 700 microseconds of CPU per event, this one about 20: docs/adr/0004
+has the measurements. The handlers are those that kopf would call, with the same raw events.
 """
 
 import asyncio
 import random
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Any, Generic
 
 import orjson
 
 from dragoman import metrics
-from dragoman.kube.account import Account, ExpiredError
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import ApiError, pages
+from dragoman.kube.client import pages
+from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
-from dragoman.kube.pulse import WatchHealth
 from dragoman.kube.store import Fact
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 
 WATCH_SECONDS = 290
-"""After about this time the server ends a watch, and it is opened again where it ended."""
+"""The server ends a watch after about this time; it is reopened where it ended."""
 SHORTEST_WATCH = 1.0
-"""Seconds below which the end of a watch counts as a fault."""
+"""A watch that ends sooner than this, in seconds, counts as a failure."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 
-log = logger("dragoman.feed")
+EventHandler = Callable[[Mapping[str, Any]], Awaitable[None]]
+"""Receives raw events of the API: `{"type": ..., "object": {...}}`."""
+
+log = logger("dragoman.reflector")
+
+
+class ExpiredError(Exception):
+    """The watch cache no longer has the resourceVersion to continue from: list again."""
+
+
+class WatchHealth:
+    """When a watch last received anything, and for how long its requests have been failing."""
+
+    def __init__(self) -> None:
+        self._active = time.monotonic()
+        self._first_failure: float | None = None
+
+    def received(self) -> None:
+        """Note that something was received."""
+        self._active = time.monotonic()
+        self._first_failure = None
+
+    def failed(self) -> None:
+        """Note that a list or watch was refused, or broke."""
+        self._active = time.monotonic()
+        if self._first_failure is None:
+            self._first_failure = self._active
+
+    def silent_for(self) -> float:
+        """Return for how many seconds nothing was received and nothing was tried."""
+        return time.monotonic() - self._active
+
+    def failing_for(self) -> float:
+        """Return the seconds from the first failure in a row to the latest; 0 while all is well.
+
+        A watch that was reopened after a single failure may well be silent for a minute.
+        """
+        return 0.0 if self._first_failure is None else self._active - self._first_failure
 
 
 @dataclass
 class Reflector(Generic[Fact]):
-    """Keeps a shelf of facts like the API server's objects; never gives up.
+    """Lists and watches the resource of an informer; retries without end.
 
     Attributes:
-        mirror: What to read, and where to; its shelf tells what vanished during an outage.
-        keep: Whether an object, as JSON bytes, is wanted at all.
-        known: Whether this resourceVersion came from an own write, whose answer was taken in.
-        synced: Set after the first complete list.
-        rewound: Called when a list is older than one before: etcd was restored from a backup.
-        pulse: Whether it is alive.
+        informer: What is watched; its store tells which objects were deleted during an outage.
+        handle: Receives each raw event, as kopf's event handlers do.
+        health: When anything was last received.
     """
 
     informer: Informer[Fact]
-    keep: Callable[[bytes], bool] = lambda _: True
-    known: Callable[[bytes], bool] = lambda _: False
-    synced: asyncio.Event = field(default_factory=asyncio.Event)
+    handle: EventHandler
     health: WatchHealth = field(default_factory=WatchHealth)
-    rewound: Callable[[], None] = lambda: None
-    _account: Account[Fact] = field(init=False)
-    _newest: int = 0
-    _streams_lists: bool = True
-    _doubts: bool = False
-    _pauses: Backoff = field(default_factory=Backoff)
-
-    def __post_init__(self) -> None:
-        """Begin to follow."""
-        self._account = Account(self.informer, self.keep, self.known, self.health)
+    _version: str = ""
+    """Where the watch continues; empty when it must list first."""
+    _last_list_version: int = 0
+    _use_watch_list: bool = True
+    _verify_version: bool = False
+    _backoff: Backoff = field(default_factory=Backoff)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             try:
-                while not self._account.version:
+                while not self._version:
                     await self._list()
-                if self._doubts:
-                    await self._look_at_the_clock()
+                if self._verify_version:
+                    await self._check_rollback()
                     continue
                 await self._watch()
             except ExpiredError as error:
                 self._expire()
-                await self._rest("expired", error)
+                await self._back_off("expired", error)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                # No JSON, or not the API's: whatever speaks there, start anew with it.
+                # Not JSON, or not of the API: a proxy may answer in the server's place.
                 self._expire()
-                await self._rest("garbled", error)
+                await self._back_off("garbled", error)
             except ApiError as error:
                 if error.code == 410:
                     self._expire()
-                # Whoever comes back may have been restored from a backup meanwhile.
-                self._doubts |= error.code == 0
-                await self._rest(str(error.code or "no-answer"), error)
+                # The server that comes back may have been restored from a backup.
+                self._verify_version |= error.code == 0
+                await self._back_off(str(error.code or "no-answer"), error)
 
     def _expire(self) -> None:
-        """Give up the place in the stream, but remember how new it was."""
-        if self._account.version.isdigit():
-            self._newest = max(self._newest, int(self._account.version))
-        self._account.version = ""
+        """Give up the version to continue from, but remember how new it was."""
+        if self._version.isdigit():
+            self._last_list_version = max(self._last_list_version, int(self._version))
+        self._version = ""
 
-    async def _look_at_the_clock(self) -> None:
-        """Give the place up where the server has not come so far, for it would be silent there."""
-        page = await self.informer.api.get(self.informer.path, limit="1")
-        if is_older(str(page["metadata"]["resourceVersion"]), self._account.version):
+    async def _check_rollback(self) -> None:
+        """List again where the server is at an older version: a watch would stay silent there."""
+        page = await self.informer.client.get(self.informer.path, limit="1")
+        if is_older(str(page["metadata"]["resourceVersion"]), self._version):
             self._expire()
-        self._doubts = False
+        self._verify_version = False
 
-    async def _rest(self, cause: str, error: Exception) -> None:
-        self.health.fails()
+    async def _back_off(self, cause: str, error: Exception) -> None:
+        self.health.failed()
         metrics.WATCH_RESTARTS.labels(cause).inc()
-        pause = self._pauses.next(getattr(error, "retry_after", None))
+        delay = self._backoff.next(getattr(error, "retry_after", None))
         log.warning(
-            "Watch failed; will try again",
+            "Watch failed; it is retried",
             resource=self.informer.resource.plural,
             error=str(error),
-            seconds=round(pause, 1),
+            seconds=round(delay, 1),
         )
-        await asyncio.sleep(pause)
+        await asyncio.sleep(delay)
 
     async def _list(self) -> None:
-        """Take in everything there is, by a streaming list (KEP-3157) where the server has it."""
-        # Only what was known before can be missing from the list: the shelf also holds what was
-        # written while it was read.
+        """Handle everything there is, by a streaming list (KEP-3157) where the server has it."""
+        # Only what was stored before can be missing from the list: own writes store more
+        # objects while it is being read.
         before = list(self.informer.store)
-        seen: set[str] = set()
-        version = await self._listed(seen)
-        self._doubts = False
-        if version.isdigit() and int(version) < self._newest:
-            # What is known has versions from a future that will not come.
+        listed: set[str] = set()
+        version = await self._list_by_any_way(listed)
+        self._verify_version = False
+        if version.isdigit() and int(version) < self._last_list_version:
+            # The stored facts carry versions that this server has never issued.
             log.warning("The API server went back in time", resource=self.informer.resource.plural)
-            self._newest = 0
-            self.rewound()
+            self._last_list_version = 0
+            self.informer.rolled_back()
             return
-        self._newest = int(version) if version.isdigit() else 0
-        for fact in before:
-            if fact.metadata.uid not in seen:
-                self.informer.deleted(fact)
-        self._account.version = version
-        self._pauses.succeeded()
-        self.synced.set()
+        self._last_list_version = int(version) if version.isdigit() else 0
+        await self._delete_missing(before, listed)
+        self._version = version
+        self._backoff.succeeded()
+        self.informer.synced.set()
 
-    async def _listed(self, seen: set[str]) -> str:
-        """List by whatever way the server has; returns the list's resourceVersion."""
-        if self._streams_lists:
+    async def _delete_missing(self, before: list[Fact], listed: set[str]) -> None:
+        """Send DELETED events for facts that the list does not have, with only their metadata."""
+        for fact in before:
+            metadata = fact.metadata
+            if metadata.uid in listed:
+                continue
+            identity = {
+                "namespace": metadata.namespace,
+                "name": metadata.name,
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+            }
+            await self.handle({"type": "DELETED", "object": {"metadata": identity}})
+
+    async def _list_by_any_way(self, listed: set[str]) -> str:
+        """Return the list's resourceVersion, and add the UIDs of its objects to `listed`."""
+        if self._use_watch_list:
             try:
-                return await self._stream_list(seen)
+                return await self._watch_list(listed)
             except ApiError as error:
                 if error.code not in {400, 422}:
                     raise
-                self._streams_lists = False
-        return await self._page_list(seen)
+                self._use_watch_list = False
+        return await self._page_list(listed)
 
-    async def _stream_list(self, seen: set[str]) -> str:
-        query = {
-            "sendInitialEvents": "true",
-            "resourceVersionMatch": "NotOlderThan",
-            "resourceVersion": "",
-        }
-        query = self._watch_query(query)
-        async for line in self.informer.api.lines(self.informer.path, query, self._account.is_kept):
+    async def _watch_list(self, listed: set[str]) -> str:
+        query = self._watch_query(
+            sendInitialEvents="true", resourceVersionMatch="NotOlderThan", resourceVersion=""
+        )
+        lines = self.informer.client.lines(self.informer.path, query, self._is_relevant)
+        async for line in lines:
             if b'"BOOKMARK"' in line[:24]:
                 metadata = orjson.loads(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
                     return str(metadata["resourceVersion"])
                 continue
-            self._account.streamed(line, seen)
+            event = _event(line)
+            listed.add(_uid(event["object"]))
+            await self.handle(event)
         raise ApiError(0, "NoAnswer", "the list ended before it was complete")
 
-    async def _page_list(self, seen: set[str]) -> str:
+    async def _page_list(self, listed: set[str]) -> str:
         version = ""
-        async for page in pages(self.informer.api, self.informer.path):
-            self.health.works()
+        async for page in pages(self.informer.client, self.informer.path, **self.informer.query):
+            self.health.received()
             for item in page["items"] or ():
-                self._account.listed(item, seen)
+                if self.informer.predicate(orjson.dumps(item)):
+                    listed.add(_uid(item))
+                    await self.handle({"type": "ADDED", "object": item})
             version = str(page["metadata"]["resourceVersion"])
         return version
 
     async def _watch(self) -> None:
         began = time.monotonic()
-        query = self._watch_query({"resourceVersion": self._account.version})
-        async for line in self.informer.api.lines(self.informer.path, query, self._account.is_news):
-            if self._account.is_news(line):  # the answer to an own write may have come since
-                self._account.watched(line)
-                self._pauses.succeeded()
+        query = self._watch_query(resourceVersion=self._version)
+        async for line in self.informer.client.lines(self.informer.path, query, self._is_news):
+            # Checked once more: the response to an own write may have arrived since.
+            if not self._is_news(line):
+                continue
+            event = _event(line)
+            version = event["object"]["metadata"]["resourceVersion"]
+            if event["type"] != "BOOKMARK":
+                await self.handle(event)
+            self._version = version
+            self._backoff.succeeded()
         if time.monotonic() - began < SHORTEST_WATCH:
-            # A server that ends watches at once must not be asked in a tight loop.
-            await asyncio.sleep(self._pauses.next())
+            # A server that ends watches at once must not be called in a tight loop.
+            await asyncio.sleep(self._backoff.next())
 
-    def _watch_query(self, query: dict[str, str]) -> dict[str, str]:
+    def _watch_query(self, **query: str) -> dict[str, str]:
         seconds = str(int(WATCH_SECONDS * (0.9 + random.random() / 5)))
         return {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "timeoutSeconds": seconds,
+            **self.informer.query,
             **query,
         }
+
+    def _is_relevant(self, line: bytes) -> bool:
+        """Whether a line is worth parsing."""
+        self.health.received()
+        if self.informer.predicate(line) or line.startswith(
+            (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
+        ):
+            return True
+        metrics.WATCH_DROPPED.inc()
+        return False
+
+    def _is_news(self, line: bytes) -> bool:
+        """Whether a line tells more than the response to an own write did."""
+        if not self._is_relevant(line):
+            return False
+        # The object's own version comes first: only names and the UID stand before it.
+        version = _VERSION.search(line)
+        if version is None or not self.informer.is_own_write(version[1]):
+            return True
+        self._version = version[1].decode()
+        return False
+
+
+def _event(line: bytes) -> Any:
+    """Parse a watch line; raise ExpiredError for an ERROR event."""
+    event = orjson.loads(line)
+    if event["type"] == "ERROR":
+        item = event["object"]
+        raise ExpiredError(item.get("message") or item.get("reason") or "watch error")
+    return event
+
+
+def _uid(item: Any) -> str:
+    return str((item.get("metadata") or {}).get("uid"))

@@ -1,42 +1,44 @@
-"""One read for all who want to know the same at the same time."""
+"""Single-flight reads, as golang.org/x/sync/singleflight, but never older than the call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-Place = TypeVar("Place", bound=Hashable)
-Answer = TypeVar("Answer")
+Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result")
 
 
-class SingleFlight(Generic[Place, Answer]):
-    """Reads of which each begins after it was asked for; who asks meanwhile shares the next one.
+class SingleFlight(Generic[Key, Result]):
+    """Callers that arrive during a read of a key share the next read of it.
+
+    A caller never gets the result of a read that began before its call.
 
     Args:
-        read: Reads a place; what it raises is raised to all who share the read.
+        read: Reads a key; its exceptions are raised to all callers that share the read.
     """
 
-    def __init__(self, read: Callable[[Place], Awaitable[Answer]]) -> None:
+    def __init__(self, read: Callable[[Key], Awaitable[Result]]) -> None:
         self._read = read
-        self._running: dict[Place, asyncio.Task[Answer]] = {}
-        self._next: dict[Place, asyncio.Task[Answer]] = {}
+        self._running: dict[Key, asyncio.Task[Result]] = {}
+        self._next: dict[Key, asyncio.Task[Result]] = {}
 
     def __len__(self) -> int:
-        """Return how many reads run or are to come."""
+        """Return how many reads run or are scheduled."""
         return len(self._running) + len(self._next)
 
-    async def ask(self, place: Place) -> Answer:
-        """Wait for what a read gives that begins after now."""
-        if place not in self._next:
-            before = self._running.get(place)
-            self._next[place] = asyncio.create_task(self._turn(place, before))
-        return await asyncio.shield(self._next[place])
+    async def do(self, key: Key) -> Result:
+        """Return the result of a read that begins after this call."""
+        if key not in self._next:
+            previous = self._running.get(key)
+            self._next[key] = asyncio.create_task(self._run(key, previous))
+        return await asyncio.shield(self._next[key])
 
-    async def _turn(self, place: Place, before: asyncio.Task[Answer] | None) -> Answer:
-        if before is not None:
-            await asyncio.wait({before})
-        running = self._running[place] = self._next.pop(place)
+    async def _run(self, key: Key, previous: asyncio.Task[Result] | None) -> Result:
+        if previous is not None:
+            await asyncio.wait({previous})
+        running = self._running[key] = self._next.pop(key)
         try:
-            return await self._read(place)
+            return await self._read(key)
         finally:
-            if self._running.get(place) is running:
-                del self._running[place]
+            if self._running.get(key) is running:
+                del self._running[key]

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from dragoman.controllers.claims.stopwatch import Since
-from dragoman.model import Claim, Holder, Metadata, Pod, PodGroup, Template
+from dragoman.model import Metadata
 from dragoman.model.metadata import is_older
 
 
@@ -150,7 +149,7 @@ class Store(Generic[Fact]):
         self._unfile(stored)
         return stored
 
-    def rewind(self) -> None:
+    def roll_back(self) -> None:
         """Let whatever comes next replace each fact, whatever its version.
 
         The facts keep their versions, as preconditions under which writes fail until then.
@@ -182,42 +181,3 @@ class Store(Generic[Fact]):
                     places.pop(place, None)
                     if not places:
                         del self._found[name, key]
-
-
-class ClusterState:
-    """All facts that the life-cycle of claims needs."""
-
-    def __init__(self, *, groups_served: bool = False) -> None:
-        self.groups_served = groups_served
-        self.deleted = DeletedUIDs()
-        self.times = Since()
-        self.own_writes = OwnWrites()
-        self.pods: Store[Pod] = Store(
-            self.deleted, claim=_claims, template=_templates, group=_group
-        )
-        self.claims: Store[Claim] = Store(self.deleted, owner=_owner)
-        self.templates: Store[Template] = Store(self.deleted)
-        self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
-
-    def rewind(self) -> None:
-        """Believe the next lists in everything: the API server went back in time."""
-        self.deleted.clear()
-        self.own_writes.clear()
-        for store in (self.pods, self.claims, self.templates, self.groups):
-            store.rewind()
-
-
-def _claims(holder: Holder) -> Iterator[tuple[str, str]]:
-    return ((holder.metadata.namespace, name) for name in holder.claim_names())
-
-
-def _templates(holder: Holder) -> Iterator[tuple[str, str]]:
-    return ((holder.metadata.namespace, name) for name in holder.template_names())
-
-
-def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
-    return ((pod.metadata.namespace, pod.group_name),) if pod.group_name else ()
-
-
-def _owner(claim: Claim) -> tuple[str, ...]:
-    return (claim.metadata.owner.uid,) if claim.metadata.owner is not None else ()

@@ -95,11 +95,10 @@ def _for_a_while(stage: Stage, rule: Rule) -> None:
 def play(plane: ControlPlane, seed: int) -> str:
     """Play one round; returns what happened in it."""
     chance = random.Random(seed)
-    feed = chance.choice(["reflector", "reflector", "kopf"])
     faults = chance.choices([*FAULTS], [*FAULTS.values()], k=FAULTS_A_ROUND)
-    story = f"feed {feed}: {', '.join(fault.__name__.replace('_', ' ') for fault in faults)}"
+    story = ", ".join(fault.__name__.replace("_", " ") for fault in faults)
     print(f"seed {seed}: {story}", flush=True)
-    with Stage(plane, seed, ALONE, f"--feed={feed}") as stage:
+    with Stage(plane, seed, ALONE) as stage:
         for fault in faults:
             stage.churn.lasts(chance.randint(5, 50))
             stage.look()

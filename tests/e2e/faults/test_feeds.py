@@ -9,15 +9,7 @@ from tests.e2e.faults.proxy import Rule
 from tests.e2e.faults.stage import ALONE, Stage
 from tests.e2e.faults.streams import Ending
 
-FEEDS = [
-    pytest.param("reflector", id="own feed"),
-    pytest.param("kopf", id="feed through kopf"),
-]
 PLURALS = ("pods", "resourceclaims", "resourceclaimtemplates")
-
-
-def flags(feed: str) -> tuple[str, ...]:
-    return ALONE, f"--feed={feed}"
 
 
 def break_watches(stage: Stage, how: Ending, rounds: int = 2) -> None:
@@ -29,7 +21,6 @@ def break_watches(stage: Stage, how: Ending, rounds: int = 2) -> None:
         stage.churn.lasts(10)
 
 
-@pytest.mark.parametrize("feed", FEEDS)
 @pytest.mark.parametrize(
     "how",
     [
@@ -43,8 +34,8 @@ def break_watches(stage: Stage, how: Ending, rounds: int = 2) -> None:
     ],
     ids=lambda how: how.value if isinstance(how, Ending) else how,
 )
-def test_watches_that_end_badly(make_stage: MakeStage, how: Ending, feed: str) -> None:
-    with make_stage(*flags(feed)) as stage:
+def test_watches_that_end_badly(make_stage: MakeStage, how: Ending) -> None:
+    with make_stage(ALONE) as stage:
         break_watches(stage, how)
         stage.calm()
 
@@ -55,11 +46,10 @@ def test_a_watch_line_that_is_no_json(make_stage: MakeStage) -> None:
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
 def test_watches_refused_with_410_and_lists_whose_continue_token_expires(
-    make_stage: MakeStage, feed: str
+    make_stage: MakeStage,
 ) -> None:
-    with make_stage(*flags(feed)) as stage:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(20)
         unserved = Rule(lambda call: "sendInitialEvents" in call.query, 422, "Invalid")
         small = Rule(lambda call: "limit" in call.query, rewrite={"limit": "3"})
@@ -72,11 +62,8 @@ def test_watches_refused_with_410_and_lists_whose_continue_token_expires(
         stage.calm()
 
 
-@pytest.mark.parametrize(
-    "feed", [FEEDS[0], pytest.param("kopf", id="feed through kopf", marks=pytest.mark.slow)]
-)
-def test_a_storm_of_503_while_all_watches_are_down(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(*flags(feed)) as stage:
+def test_a_storm_of_503_while_all_watches_are_down(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(15)
         stage.look()
         storm = stage.proxy.add(Rule(code=503, reason="ServiceUnavailable"))
@@ -86,11 +73,8 @@ def test_a_storm_of_503_while_all_watches_are_down(make_stage: MakeStage, feed: 
         stage.calm()
 
 
-@pytest.mark.parametrize(
-    "feed", [FEEDS[0], pytest.param("kopf", id="feed through kopf", marks=pytest.mark.slow)]
-)
-def test_429_with_retry_after_on_everything(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(*flags(feed)) as stage:
+def test_429_with_retry_after_on_everything(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(15)
         rule = Rule(code=429, reason="TooManyRequests", retry_after=1, share=0.7)
         stage.proxy.add(rule)
@@ -100,9 +84,8 @@ def test_429_with_retry_after_on_everything(make_stage: MakeStage, feed: str) ->
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
-def test_watches_that_fall_silent(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(*flags(feed), disguise=impatient) as stage:
+def test_watches_that_fall_silent(make_stage: MakeStage) -> None:
+    with make_stage(ALONE, disguise=impatient) as stage:
         stage.churn.lasts(15)
         stage.look()
         wait_for(lambda: stage.proxy.end_watches(Ending.STALL, *PLURALS), message="a watch")
@@ -114,9 +97,8 @@ def test_watches_that_fall_silent(make_stage: MakeStage, feed: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("feed", FEEDS)
-def test_a_latency_of_two_seconds(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(*flags(feed)) as stage:
+def test_a_latency_of_two_seconds(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.proxy.add(Rule(delay=2.0, lag=2.0))
         break_watches(stage, Ending.RESET)
         stage.churn.lasts(60)
@@ -132,9 +114,8 @@ def test_a_claim_watch_that_lags_two_seconds(make_stage: MakeStage) -> None:
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
-def test_a_token_that_was_rotated(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(*flags(feed)) as stage:
+def test_a_token_that_was_rotated(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(15)
         old, user = stage.token.read_text(), stage.user
         stage.token.write_text(stage.plane.credentials.issuer.token(user.name, lifetime=3600))

@@ -9,15 +9,9 @@ from tests.e2e.faults.conftest import MakeStage
 from tests.e2e.faults.proxy import Rule
 from tests.e2e.faults.stage import ALONE, Stage
 
-FEEDS = [
-    pytest.param("reflector", id="own feed"),
-    pytest.param("kopf", id="feed through kopf", marks=pytest.mark.slow),
-]
 
-
-@pytest.mark.parametrize("feed", FEEDS)
-def test_the_api_server_dies_and_comes_back(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(ALONE, f"--feed={feed}") as stage:
+def test_the_api_server_dies_and_comes_back(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(20)
         stage.look()
         stage.plane.restart(API_SERVER)
@@ -25,9 +19,8 @@ def test_the_api_server_dies_and_comes_back(make_stage: MakeStage, feed: str) ->
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
-def test_etcd_dies_and_forgets_old_revisions(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(ALONE, f"--feed={feed}") as stage:
+def test_etcd_dies_and_forgets_old_revisions(make_stage: MakeStage) -> None:
+    with make_stage(ALONE) as stage:
         stage.churn.lasts(20)
         stage.look()
         stage.plane.restart(ETCD)
@@ -37,9 +30,8 @@ def test_etcd_dies_and_forgets_old_revisions(make_stage: MakeStage, feed: str) -
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
-def test_etcd_is_restored_from_a_backup(make_stage: MakeStage, feed: str) -> None:
-    with make_stage(f"--feed={feed}") as stage:
+def test_etcd_is_restored_from_a_backup(make_stage: MakeStage) -> None:
+    with make_stage() as stage:
         stage.churn.lasts(25)
         backup = stage.back_up()
         stage.churn.lasts(60)
@@ -70,18 +62,9 @@ def kill_often(stage: Stage, times: int) -> None:
     stage.calm()
 
 
-@pytest.mark.parametrize(
-    ("times", "feed"),
-    [
-        (5, "reflector"),
-        pytest.param(100, "reflector", marks=pytest.mark.slow),
-        pytest.param(20, "kopf", marks=pytest.mark.slow),
-    ],
-)
-def test_the_operator_is_killed_at_random_points(
-    make_stage: MakeStage, times: int, feed: str
-) -> None:
-    with make_stage(ALONE, f"--feed={feed}") as stage:
+@pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.slow)])
+def test_the_operator_is_killed_at_random_points(make_stage: MakeStage, times: int) -> None:
+    with make_stage(ALONE) as stage:
         kill_often(stage, times)
 
 
@@ -96,11 +79,10 @@ def test_the_lease_is_stolen_again_and_again(make_stage: MakeStage) -> None:
         stage.calm()
 
 
-@pytest.mark.parametrize("feed", FEEDS)
 def test_sigterm_is_obeyed_within_five_seconds_also_where_no_write_is_answered(
-    make_stage: MakeStage, feed: str
+    make_stage: MakeStage,
 ) -> None:
-    with make_stage("--lease-duration=15", f"--feed={feed}") as stage:
+    with make_stage("--lease-duration=15") as stage:
         stage.churn.lasts(20)
         hanging = stage.proxy.add(Rule(lambda call: call.method != "GET", hangs=True))
         wait_for(lambda: hanging.hits > 3, message="writes that hang")

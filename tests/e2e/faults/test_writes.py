@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.faults import impatient
 from tests.e2e.faults.conftest import MakeStage
 from tests.e2e.faults.proxy import Loss, Rule
-from tests.e2e.faults.stage import ALONE, Stage
+from tests.e2e.faults.stage import Stage
 
 SHARE = 0.4
 
@@ -79,12 +79,6 @@ def test_every_write_of_one_kind_is_lost_for_a_while(
         stage.churn.lasts(25)
         assert rule.hits >= 5
         stage.calm()
-
-
-@pytest.mark.slow
-def test_creations_are_done_without_an_answer_through_kopfs_feed(make_stage: MakeStage) -> None:
-    with make_stage(ALONE, "--feed=kopf") as stage:
-        run(stage, writes(loss=Loss.AFTER))
 
 
 @pytest.mark.slow

@@ -16,13 +16,11 @@ from tests.e2e.scene import Scene
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}
 
 
-@pytest.fixture(params=["reflector", "kopf"])
-def operator(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Iterator[InProcessOperator]:
-    """Run the operator in a thread of this process for one test, with each of its feeds."""
+@pytest.fixture
+def operator(plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcessOperator]:
+    """Run the operator in a thread of this process for one test, fed by kopf's watches."""
     user = plane.user("dragoman-in-process", OPERATOR_RULES)
-    running = InProcessOperator(user, monkeypatch, request.param)
+    running = InProcessOperator(user, monkeypatch)
     running.start()
     yield running
     assert running.stop() == 0

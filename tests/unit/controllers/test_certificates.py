@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
 from tests.controlplane.certificates import Authority, KeyPair
 from tests.unit.kube.http.speaking import answer, say, speaking

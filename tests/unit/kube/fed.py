@@ -1,15 +1,17 @@
 """A reflector of claims that is fed by a scripted server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from dragoman.kube.client import Client, Resource
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import CredentialsUnavailableError
 from dragoman.kube.reflector import Reflector
-from dragoman.kube.store import ClusterState
+from dragoman.kube.resources import Resource
 from dragoman.model import Claim
 from tests.unit.kube.scripted import Answer, Json, ScriptedServer, eventually
 
@@ -53,21 +55,24 @@ class Feed:
     api: Client
     world: ClusterState = field(default_factory=ClusterState)
     deleted: list[str] = field(default_factory=list)
+    informer: Informer[Claim] = field(init=False)
 
     def reflector(self) -> Reflector[Claim]:
         """Return the reflector of all claims."""
-        return Reflector(
-            Informer(
-                self.api,
-                CLAIMS,
-                self.world.claims,
-                Claim.parse,
-                changed=self._changed,
-                deleted=self._deleted,
-            ),
-            known=self.world.own_writes.take,
-            rewound=self.world.rewind,
+        self.informer = Informer(
+            self.api,
+            CLAIMS,
+            self.world.claims,
+            Claim.parse,
+            changed=self._changed,
+            deleted=self._deleted,
+            is_own_write=self.world.own_writes.take,
+            rolled_back=self.world.roll_back,
         )
+        return Reflector(self.informer, self._handle)
+
+    async def _handle(self, event: Mapping[str, Any]) -> None:
+        self.informer.handle(event)
 
     def _changed(self, claim: Claim) -> None:
         self.world.claims.put(claim)

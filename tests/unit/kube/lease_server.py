@@ -5,7 +5,8 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 
 Json = dict[str, Any]

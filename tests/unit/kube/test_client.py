@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from dragoman.kube.client import PODS, ApiError, Client, Resource
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS, Resource
 from tests.unit.kube.fed import Token
 from tests.unit.kube.http.speaking import answer as speech
 from tests.unit.kube.http.speaking import speaking

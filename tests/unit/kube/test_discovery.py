@@ -4,8 +4,9 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError, discover
+from dragoman.kube.errors import ApiError
 
 GROUPS = ("podgroups", "podgroups/status")
 

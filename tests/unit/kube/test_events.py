@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from dragoman.kube import events as recorders
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from tests.unit.claims.model_server import SUBDOMAIN
 from tests.unit.kube.virtual_time import Clock

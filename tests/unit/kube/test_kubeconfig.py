@@ -207,7 +207,9 @@ def test_whom_nobody_can_act_for_is_refused_by_the_field(
 
 
 def test_no_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConnectionSettingsError, match=r"no way to an API server in .*nowhere"):
+    with pytest.raises(
+        ConnectionSettingsError, match=r"found no usable API server configuration in .*nowhere"
+    ):
         Credentials(tmp_path / "nowhere")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.kube import leaderelection
-from dragoman.kube.client import ApiError
+from dragoman.kube.errors import ApiError
 from dragoman.kube.leaderelection import LeaderElectionConfig
 from tests.unit.examples import examples
 from tests.unit.kube.lease_server import Candidate, LeaseServer

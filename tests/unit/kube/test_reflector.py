@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from dragoman.controllers.claims.informers import uses_claims
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube import backoff
-from dragoman.kube.client import PODS
-from dragoman.kube.feed.kopf_feed import uses_claims
 from dragoman.kube.http import pool
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
-from dragoman.kube.store import ClusterState
+from dragoman.kube.resources import PODS
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
 from tests.unit.kube.fed import claim, fed
@@ -282,10 +282,20 @@ async def test_pods_without_claims_are_never_parsed(
         world.pods.put(fact)
 
     async with fed(*script(items), runs=False) as feed:
-        pods = Reflector(
-            Informer(feed.api, PODS, world.pods, parse, changed, deleted=lambda _: None),
-            keep=uses_claims,
+        informer = Informer(
+            feed.api,
+            PODS,
+            world.pods,
+            parse,
+            changed,
+            deleted=lambda _: None,
+            predicate=uses_claims,
         )
+
+        async def handle(event: Any) -> None:
+            informer.handle(event)
+
+        pods = Reflector(informer, handle)
         task = asyncio.create_task(pods.run())
         await eventually(lambda: len(world.pods) == 2)
         task.cancel()

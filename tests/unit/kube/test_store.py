@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.controllers.claims.stopwatch import Since
+from dragoman.controllers.claims.state import ClusterState, Since
 from dragoman.kube import store as worlds
-from dragoman.kube.store import ClusterState, DeletedUIDs, OwnWrites
+from dragoman.kube.store import DeletedUIDs, OwnWrites
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import NAMESPACE, Object, claim, pod
 from tests.unit.examples import examples
@@ -92,7 +92,7 @@ def test_after_a_restore_from_a_backup_older_states_replace_what_was_known_once(
     world.claims.put(a_claim(claim("c"), 901))
     world.claims.drop(NAMESPACE, "c", "uid-claim-my-namespace-c")
     world.own_writes.add("500")
-    world.rewind()
+    world.roll_back()
     stored = world.pods.get(NAMESPACE, "test-pod")
     assert stored is not None
     assert stored.metadata.resource_version == "900", "a precondition that must fail"
@@ -166,7 +166,7 @@ def test_indices_hold_exactly_what_the_shelf_holds(
 
 
 def test_the_longest_gone_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "GONE_LIMIT", 3)
+    monkeypatch.setattr(worlds, "DELETED_LIMIT", 3)
     deleted = DeletedUIDs()
     for uid in "abcde":
         deleted.add(uid)

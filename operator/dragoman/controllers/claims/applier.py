@@ -15,17 +15,12 @@ from dragoman.claims import (
 )
 from dragoman.controllers.claims.enqueue import EventHandlers, Key
 from dragoman.controllers.claims.gather import IDLE, age
-from dragoman.kube.client import (
-    MERGE_PATCH,
-    PODS,
-    STRATEGIC_MERGE_PATCH,
-    ApiError,
-    Client,
-    Resource,
-    find,
-)
+from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client, find
+from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
+from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
 from dragoman.model import Claim, Pod, PodGroup
 
@@ -44,15 +39,11 @@ class Outcome(Enum):
     STALE = "stale"
 
 
-class NotLeadingError(Exception):
-    """This process may not write any more; another one will do what is left."""
-
-
 class Applier:
     """The one place that writes.
 
     Args:
-        api: Where to.
+        client: Where to.
         served: Which API versions the server has.
         intake: Where results go.
         claims: How a claim is read again that is not as it was known.
@@ -61,14 +52,14 @@ class Applier:
 
     def __init__(
         self,
-        api: Client,
+        client: Client,
         served: Served,
         handlers: EventHandlers,
         claims: Informer[Claim],
         may_write: Callable[[], bool],
     ) -> None:
         self._may_write = may_write
-        self._api = api
+        self._client = client
         self._served = served
         self._handlers = handlers
         self._claims = claims
@@ -105,7 +96,9 @@ class Applier:
     async def _create(self, action: CreateClaim) -> Outcome:
         path = self._served.claims.path(action.namespace)
         try:
-            created = await self._api.post(path, action.document(self._served.claims.api_version))
+            created = await self._client.post(
+                path, action.document(self._served.claims.api_version)
+            )
         except ApiError as error:
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
@@ -130,7 +123,7 @@ class Applier:
         assert resource is not None
         path = resource.path(action.namespace, holder.name, "status")
         try:
-            written = await self._api.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
+            written = await self._client.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
         except ApiError as error:
             if error.code == 404 and await self._exists(resource, action):
                 raise
@@ -188,7 +181,7 @@ class Applier:
         namespace, name = claim.metadata.namespace, claim.metadata.name
         path = self._served.claims.path(namespace, name, subresource)
         try:
-            written = Claim.parse(await self._api.patch(path, patch, MERGE_PATCH))
+            written = Claim.parse(await self._client.patch(path, patch, MERGE_PATCH))
         except ApiError as error:
             if error.code in {404, 409} or (error.code == 422 and error.blames("metadata.uid")):
                 await self._claims.refresh(namespace, name)
@@ -213,7 +206,7 @@ class Applier:
         metadata = action.claim.metadata
         path = self._served.claims.path(metadata.namespace, metadata.name)
         try:
-            answer = await self._api.delete(path, action.document())
+            answer = await self._client.delete(path, action.document())
         except ApiError as error:
             if error.code in {404, 409}:
                 await self._claims.refresh(metadata.namespace, metadata.name)
@@ -233,7 +226,7 @@ class Applier:
 
     async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
         """Whether the holder is there after all: what is buried here is never looked at again."""
-        found = await find(self._api, resource.path(action.namespace, action.holder.name))
+        found = await find(self._client, resource.path(action.namespace, action.holder.name))
         return found is not None and found["metadata"]["uid"] == action.holder.uid
 
     def _forget_holder(self, action: PublishClaims) -> None:

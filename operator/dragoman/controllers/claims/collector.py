@@ -9,13 +9,13 @@ from prometheus_client.registry import Collector
 
 from dragoman import __version__
 from dragoman.controllers.claims.gather import age
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 
 Count = Callable[[GaugeMetricFamily], None]
 
 
-class Census(Collector):
+class ClaimCollector(Collector):
     """Gauges computed from the facts at each scrape."""
 
     def __init__(self, state: ClusterState) -> None:

@@ -1,55 +1,54 @@
-"""Keys to workers: the life-cycle of claims, from a start to a clean stop."""
+"""The claim controller: its parts, and how they are put together."""
 
 import asyncio
-import random
 from collections.abc import Callable
 
-from dragoman.controllers.claims.applier import Applier, NotLeadingError
+from dragoman.controllers.claims.applier import Applier
+from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.enqueue import LANES, EventHandlers, Key, lane
 from dragoman.controllers.claims.events import ClaimEvents
+from dragoman.controllers.claims.informers import Informers
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.reconciler import LONGEST_RETRY, Reconciler
-from dragoman.kube.client import ApiError, Client
+from dragoman.controllers.claims.reconciler import Reconciler
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served
 from dragoman.kube.events import EventRecorder
-from dragoman.kube.informer import Informers
-from dragoman.kube.store import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
+from dragoman.metrics import REGISTRY
+
+MODE_INTERVAL = 1.0
+"""Seconds between checks whether `auto` takes over."""
 
 log = logger("dragoman.claims")
 
-LONGEST_REFUSED_RETRY = 300.0
-"""Seconds between tries after a quota or policy refused: nothing tells when it is lifted."""
-
-STOP_GRACE = 3.0
-"""Seconds for which a stop awaits writes in flight: a server that hangs must not hold it up."""
-
 
 class ClaimController:
-    """The life-cycle of claims: a queue and its workers.
+    """Creates, publishes, reserves and releases ResourceClaims.
 
     Args:
-        api: Where to read and write.
+        client: Where to read and write.
         served: Which API versions the server has.
         recorder: Where Events go.
-        pilot: Keeps the mode.
+        mode: The claim mode.
         may_write: Whether this process leads.
-        workers: How many keys of each lane are worked on at the same time.
-        resync: Seconds between full passes over everything that is known.
+        workers: How many keys of each lane are reconciled at the same time.
+        resync: Seconds between full passes over everything that is stored.
 
     Attributes:
-        world: What is known.
+        state: The stored facts.
         queue: The keys that wait for a worker.
-        witness: Looks at what another controller does.
-        intake: Where news goes.
-        mirrors: Where news comes from.
+        handlers: Event handlers, which store facts and enqueue keys.
+        informers: Where the event handlers are fed.
+        other: Observes another claim controller.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        api: Client,
+        client: Client,
         served: Served,
         recorder: EventRecorder,
         mode: ClaimMode,
@@ -63,97 +62,61 @@ class ClaimController:
         events = ClaimEvents(self.state, served, recorder, may_write)
         self.other = OtherController(self.state, mode.other_seen, events.fault)
         self.handlers = EventHandlers(self.state, self.queue, self.other)
-        self.informers = Informers.into(self.handlers, api, served)
-        self._reconciler = Reconciler(
+        self.informers = Informers.of(self.handlers, client, served)
+        reconciler = Reconciler(
             self.state,
             self.queue,
             self.informers,
             mode=mode,
-            applier=Applier(api, served, self.handlers, self.informers.claims, may_write),
+            applier=Applier(client, served, self.handlers, self.informers.claims, may_write),
             events=events,
         )
         self._mode = mode
-        self._workers = workers
-        self._resync = resync
-        self._idle: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self._controller = Controller(
+            self.queue,
+            reconciler.reconcile,
+            self.handlers.enqueue_all,
+            lanes=LANES,
+            workers=workers,
+            resync=resync,
+            describe=Key._asdict,
+        )
+        self._collector = ClaimCollector(self.state)
+
+    def unready(self) -> str | None:
+        """Return None once the informers have listed everything, else a sentence."""
+        if all(informer.synced.is_set() for informer in self.informers):
+            return None
+        return "pods, claims and templates are not listed yet"
+
+    async def wait_synced(self) -> None:
+        """Wait until the informers have listed everything; what comes later is news."""
+        await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
+        self.other.begin()
+        state = self.state
+        log.info(
+            "Synced", pods=len(state.pods), claims=len(state.claims), templates=len(state.templates)
+        )
 
     async def run(self) -> None:
-        """Work until cancelled; writes in flight are finished first.
+        """Reconcile until cancelled; call it only while this process leads."""
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(self._follow_mode())
+            try:
+                await self._controller.run()
+            finally:
+                following.cancel()
 
-        A stop must not cut a write in two: the server would do it and nobody know.
-        """
-        self.queue.open()
-        self.handlers.everything()
-        self._stopping = False
-        workers = [
-            asyncio.create_task(self._work(name)) for name in LANES for _ in range(self._workers)
-        ]
-        others = [
-            asyncio.create_task(self._look_at_everything()),
-            asyncio.create_task(self._mind_the_mode()),
-        ]
-        try:
-            # Unlike gather, wait leaves the tasks alone when it is cancelled.
-            ended, _ = await asyncio.wait([*workers, *others], return_when=asyncio.FIRST_EXCEPTION)
-            for task in ended:
-                task.result()
-        finally:
-            self._stopping = True
-            for task in [*others, *self._idle]:
-                task.cancel()
-            await asyncio.wait([*workers, *others], timeout=STOP_GRACE)
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, *others, return_exceptions=True)
-            self.queue.close()
-
-    async def _look_at_everything(self) -> None:
+    async def _follow_mode(self) -> None:
         while True:
-            await asyncio.sleep(self._resync * (0.9 + random.random() / 5))
-            self.handlers.everything()
-
-    async def _mind_the_mode(self) -> None:
-        while True:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(MODE_INTERVAL)
             if self._mode.tick():
-                self.handlers.everything()
+                self.handlers.enqueue_all()
 
-    async def _work(self, name: str) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        while not self._stopping:
-            self._idle.add(task)
-            key = await self.queue.get(name)
-            self._idle.discard(task)
-            await self._handle(key)
+    def register_metrics(self) -> None:
+        """Add the collector to the registry."""
+        REGISTRY.register(self._collector)
 
-    async def _handle(self, key: Key) -> None:
-        try:
-            await self._reconciler.reconcile(key)
-        except ApiError as error:
-            self._put_back(key, error)
-        except NotLeadingError:
-            # The next leader looks at everything; this one may yet renew and go on itself.
-            log.debug("Left to the next leader", kind=key.kind, name=key.name)
-            self.queue.retry(key, longest=LONGEST_RETRY)
-        except Exception:
-            # A fault in one object must not end the worker that the others need.
-            log.exception("Cannot work on", kind=key.kind, namespace=key.namespace, name=key.name)
-            self.queue.retry(key, longest=LONGEST_RETRY)
-        finally:
-            self.queue.done(key)
-
-    def _put_back(self, key: Key, error: ApiError) -> None:
-        refused = error.code in {403, 422}
-        longest = LONGEST_REFUSED_RETRY if refused else LONGEST_RETRY
-        delay = self.queue.retry(key, longest=longest, shortest=error.retry_after or 0.0)
-        log.debug(
-            "Will try again",
-            kind=key.kind,
-            namespace=key.namespace,
-            name=key.name,
-            seconds=round(delay, 3),
-            code=error.code,
-            error=str(error),
-        )
+    def unregister_metrics(self) -> None:
+        """Remove the collector from the registry."""
+        REGISTRY.unregister(self._collector)

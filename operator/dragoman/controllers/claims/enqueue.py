@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 
@@ -138,8 +138,8 @@ class EventHandlers:
         self._group_moved(known or group)
         self._release_claims(known or group)
 
-    def everything(self) -> None:
-        """Want every pod, PodGroup and claim to be looked at."""
+    def enqueue_all(self) -> None:
+        """Enqueue every pod, PodGroup and claim."""
         for pod in self.state.pods:
             self.queue.add(_key("pod", pod))
         for group in self.state.groups:

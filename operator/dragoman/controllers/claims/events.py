@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dragoman.claims import CreateClaim, Pending, Reason
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.othercontroller import Fault
-from dragoman.kube.client import ApiError
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.kube.store import ClusterState
 from dragoman.model import Pod
 
 EVENT_REASONS = {

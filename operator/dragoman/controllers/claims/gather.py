@@ -12,7 +12,7 @@ from dragoman.claims import (
 )
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.livereads import LiveReads
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
 
 IDLE = "idle"

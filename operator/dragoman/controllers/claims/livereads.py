@@ -1,4 +1,4 @@
-"""Look at objects live that planners ask about."""
+"""Live reads: GET requests before a decision, where a watch may lag."""
 
 import asyncio
 from collections import OrderedDict
@@ -8,45 +8,46 @@ from typing import Any
 
 from dragoman.claims import WATCH_LAG, Found, LiveRead
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.kube.client import ApiError
-from dragoman.kube.informer import Informer, Informers
+from dragoman.controllers.claims.informers import Informers
+from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
 from dragoman.kube.singleflight import SingleFlight
 
-LOOKS = 64
-"""Live reads at the same time, over all keys: one claim may have 256 consumers to look at."""
+CONCURRENT_READS = 64
+"""Live reads at the same time, over all keys: one claim may have 256 consumers to read."""
 
 
 @dataclass(slots=True)
 class LiveReads:
-    """What was seen live while one key is worked on.
+    """Results of live reads while one key is reconciled.
 
     Attributes:
-        seen: Answers to looks: the object, or None where there is none.
-        failures: Looks that were not answered, and why.
+        live: The object, or None where it does not exist, by what was read.
+        failures: The errors of reads that failed.
     """
 
     live: dict[LiveRead, Found] = field(default_factory=dict)
     failures: dict[LiveRead, ApiError] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """Forget everything: the world has changed."""
+        """Drop all results, because the stored facts have changed."""
         self.live.clear()
         self.failures.clear()
 
     def check(self) -> None:
-        """Raise the error of a look that was not answered, if there is one."""
+        """Raise the error of a read that failed, if there is one."""
         for error in self.failures.values():
             raise error
 
 
 class LiveReader:
-    """Answers looks, so many at the same time.
+    """Does live reads, a bounded number at the same time.
 
-    A template that is missing may be missed by thousands of pods, each of which changes some times
-    in its first seconds: they ask together, and each of them once.
+    Thousands of pods may miss the same template, and each of them changes several times in its
+    first seconds: their reads are shared, and each pod causes one read.
 
     Args:
-        mirrors: Where objects are.
+        informers: Of the resources that can be read.
     """
 
     def __init__(self, informers: Informers) -> None:
@@ -56,24 +57,43 @@ class LiveReader:
             "resourceclaimtemplates": informers.templates,
             "podgroups": informers.groups,
         }
+        self._owners: dict[str, Informer[Any] | None] = {
+            "pod": informers.pods,
+            "claim": informers.claims,
+            "podgroup": informers.groups,
+        }
         self._templates = SingleFlight(self._read)
+        self._namespaces = SingleFlight(informers.claims.refresh_namespace)
         self._missed: OrderedDict[tuple[Key, LiveRead], float] = OrderedDict()
-        self._free = asyncio.Semaphore(LOOKS)
+        self._slots = asyncio.Semaphore(CONCURRENT_READS)
 
-    async def see(self, key: Key, live_reads: Sequence[LiveRead], live: LiveReads) -> None:
-        """Put what the API server answers into the sight of a key; who fails delays no other."""
-        answers = await asyncio.gather(
-            *(self._look(key, read) for read in live_reads), return_exceptions=True
+    async def read(self, key: Key, reads: Sequence[LiveRead], live: LiveReads) -> None:
+        """Put results into `live`; a read that fails delays no other."""
+        results = await asyncio.gather(
+            *(self._result(key, read) for read in reads), return_exceptions=True
         )
-        for read, answer in zip(live_reads, answers, strict=True):
-            if isinstance(answer, ApiError):
-                live.failures[read] = answer
-            elif isinstance(answer, BaseException):
-                raise answer
+        for read, result in zip(reads, results, strict=True):
+            if isinstance(result, ApiError):
+                live.failures[read] = result
+            elif isinstance(result, BaseException):
+                raise result
             else:
-                live.live[read] = answer
+                live.live[read] = result
 
-    async def _look(self, key: Key, read: LiveRead) -> Found:
+    async def refresh(self, key: Key) -> None:
+        """Read the object of a key and, where it may own claims, the claims of its namespace.
+
+        The stores then hold what the server had, before dragoman acts in place of another
+        controller.
+        """
+        informer = self._owners[key.kind]
+        assert informer is not None, "keys exist only for served resources"
+        reads = [informer.refresh(key.namespace, key.name)]
+        if key.kind != "claim":
+            reads.append(self._namespaces.do(key.namespace))
+        await asyncio.gather(*reads)
+
+    async def _result(self, key: Key, read: LiveRead) -> Found:
         if read.resource != "resourceclaimtemplates":
             return await self._read(read)
         clock = asyncio.get_running_loop().time
@@ -81,7 +101,7 @@ class LiveReader:
             self._missed.popitem(last=False)
         if (key, read) in self._missed:
             return None
-        found = await self._templates.ask(read)
+        found = await self._templates.do(read)
         if found is None:
             self._missed[key, read] = clock()
         return found
@@ -90,6 +110,6 @@ class LiveReader:
         informer = self._informers[read.resource]
         if informer is None:
             return None
-        async with self._free:
+        async with self._slots:
             found: Found = await informer.read(read.namespace, read.name)
         return found

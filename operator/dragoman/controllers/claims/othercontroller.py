@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from dragoman import metrics
 from dragoman.claims.mode import Activity, made_by_another
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 
 FLAP_WINDOW = 60.0
@@ -46,7 +46,7 @@ class OtherController:
         self._latest = ""
         self._lost: OrderedDict[str, float] = OrderedDict()
 
-    def wake(self) -> None:
+    def begin(self) -> None:
         """Begin: what was seen so far is the past."""
         self._awake = True
 

@@ -13,16 +13,16 @@ from dragoman.claims import (
     UpdateReservedFor,
 )
 from dragoman.claims.mode import Mode
-from dragoman.controllers.claims.applier import Applier, NotLeadingError, Outcome
+from dragoman.controllers.claims.applier import Applier, Outcome
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.events import ClaimEvents
-from dragoman.controllers.claims.freshness import Freshness
 from dragoman.controllers.claims.gather import Gatherer
+from dragoman.controllers.claims.informers import Informers
 from dragoman.controllers.claims.livereads import LiveReader, LiveReads
 from dragoman.controllers.claims.mode import ClaimMode
-from dragoman.kube.client import ApiError
-from dragoman.kube.informer import Informers
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.controller import LONGEST_RETRY, NotLeadingError
+from dragoman.kube.errors import ApiError
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
@@ -30,8 +30,6 @@ log = logger("dragoman.claims")
 
 PASSES = 16
 """How often one key is planned anew at once before it goes back into the queue."""
-LONGEST_RETRY = 60.0
-"""Seconds between tries after failures that pass by themselves."""
 
 
 class Reconciler:
@@ -61,8 +59,7 @@ class Reconciler:
         self._applier = applier
         self._events = events
         self._gatherer = Gatherer(state)
-        self._freshness = Freshness(informers)
-        self._lookout = LiveReader(informers)
+        self._reader = LiveReader(informers)
 
     async def reconcile(self, key: Key) -> None:
         """Plan and act until nothing is left to do; raise ApiError to be called again later."""
@@ -80,14 +77,14 @@ class Reconciler:
                 self._mode.settled(key)
                 return True
             if plan.live_reads:
-                await self._lookout.see(key, plan.live_reads, live)
+                await self._reader.read(key, plan.live_reads, live)
                 if key.kind == "claim":
                     live.check()  # of a pod, one entry's look that fails delays no other entry
                 continue
             if self._is_early(key, plan):
                 return True
             if plan.actions and not fresh:
-                await self._freshness.refresh(key)
+                await self._reader.refresh(key)
                 live.clear()
                 fresh = True
                 continue

@@ -6,25 +6,45 @@ here: by number and sample in the schema's status, in metrics, and by an Event o
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from dragoman import metrics
-from dragoman.controllers.driverconfigschemas.inventory import batches
-from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
+from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.driverconfigs.audit import EVENTS, Audit, Offender, Tally
+from dragoman.driverconfigs.strictjson import Malformed, parse
 from dragoman.driverconfigs.validation import Memory
-from dragoman.kube.client import Client, Resource
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import Client, pages
+from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.reflector import INITIAL_EVENTS_END
+from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 
+TICK = 1.0
+"""Seconds between checks whether an audit is due."""
 INTERVAL = 600.0
+"""Seconds between audits while no schema changes."""
 SETTLING = 2.0
 """Seconds without a change of schemas before they are audited with: they come in groups."""
 REMEMBERED = 10_000
 """Judgements that one pass keeps."""
 REASON = "DriverConfigInvalid"
+
+BATCH = 100
+_STREAM = {
+    "watch": "true",
+    "sendInitialEvents": "true",
+    "allowWatchBookmarks": "true",
+    "resourceVersionMatch": "NotOlderThan",
+    "resourceVersion": "",
+    "timeoutSeconds": "600",
+}
 
 log = logger("dragoman.audit")
 
@@ -33,42 +53,59 @@ class Auditor:
     """Reviews everything that is stored.
 
     Args:
-        api: Where it is stored.
-        keeper: The schemas.
+        client: Where it is stored.
+        schemas: The schemas.
         stored: The resources of claims, templates and classes by kind.
         leading: Whether this process may write now.
 
     Attributes:
-        recorder: Posts the Events; somebody else runs it.
+        recorder: Posts the Events.
     """
 
     def __init__(
         self,
-        api: Client,
-        keeper: SchemaKeeper,
+        client: Client,
+        schemas: Schemas,
         stored: Mapping[str, Resource],
         leading: Callable[[], bool],
     ) -> None:
-        self._api = api
-        self._keeper = keeper
+        self._client = client
+        self._schemas = schemas
         self._stored = stored
         self._leading = leading
-        self.recorder = EventRecorder(api)
+        self.recorder = EventRecorder(client)
         self._known: tuple[Any, ...] = ()
         self._changed = float("-inf")
         self._audited: tuple[Any, ...] | None = None
         self._ended = float("-inf")
+
+    async def run(self) -> None:
+        """Audit whenever it is due, until cancelled; only while this process leads."""
+        backoff = Backoff()
+        while True:
+            await asyncio.sleep(TICK)
+            if not self._leading():
+                continue
+            try:
+                await self.audit_if_due()
+            except ApiError as error:
+                delay = backoff.next(error.retry_after)
+                log.warning("Cannot audit", error=str(error), code=error.code, seconds=delay)
+                await asyncio.sleep(delay)
+            except Exception:  # a fault here must not end the claim controller
+                log.exception("Cannot audit")
+                await asyncio.sleep(backoff.next())
 
     async def audit_if_due(self) -> None:
         """Audit when schemas changed, and every ten minutes; raise ApiError to be called again."""
         now = time.monotonic()
         known = tuple(
             (name, one.parsed.uid, one.parsed.generation, one.force is not None)
-            for name, one in sorted(self._keeper.registry.objects.items())
+            for name, one in sorted(self._schemas.registry.objects.items())
         )
         if known != self._known:
             self._known, self._changed = known, now
-        if self._keeper.unready() or now - self._changed < SETTLING:
+        if self._schemas.unready() or now - self._changed < SETTLING:
             return
         if known != self._audited or now - self._ended > INTERVAL:
             await self._audit()
@@ -77,10 +114,10 @@ class Auditor:
     async def _audit(self) -> None:
         began = time.monotonic()
         memory: Memory = {}
-        audit = Audit(self._keeper.registry, self._reported(), memory)
+        audit = Audit(self._schemas.registry, self._reported(), memory)
         if audit.tallies:
             for kind, resource in self._stored.items():
-                async for batch in batches(self._api, resource):
+                async for batch in batches(self._client, resource):
                     await asyncio.to_thread(_review, audit, kind, batch)
                     if len(memory) > REMEMBERED:
                         memory.clear()
@@ -99,14 +136,14 @@ class Auditor:
 
     async def _publish(self, name: str, tally: Tally, room: int) -> int:
         """Write one schema's account; returns how many Events were sent."""
-        stored = self._keeper.objects.get("", name)
-        installed = self._keeper.registry.objects.get(name)
+        stored = self._schemas.objects.get("", name)
+        installed = self._schemas.registry.objects.get(name)
         if stored is None or installed is None or installed.force is None:
             return 0
         told = tally.told(room)
         account = tally.status(installed.force.generation, told, _now())
         # First the status: an Event too few is better than one again at every restart.
-        await self._keeper.write_status(name, stored.metadata.uid, {"audit": account})
+        await self._schemas.write_status(name, stored.metadata.uid, {"audit": account})
         for offender in told:
             self.recorder.warn(
                 self._regarding(offender),
@@ -124,7 +161,7 @@ class Auditor:
 
     def _reported(self) -> dict[str, list[str]]:
         found = {}
-        for schema in self._keeper.objects:
+        for schema in self._schemas.objects:
             account = (schema.document.get("status") or {}).get("audit") or {}
             found[schema.metadata.name] = account.get("reported") or []
         return found
@@ -148,3 +185,55 @@ def _measure(audit: Audit) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def batches(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
+    """Yield all objects in batches; raise ApiError when they cannot all be read.
+
+    Uses a streaming list (KEP-3157), which costs the API server no copy of the whole; where it
+    has none, pages, in which repeated keys cannot be seen any more.
+    """
+    try:
+        async for batch in _streamed(client, resource):
+            yield batch
+    except ApiError as error:
+        if error.code not in {400, 422}:
+            raise
+        async for batch in _paged(client, resource):
+            yield batch
+
+
+async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
+    batch: list[Any] = []
+    async with aclosing(_lines(client, resource)) as lines:
+        async for line in lines:
+            try:
+                event = parse(line)
+            except Malformed:  # nested so deeply that the webhook would take it for no review
+                continue
+            if event["type"] == "ERROR":
+                raise ApiError(0, "NoAnswer", f"list {resource.plural}: {event['object']}")
+            if event["type"] == "BOOKMARK":
+                if _is_end(event["object"]):
+                    yield batch
+                    return
+                continue
+            batch.append(event["object"])
+            if len(batch) >= BATCH:
+                yield batch
+                batch = []
+    raise ApiError(0, "NoAnswer", f"list {resource.plural}: ended before it was complete")
+
+
+def _is_end(bookmark: Any) -> bool:
+    return INITIAL_EVENTS_END in (bookmark["metadata"].get("annotations") or {})
+
+
+async def _lines(client: Client, resource: Resource) -> AsyncGenerator[bytes, None]:
+    async for line in client.lines(resource.path(), _STREAM):
+        yield line
+
+
+async def _paged(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
+    async for page in pages(client, resource.path()):
+        yield [parse(orjson.dumps(item)) for item in page["items"] or ()]

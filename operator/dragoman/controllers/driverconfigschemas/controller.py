@@ -1,141 +1,175 @@
-"""The schema controller: what the leader writes about DriverConfigSchemas.
+"""The DriverConfigSchema controller: compiles schemas, applies the catalogue, writes statuses.
 
-Three works, each for itself and each again and again from what is there: the catalogue is applied,
-the status of every schema is kept true, and what is stored is audited. Whatever fails is tried
-again; nothing of it may ever stand in the way of claims.
+Every replica compiles, because each of them may serve reviews; only the leader writes. What fails
+is retried and never stops the claim controller.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
-from dragoman.controllers.driverconfigschemas.schemas import SchemaKeeper
+from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import without
 from dragoman.driverconfigs import status
 from dragoman.driverconfigs.driverconfigschema import OFF
-from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import APPLY_PATCH, ApiError, Client, Resource
-from dragoman.kube.schema_api import SCHEMAS
+from dragoman.kube.client import APPLY_PATCH, Client
+from dragoman.kube.controller import Controller
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
+from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
-TICK = 1.0
-"""Seconds between looks whether there is something to do."""
 APPLY_INTERVAL = 600.0
-"""Seconds after which the catalogue is applied again, should somebody have deleted of it."""
+"""Seconds after which an object of the catalogue is applied again, in case a field was removed."""
 CONFLICTS = 20
-"""Rounds of leaving out fields that admins own; each round names all of them that it met."""
+"""Attempts to apply without fields that admins own; each response names all that it met."""
 
 log = logger("dragoman.schemas")
 
 
+class Key(NamedTuple):
+    """What a worker does with which schema; compilation never waits for a write."""
+
+    task: Literal["compile", "write"]
+    name: str
+
+
 class SchemaController:
-    """Applies the catalogue, writes statuses, audits.
+    """Reconciles DriverConfigSchemas.
 
     Args:
-        api: Where to write.
-        keeper: The schemas; somebody else runs it.
-        stored: What is audited: the resources of claims, templates and classes by kind.
-        catalogue: What is applied.
+        client: Where to read and write.
+        audited: Resources whose stored objects are audited, by kind; None for no audit.
+        catalogue: Objects that are applied.
         leading: Whether this process may write now.
+        resync: Seconds between full passes.
+
+    Attributes:
+        schemas: The stored and the compiled schemas.
+        queue: The keys that wait for a worker.
     """
 
     def __init__(
         self,
-        api: Client,
-        keeper: SchemaKeeper,
-        stored: Mapping[str, Resource],
-        catalogue: Sequence[Mapping[str, Any]],
-        leading: Callable[[], bool],
+        client: Client,
+        *,
+        audited: Mapping[str, Resource] | None = None,
+        catalogue: Sequence[Mapping[str, Any]] = (),
+        leading: Callable[[], bool] = lambda: True,
+        resync: float = 600.0,
     ) -> None:
-        self._api = api
-        self._keeper = keeper
+        self._client = client
         self._leading = leading
-        self._auditor = Auditor(api, keeper, stored, leading)
-        self._catalogue = catalogue
-        self._waiting: dict[str, Mapping[str, Any]] = {}
-        self._applied = float("-inf")
+        self._catalogue = {document["metadata"]["name"]: document for document in catalogue}
+        self._applied: dict[str, float] = {}
+        self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
+        self.schemas = Schemas(client, lambda name: self.queue.add(Key("compile", name)))
+        self._controller = Controller(
+            self.queue,
+            self.reconcile,
+            self.enqueue_all,
+            lanes=("compile", "write"),
+            resync=resync,
+            describe=Key._asdict,
+        )
+        self._auditor = None if audited is None else Auditor(client, self.schemas, audited, leading)
 
     async def run(self) -> None:
-        """Work until cancelled; does nothing while another process leads."""
+        """Reconcile until cancelled, once the schemas are listed."""
+        await self.schemas.informer.synced.wait()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._auditor.recorder.run())
-            for work in (self._apply_catalogue, self._write_statuses, self._auditor.audit_if_due):
-                tasks.create_task(self._again(work))
+            if self._auditor is not None:
+                tasks.create_task(self._auditor.recorder.run())
+                tasks.create_task(self._auditor.run())
+            tasks.create_task(self._controller.run())
 
-    async def _again(self, work: Callable[[], Awaitable[None]]) -> None:
-        pauses = Backoff()
-        while True:
-            await asyncio.sleep(TICK)
-            if not self._leading() or not self._keeper.reflector.synced.is_set():
-                continue
-            try:
-                await work()
-            except ApiError as error:
-                pause = pauses.next(error.retry_after)
-                log.warning("Will try again", error=str(error), code=error.code, seconds=pause)
-                await asyncio.sleep(pause)
-            except Exception:  # a fault here is no reason to stop making claims
-                log.exception("Cannot work on DriverConfigSchemas")
-                await asyncio.sleep(pauses.next())
+    def enqueue_all(self) -> None:
+        """Enqueue every schema that is stored, compiled or in the catalogue."""
+        stored = (one.metadata.name for one in self.schemas.objects)
+        for name in {*stored, *self.schemas.registry.objects, *self._catalogue}:
+            self.queue.add(Key("compile", name))
 
-    async def _apply_catalogue(self) -> None:
-        if time.monotonic() - self._applied > APPLY_INTERVAL:
-            self._waiting = {one["metadata"]["name"]: one for one in self._catalogue}
-            self._applied = time.monotonic()
-        failure: ApiError | None = None
-        for name, document in list(self._waiting.items()):
-            try:
-                await self._apply(name, document)
-            except ApiError as error:
-                # One that is refused does not keep the others from being applied.
-                failure = error
-            else:
-                del self._waiting[name]
-        if failure is not None:
-            raise failure
+    async def reconcile(self, key: Key) -> None:
+        """Compile a schema, or write its status and the catalogue's object of its name."""
+        if key.task == "compile":
+            await self._compile(key.name)
+        elif self._leading():
+            await self._write_status(key.name)
+            await self._apply_catalogue(key.name)
+        self.queue.forget(key)
+
+    async def _compile(self, name: str) -> None:
+        before = self._driver(name)
+        await self.schemas.compile(name)
+        # Two schemas of one driver conflict: a change of one changes the other's status.
+        drivers = {before, self._driver(name)} - {None}
+        affected = {
+            other
+            for other, installed in self.schemas.registry.objects.items()
+            if installed.parsed.driver in drivers
+        }
+        for other in {name, *affected}:
+            self.queue.add(Key("write", other))
+        self._count_errors()
+
+    def _driver(self, name: str) -> str | None:
+        installed = self.schemas.registry.objects.get(name)
+        return None if installed is None else installed.parsed.driver
+
+    async def _write_status(self, name: str) -> None:
+        registry = self.schemas.registry
+        stored, installed = self.schemas.objects.get("", name), registry.objects.get(name)
+        if stored is None or installed is None or stored.metadata.deleting:
+            return
+        old = stored.document.get("status") or {}
+        wanted: dict[str, Any] = status.status(registry, name, old, _now())
+        if installed.parsed.mode == OFF:
+            wanted["audit"] = None
+        if any(old.get(field) != value for field, value in wanted.items()):
+            await self.schemas.write_status(name, stored.metadata.uid, wanted)
+
+    async def _apply_catalogue(self, name: str) -> None:
+        """Apply the catalogue's object where it is missing, or was not applied for a while."""
+        document = self._catalogue.get(name)
+        missing = self.schemas.objects.get("", name) is None
+        applied = self._applied.get(name, float("-inf"))
+        if document is None or not (missing or time.monotonic() - applied > APPLY_INTERVAL):
+            return
+        await self._apply(name, document)
+        self._applied[name] = time.monotonic()
 
     async def _apply(self, name: str, document: Mapping[str, Any]) -> None:
-        """Apply an object; what admins have taken over stays theirs."""
+        """Apply an object by server-side apply; fields that admins took over stay theirs."""
         for _ in range(CONFLICTS):
             try:
-                await self._api.patch(SCHEMAS.path(name=name), document, APPLY_PATCH)
+                await self._client.patch(DRIVERCONFIGSCHEMAS.path(name=name), document, APPLY_PATCH)
             except ApiError as error:
                 if error.code != 409 or not error.has_cause("FieldManagerConflict"):
                     raise
                 fields = [cause["field"] for cause in error.details["causes"]]
-                log.info("Left to their owners", name=name, fields=fields)
+                log.info("Other field managers own fields", name=name, fields=fields)
                 for field in fields:
                     document = without(document, field)
             else:
                 return
         raise ApiError(409, "Conflict", f"DriverConfigSchema {name}: its fields change owners")
 
-    async def _write_statuses(self) -> None:
-        registry = self._keeper.registry
+    def _count_errors(self) -> None:
         errors: dict[str, int] = {}
-        for name, installed in registry.objects.items():
-            stored = self._keeper.objects.get("", name)
-            driver, count = installed.parsed.driver, len(installed.compilation.errors)
-            errors[driver] = errors.get(driver, 0) + count
-            if stored is None or stored.metadata.deleting:
-                continue
-            old = stored.document.get("status") or {}
-            wanted: dict[str, Any] = status.status(registry, name, old, _now())
-            if installed.parsed.mode == OFF:
-                wanted["audit"] = None
-            if any(old.get(key) != value for key, value in wanted.items()):
-                await self._keeper.write_status(name, stored.metadata.uid, wanted)
+        for installed in self.schemas.registry.objects.values():
+            driver = installed.parsed.driver
+            errors[driver] = errors.get(driver, 0) + len(installed.compilation.errors)
         metrics.SCHEMA_ERRORS.clear()
         for driver, count in errors.items():
             metrics.SCHEMA_ERRORS.labels(driver).set(count)
 
 
-def stored_resources(claims: Resource) -> dict[str, Resource]:
-    """Return the resources that carry config entries, by kind, in the version of one of them."""
+def audited_resources(claims: Resource) -> dict[str, Resource]:
+    """Return the resources that carry config entries, by kind, in the version of ResourceClaims."""
     plurals = {
         "ResourceClaim": "resourceclaims",
         "ResourceClaimTemplate": "resourceclaimtemplates",

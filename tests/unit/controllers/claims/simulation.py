@@ -12,10 +12,12 @@ from typing import Any, Literal, cast
 
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
-from dragoman.controllers.claims.stopwatch import Since
-from dragoman.kube.client import ApiError, Client, Resource
+from dragoman.controllers.claims.state import Since
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from dragoman.kube.resources import Resource
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.model_server import Event, Place, RefusedError, Server
 from tests.unit.claims.objects import Json, parse

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from dragoman.kube.client import ApiError
+from dragoman.kube.errors import ApiError
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, PodObject, pod, template
 from tests.unit.claims.worlds import world

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.claims.collector import Census
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.collector import ClaimCollector
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION
 from tests.unit.claims.objects import ClaimObject, Object, PodObject, claim, fact, pod
@@ -35,7 +35,7 @@ def counted(*objects: Object) -> Counted:
             case Claim() as found:
                 world.claims.put(found)
     samples = {}
-    for family in Census(world).collect():
+    for family in ClaimCollector(world).collect():
         for sample in family.samples:
             samples[sample.name, frozenset(sample.labels.items())] = sample.value
     return Counted(samples)

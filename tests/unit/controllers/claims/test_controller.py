@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from dragoman.claims.naming import claim_name
-from dragoman.controllers.claims.livereads import LOOKS
-from dragoman.kube.client import ApiError
+from dragoman.controllers.claims.livereads import CONCURRENT_READS
+from dragoman.kube.errors import ApiError
 from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, claim, pod, template
@@ -229,7 +229,7 @@ async def test_however_many_consumers_are_unknown_live_reads_are_bounded() -> No
     reads = Reads(api)
     async with process(api) as running:
         await running.follow(60.0)
-    assert reads.most <= LOOKS
+    assert reads.most <= CONCURRENT_READS
     assert reads.total >= 400
     stored = [found.document["status"] for found in api.server.objects("ResourceClaim")]
     assert [status.get("reservedFor") for status in stored] == [None, None]

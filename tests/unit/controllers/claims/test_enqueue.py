@@ -4,8 +4,7 @@ import pytest
 
 from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.stopwatch import Since
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState, Since
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import (
     NAMESPACE,
@@ -265,7 +264,7 @@ def test_what_a_watch_tells_late_of_the_time_before_own_writes_is_no_sign_of_ano
         world, lambda *_: seen.append("sign"), lambda *_: seen.append("fault")
     )
     intake = EventHandlers(world, queue, witness)
-    witness.wake()
+    witness.begin()
     user = pod("user").using("gpu", template="my-template")
     published = user.bound("gpu", "made").changed("metadata", "resourceVersion", to="9")
     intake.claim_changed(Claim.parse(claim("made").generated_for(user, "gpu").document))
@@ -281,7 +280,7 @@ def test_what_a_watch_tells_late_of_the_time_before_own_writes_is_no_sign_of_ano
 def test_everything_is_looked_at_in_a_full_pass() -> None:
     known = waking(USER, TEAM, MADE, template())
     known.queue.keys.clear()
-    known.intake.everything()
+    known.intake.enqueue_all()
     assert known.queue.keys == {pod_key(), GROUP_KEY, claim_key("made")}
 
 

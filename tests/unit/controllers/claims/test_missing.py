@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.freshness import Freshness
-from dragoman.kube.client import ApiError
+from dragoman.controllers.claims.livereads import LiveReader
+from dragoman.kube.errors import ApiError
 from tests.unit.claims.cases import claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, claim, pod
@@ -42,8 +42,8 @@ async def refreshed(running: Process) -> None:
 
 def looked_at(kind: str) -> Ask:
     async def ask(running: Process) -> None:
-        freshness = Freshness(running.controller.informers)
-        await freshness.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
+        reader = LiveReader(running.controller.informers)
+        await reader.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
 
     return ask
 
@@ -99,11 +99,11 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
 
     api.get = counted  # type: ignore[method-assign]  # the same, and counted
     async with process(api) as running:
-        freshness = Freshness(running.controller.informers)
-        first = asyncio.create_task(freshness.refresh(Key("pod", NAMESPACE, NAME)))
+        reader = LiveReader(running.controller.informers)
+        first = asyncio.create_task(reader.refresh(Key("pod", NAMESPACE, NAME)))
         await asyncio.sleep(0.001)
-        later = (freshness.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))
+        later = (reader.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))
         await asyncio.gather(first, *later)
         assert len(lists) == 2
         await asyncio.sleep(0.1)
-        assert len(freshness._lists) == 0
+        assert len(reader._namespaces) == 0

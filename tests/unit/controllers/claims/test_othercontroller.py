@@ -10,7 +10,7 @@ from dragoman.claims.mode import Activity
 from dragoman.claims.naming import claim_name
 from dragoman.controllers.claims import othercontroller
 from dragoman.controllers.claims.othercontroller import Fault, OtherController
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 from tests.unit.controllers.claims.witnessed import claim_of, pod_with
 
@@ -50,7 +50,7 @@ class Stand:
 
     def awake(self) -> "Stand":
         """Say that everything is listed."""
-        self.witness.wake()
+        self.witness.begin()
         return self
 
 

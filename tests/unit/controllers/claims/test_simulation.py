@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.kube.client import ApiError
+from dragoman.kube.errors import ApiError
 from tests.unit.claims.histories import disturb, worlds
 from tests.unit.claims.model_server import Server
 from tests.unit.claims.test_convergence import claims, pods, settled

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.kube.store import ClusterState
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.objects import Object, fact

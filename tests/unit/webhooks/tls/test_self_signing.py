@@ -8,7 +8,8 @@ import pytest
 
 from dragoman.controllers import certificates
 from dragoman.controllers.certificates import Home, SelfSigned
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
 from dragoman_webhooks.tls.authority import changed, data_of
 from dragoman_webhooks.tls.rotation import Action, Keys, Terms
 

@@ -1,0 +1,106 @@
+"""Admission: the webhook server with its certificates, and the schemas that it validates with.
+
+Importing it loads the CEL and JSON Schema machinery, a fifth of what the operator's start costs.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from dragoman.controllers.certificates import Home, SelfSigned
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
+from dragoman.controllers.driverconfigschemas.selection import NONE, select
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import Served
+from dragoman.logs import logger
+from dragoman.settings import Address, Settings, WebhookSettings
+from dragoman_webhooks.server import Limits, WebhookServer
+from dragoman_webhooks.tls.files import CertificateFiles
+from dragoman_webhooks.tls.rotation import Terms
+
+log = logger("dragoman.webhook")
+
+
+def schema_controller(
+    client: Client, settings: Settings, served: Served | None, leading: Callable[[], bool]
+) -> SchemaController:
+    """Return the schema controller of a process.
+
+    Args:
+        client: Where to read and write.
+        settings: What of the catalogue is applied.
+        served: Which API versions the server has; None where nothing is written or audited.
+        leading: Whether this process may write now.
+
+    Raises:
+        SelectionError: The settings choose what the catalogue does not have.
+    """
+    if served is None:
+        return SchemaController(client, leading=lambda: False, resync=settings.resync)
+    chosen = select(
+        catalogue.schemas() if settings.catalogue != NONE else (),
+        settings.catalogue,
+        settings.catalogue_mode,
+        settings.catalogue_variable,
+    )
+    return SchemaController(
+        client,
+        audited=audited_resources(served.claims),
+        catalogue=chosen,
+        leading=leading,
+        resync=settings.resync,
+    )
+
+
+class Webhook:
+    """A webhook server with its certificates.
+
+    Args:
+        settings: How reviews are served.
+        client: Where the certificates of a private CA are stored.
+        controller: Keeps the schemas.
+    """
+
+    def __init__(
+        self, settings: WebhookSettings, client: Client, controller: SchemaController
+    ) -> None:
+        self._settings = settings
+        self._schemas = schemas = controller.schemas
+        self._certificates = _certificates(settings, client)
+        self._server = WebhookServer(
+            lambda: schemas.registry,
+            self.unready,
+            tls=self._certificates.context,
+            limits=Limits(deadline=settings.deadline),
+        )
+
+    def unready(self) -> str | None:
+        """Return None when reviews can be answered, else a sentence."""
+        return self._schemas.unready() or self._certificates.unready()
+
+    async def start(self) -> None:
+        """Listen."""
+        address, port = await self._server.start(*Address.parse(self._settings.address))
+        log.info("Serving reviews", address=f"{address}:{port}")
+
+    async def run(self) -> None:
+        """Renew the certificate until cancelled, then finish the reviews under way."""
+        try:
+            await self._certificates.run()
+        finally:
+            await asyncio.shield(self._server.stop())
+
+
+def _certificates(settings: WebhookSettings, client: Client) -> CertificateFiles | SelfSigned:
+    if settings.tls == "files":
+        assert settings.tls_certificate is not None
+        assert settings.tls_key is not None
+        return CertificateFiles(settings.tls_certificate, settings.tls_key)
+    service = f"dragoman-webhook.{settings.namespace}.svc"
+    return SelfSigned(
+        client,
+        Home(settings.namespace, settings.tls_secret, settings.webhook_configuration),
+        frozenset(settings.tls_host or (service,)),
+        Terms.of(timedelta(days=settings.tls_lifetime)),
+    )

@@ -1,0 +1,53 @@
+"""Run the operator, or the webhook, in this process until it is told to stop."""
+
+import asyncio
+from typing import Any
+
+import click
+import kopf
+
+from dragoman import handlers, logs  # noqa: F401 — importing handlers registers them
+from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
+from dragoman.operator import Operator
+from dragoman.settings import Settings
+
+
+def run(settings: Settings) -> int:
+    """Run until SIGTERM; return the exit status: 0 after a clean stop, 1 after a fault."""
+    logs.configure(json=settings.log_format == "json", level=settings.log_level.upper())
+    try:
+        Credentials(settings.kubeconfig, settings.context)
+    except ConnectionSettingsError as error:
+        click.echo(f"dragoman: {error}", err=True)
+        return 1
+    activities, watching = without_events(kopf.get_default_registry())
+    operator = Operator(settings, watching)
+    try:
+        asyncio.run(
+            kopf.operator(
+                registry=activities,
+                memo=kopf.Memo(operator=operator),
+                clusterwide=True,
+                standalone=True,
+                stop_flag=operator.stopping,
+            )
+        )
+    except Exception as error:  # noqa: BLE001 — a person reads one line, whatever the error
+        click.echo(f"dragoman: {operator.fault or error}", err=True)
+        return 1
+    if operator.fault:
+        click.echo(f"dragoman: {operator.fault}", err=True)
+        return 1
+    return 0
+
+
+def without_events(registry: kopf.OperatorRegistry) -> tuple[kopf.OperatorRegistry, list[Any]]:
+    """Split a registry: its activities for kopf, its event handlers for reflectors.
+
+    kopf starts its own watches for every event handler that it is given. This is the only place
+    that touches kopf's internals; tests/unit/test_handlers.py notices when they change.
+    """
+    activities = kopf.OperatorRegistry()
+    for handler in registry._activities.get_all_handlers():  # noqa: SLF001 — no public way
+        activities._activities.append(handler)  # noqa: SLF001 — as above
+    return activities, list(registry._watching.get_all_handlers())  # noqa: SLF001 — as above

@@ -1,0 +1,89 @@
+"""What the claim controller knows of the cluster: stores of facts, and since when states hold."""
+
+import time
+from collections.abc import Callable, Iterator
+
+from dragoman.kube.store import DeletedUIDs, OwnWrites, Store
+from dragoman.model import Claim, Holder, Pod, PodGroup, Template
+
+LONG_AGO = float("-inf")
+
+
+class Since:
+    """Remembers, by UID, since when states hold; nothing about those that do not.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[str, dict[str, tuple[str, float]]] = {}
+
+    def elapsed(self, uid: str, state: str, *, holds: bool, version: str = "") -> float:
+        """Return for how many seconds a state has held; 0 when it does not.
+
+        Args:
+            uid: Of the object.
+            state: A name for the state.
+            holds: Whether it holds now.
+            version: Another version is another state, which begins now.
+        """
+        if not holds:
+            states = self._since.get(uid)
+            if states is not None and states.pop(state, None) is not None and not states:
+                del self._since[uid]
+            return 0.0
+        states = self._since.setdefault(uid, {})
+        known, since = states.get(state, (None, 0.0))
+        if known != version:
+            since = self._clock()
+            states[state] = (version, since)
+        return self._clock() - since
+
+    def began_long_ago(self, uid: str, state: str, version: str) -> None:
+        """Take a state as old from its beginning, because its cause is known."""
+        self._since.setdefault(uid, {})[state] = (version, LONG_AGO)
+
+    def forget(self, uid: str) -> None:
+        """Forget an object."""
+        self._since.pop(uid, None)
+
+
+class ClusterState:
+    """All facts that the life-cycle of claims needs."""
+
+    def __init__(self, *, groups_served: bool = False) -> None:
+        self.groups_served = groups_served
+        self.deleted = DeletedUIDs()
+        self.times = Since()
+        self.own_writes = OwnWrites()
+        self.pods: Store[Pod] = Store(
+            self.deleted, claim=_claims, template=_templates, group=_group
+        )
+        self.claims: Store[Claim] = Store(self.deleted, owner=_owner)
+        self.templates: Store[Template] = Store(self.deleted)
+        self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
+
+    def roll_back(self) -> None:
+        """Trust the next lists in everything: etcd was restored from a backup."""
+        self.deleted.clear()
+        self.own_writes.clear()
+        for store in (self.pods, self.claims, self.templates, self.groups):
+            store.roll_back()
+
+
+def _claims(holder: Holder) -> Iterator[tuple[str, str]]:
+    return ((holder.metadata.namespace, name) for name in holder.claim_names())
+
+
+def _templates(holder: Holder) -> Iterator[tuple[str, str]]:
+    return ((holder.metadata.namespace, name) for name in holder.template_names())
+
+
+def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
+    return ((pod.metadata.namespace, pod.group_name),) if pod.group_name else ()
+
+
+def _owner(claim: Claim) -> tuple[str, ...]:
+    return (claim.metadata.owner.uid,) if claim.metadata.owner is not None else ()

@@ -1,0 +1,122 @@
+"""A controller as in controller-runtime: workers take keys from a work queue and reconcile them."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from dragoman.kube.errors import ApiError
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+
+Key = TypeVar("Key", bound=Hashable)
+
+LONGEST_RETRY = 60.0
+"""Longest back-off in seconds after a failure."""
+LONGEST_REFUSED_RETRY = 300.0
+"""Longest back-off after a 403 or 422: no event tells when a quota or policy is lifted."""
+STOP_GRACE = 3.0
+"""Seconds that a stop waits for requests in flight; a server that hangs must not delay it more."""
+
+log = logger("dragoman.controller")
+
+
+class NotLeadingError(Exception):
+    """This process does not hold the Lease any more; the leader does what is left."""
+
+
+@dataclass
+class Controller(Generic[Key]):
+    """Reconciles the keys of a work queue until cancelled.
+
+    Attributes:
+        queue: The keys; it is open only while the controller runs.
+        reconcile: Settles one key; what it raises is retried with back-off.
+        enqueue_all: Adds every key there is, at the start and every `resync` seconds.
+        lanes: Lanes of the queue; each has workers of its own.
+        workers: Workers per lane.
+        resync: Seconds between full passes.
+        describe: Fields of log lines about a key.
+    """
+
+    queue: WorkQueue[Key]
+    reconcile: Callable[[Key], Awaitable[None]]
+    enqueue_all: Callable[[], None]
+    lanes: Sequence[str] = ("",)
+    workers: int = 1
+    resync: float = 600.0
+    describe: Callable[[Key], dict[str, Any]] = lambda key: {"key": key}
+    _idle: set[asyncio.Task[None]] = field(default_factory=set)
+    _stopping: bool = False
+
+    async def run(self) -> None:
+        """Reconcile until cancelled; requests in flight are finished first.
+
+        Never cancel a request in flight: the server may apply it without our learning the result.
+        """
+        self.queue.open()
+        self.enqueue_all()
+        self._stopping = False
+        workers = [
+            asyncio.create_task(self._work(lane))
+            for lane in self.lanes
+            for _ in range(self.workers)
+        ]
+        resync = asyncio.create_task(self._resync())
+        try:
+            # Unlike gather, wait leaves the tasks running when it is cancelled.
+            ended, _ = await asyncio.wait([*workers, resync], return_when=asyncio.FIRST_EXCEPTION)
+            for task in ended:
+                task.result()
+        finally:
+            self._stopping = True
+            for task in [resync, *self._idle]:
+                task.cancel()
+            await asyncio.wait([*workers, resync], timeout=STOP_GRACE)
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, resync, return_exceptions=True)
+            self.queue.close()
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(self.resync * (0.9 + random.random() / 5))
+            self.enqueue_all()
+
+    async def _work(self, lane: str) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        while not self._stopping:
+            self._idle.add(task)
+            key = await self.queue.get(lane)
+            self._idle.discard(task)
+            await self._process(key)
+
+    async def _process(self, key: Key) -> None:
+        try:
+            await self.reconcile(key)
+        except ApiError as error:
+            self._requeue(key, error)
+        except NotLeadingError:
+            # The next leader enqueues everything; this process may also renew and continue.
+            log.debug("Left to the leader", **self.describe(key))
+            self.queue.retry(key, longest=LONGEST_RETRY)
+        except Exception:
+            # A fault in one object must not end the worker that other objects need.
+            log.exception("Cannot reconcile", **self.describe(key))
+            self.queue.retry(key, longest=LONGEST_RETRY)
+        finally:
+            self.queue.done(key)
+
+    def _requeue(self, key: Key, error: ApiError) -> None:
+        refused = error.code in {403, 422}
+        longest = LONGEST_REFUSED_RETRY if refused else LONGEST_RETRY
+        delay = self.queue.retry(key, longest=longest, shortest=error.retry_after or 0.0)
+        log.debug(
+            "Requeued",
+            seconds=round(delay, 3),
+            code=error.code,
+            error=str(error),
+            **self.describe(key),
+        )

@@ -1,1 +1,0 @@
-"""Watches through kopf."""
