@@ -9,7 +9,7 @@ from dragoman.claims import Reason
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
 from dragoman.controllers.claims.othercontroller import Fault
-from dragoman.kube.store import World
+from dragoman.controllers.claims.state import ClusterState
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 
@@ -97,7 +97,7 @@ def reasons_page() -> str:
 def _rows() -> Iterator[str]:
     described = [
         *REGISTRY.collect(),
-        *ClaimCollector(World()).describe(),
+        *ClaimCollector(ClusterState()).describe(),
         *reviews.REGISTRY.collect(),
     ]
     for metric in described:

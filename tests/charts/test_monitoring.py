@@ -241,8 +241,10 @@ FIRING: dict[str, tuple[str, str, str]] = {
     ),
     "writes fail": (
         "DragomanClaimWritesFail",
-        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
-        'outcome="failed"}',
+        (
+            'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
+            'outcome="failed"}'
+        ),
         "0+60x90",
     ),
     "requests fail": (
@@ -288,8 +290,10 @@ QUIET: dict[str, tuple[str, str, str]] = {
     ),
     "writes are done": (
         "DragomanClaimWritesFail",
-        'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
-        'outcome="done"}',
+        (
+            'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
+            'outcome="done"}'
+        ),
         "0+60x90",
     ),
     "nothing is wrong with a schema": (

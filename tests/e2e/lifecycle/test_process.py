@@ -47,7 +47,7 @@ def test_without_a_kubeconfig_one_clear_line_is_said_and_the_status_is_one(
     operator.start()
     assert operator.wait(30) == 1
     (line,) = (tmp_path / "log").read_text().splitlines()
-    assert line.startswith("dragoman: no way to an API server in ")
+    assert line.startswith("dragoman: found no usable API server configuration in ")
 
 
 def test_an_address_in_use_is_told_and_the_status_is_one(plane: ControlPlane) -> None:
