@@ -106,6 +106,11 @@ class Store(Generic[Fact]):
         facts = self._facts.get(namespace)
         return None if facts is None else facts.get(name)
 
+    @property
+    def namespaces(self) -> int:
+        """How many namespaces have facts."""
+        return len(self._facts)
+
     def namespace(self, namespace: str) -> Mapping[str, Fact]:
         """Return the facts of a namespace by name; a live view."""
         return self._facts.get(namespace) or {}

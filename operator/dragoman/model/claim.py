@@ -86,7 +86,9 @@ class Claim:
         return cls(
             metadata=Metadata.parse(body),
             entry=optional_text(annotations, POD_CLAIM_ANNOTATION, "metadata.annotations."),
-            extended=annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true",
+            # The scheduler's own claims have no entry. A template may carry the annotation, too.
+            extended=annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true"
+            and POD_CLAIM_ANNOTATION not in annotations,
             finalizers=texts(metadata, "finalizers", "metadata."),
             allocated=status.get("allocation") is not None,
             consumers=_consumers(status),

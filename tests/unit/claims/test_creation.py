@@ -104,9 +104,20 @@ CASES = (
         world=world(
             USER,
             template(),
-            MADE.annotated("resource.kubernetes.io/extended-resource-claim", "true"),
+            claim("made")
+            .owned_by(USER)
+            .annotated("resource.kubernetes.io/extended-resource-claim", "true"),
         ),
         told=(CREATED, PUBLISHED),
+    ),
+    Case(
+        title="a template that annotates its claims as extended gets one claim, not one a retry",
+        world=world(
+            USER,
+            template(),
+            MADE.annotated("resource.kubernetes.io/extended-resource-claim", "true"),
+        ),
+        told=("ClaimBound: publish acme-resource=made",),
     ),
     Case(title="a pod that is gone needs nothing", upstream=("no-such-pod",), world=world()),
     Case(

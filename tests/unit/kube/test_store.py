@@ -130,10 +130,10 @@ def test_claims_are_found_by_the_uid_of_their_owner() -> None:
     made = claim("made").generated_for(USER, "gpu")
     world.claims.put(a_claim(made, 1))
     world.claims.put(a_claim(claim("mine"), 1))
-    owned = world.claims.find("owner", "uid-test-pod")
+    owned = world.claims.find("owner", (NAMESPACE, "uid-test-pod"))
     assert [each.metadata.name for each in owned] == ["made"]
     world.claims.drop(NAMESPACE, "made", made.uid)
-    assert world.claims.find("owner", "uid-test-pod") == []
+    assert world.claims.find("owner", (NAMESPACE, "uid-test-pod")) == []
 
 
 EVENTS = st.lists(

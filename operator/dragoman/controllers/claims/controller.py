@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from dragoman.claims.mode import Activity
 from dragoman.controllers.claims.applier import Applier
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.enqueue import LANES, EventHandlers, Key, lane
@@ -60,7 +61,7 @@ class ClaimController:
         self.state = ClusterState(groups_served=served.groups is not None)
         self.queue: WorkQueue[Key] = WorkQueue("claims", lane)
         events = ClaimEvents(self.state, served, recorder, may_write)
-        self.other = OtherController(self.state, mode.other_seen, events.fault)
+        self.other = OtherController(self.state, self._other_seen, events.fault)
         self.handlers = EventHandlers(self.state, self.queue, self.other)
         self.informers = Informers.of(self.handlers, client, served)
         reconciler = Reconciler(
@@ -97,6 +98,9 @@ class ClaimController:
         log.info(
             "Synced", pods=len(state.pods), claims=len(state.claims), templates=len(state.templates)
         )
+
+    def _other_seen(self, activity: Activity) -> None:
+        self._mode.other_seen(activity, namespaces=self.state.pods.namespaces)
 
     async def run(self) -> None:
         """Reconcile until cancelled; call it only while this process leads."""

@@ -67,7 +67,7 @@ class EventHandlers:
         """Look at all claims that a holder used, or that were made for it."""
         for name in holder.claim_names():
             self.queue.add(Key("claim", holder.metadata.namespace, name))
-        for claim in self.state.claims.find("owner", holder.metadata.uid):
+        for claim in self.state.claims.find("owner", _place(holder)):
             self.queue.add(_claim_key(claim))
 
     def claim_changed(self, claim: Claim, *, by: Key | None = None) -> None:
@@ -158,7 +158,7 @@ class EventHandlers:
     def _wake_unnamed(self, pod: Pod) -> None:
         """Look at claims of a pod that its status does not name: they may be duplicates."""
         names = set(pod.claim_names())
-        for claim in self.state.claims.find("owner", pod.metadata.uid):
+        for claim in self.state.claims.find("owner", _place(pod)):
             if claim.metadata.name not in names:
                 self.queue.add(_claim_key(claim))
 
@@ -202,3 +202,8 @@ def _key(kind: Literal["pod", "podgroup"], holder: Pod | PodGroup) -> Key:
 
 def _claim_key(claim: Claim) -> Key:
     return Key("claim", claim.metadata.namespace, claim.metadata.name)
+
+
+def _place(holder: Pod | PodGroup) -> tuple[str, str]:
+    """Return the key of the owner index: a claim in another namespace is never the holder's."""
+    return holder.metadata.namespace, holder.metadata.uid

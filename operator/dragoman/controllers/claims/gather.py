@@ -36,15 +36,28 @@ class Gatherer:
         group = self._state.groups.get(key.namespace, key.name)
         return None if group is None else plan_group(self._holder_facts(group, live))
 
+    def need(self, key: Key) -> tuple[str, str]:
+        """Return the UID of a key's object, and since when it is needed as an API timestamp.
+
+        A pod needs its claims since its creation; a claim's release is needed since it was seen,
+        for which the timestamp is empty.
+        """
+        if key.kind == "claim":
+            claim = self._state.claims.get(key.namespace, key.name)
+            return ("" if claim is None else claim.metadata.uid), ""
+        holders = self._state.pods if key.kind == "pod" else self._state.groups
+        holder = holders.get(key.namespace, key.name)
+        return ("", "") if holder is None else (holder.metadata.uid, holder.metadata.created)
+
     def _holder_facts(self, holder: Pod | PodGroup, live: LiveReads) -> HolderFacts:
         state = self._state
         namespace = holder.metadata.namespace
         groups = state.groups.namespace(namespace) if state.groups_served else None
-        owned = state.claims.find("owner", holder.metadata.uid)
+        owned = state.claims.find("owner", (namespace, holder.metadata.uid))
         if isinstance(holder, Pod) and holder.group_name and groups is not None:
             group = groups.get(holder.group_name)
             if group is not None:
-                owned += state.claims.find("owner", group.metadata.uid)
+                owned += state.claims.find("owner", (namespace, group.metadata.uid))
         return HolderFacts(
             holder=holder,
             claims=state.claims.namespace(namespace),
@@ -86,7 +99,7 @@ class Gatherer:
         owner = claim.metadata.owner
         if owner is None:
             return []
-        found = self._state.claims.find("owner", owner.uid)
+        found = self._state.claims.find("owner", (claim.metadata.namespace, owner.uid))
         return [other for other in found if other.metadata.uid != claim.metadata.uid]
 
     def _owner_is_missing(self, claim: Claim) -> bool:

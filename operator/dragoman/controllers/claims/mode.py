@@ -1,29 +1,35 @@
-"""Which mode is in force, and what is due in it."""
+"""The claim mode: whether dragoman acts at once, or only on what is overdue."""
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
 
 from dragoman import metrics
-from dragoman.claims.mode import Activity, Mode, ModeState
+from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.logs import logger
 
 NEEDS_LIMIT = 100_000
-"""Objects whose waiting is remembered; one forgotten begins to wait anew."""
+"""Objects whose needs are remembered; the grace of one that was dropped begins again."""
+NAMESPACES_LIMIT = 10_000
+"""Namespaces whose activity is remembered."""
 MODE_ANNOTATION = "dragoman.dev/claims-mode"
+
+Value = TypeVar("Value")
 
 log = logger("dragoman.mode")
 
 
 class ClaimMode:
-    """Keeps the mode under `--claims`, from signs of another controller.
+    """Decides under `--claims` what is due, from the activity of another controller.
 
     Args:
         configured: `auto`, `own` or `assist`.
         grace: Seconds that another controller has for what pods need.
-        quiet: Seconds of its silence before `auto` takes over.
-        keep: Called with the mode of `auto` whenever it changes, so that a next leader finds it.
+        takeover_after: Seconds of its silence before `auto` takes over.
+        keep: Called with the mode of `auto` whenever it changes, so that the next leader has it.
         clock: Monotonic seconds.
     """
 
@@ -43,31 +49,51 @@ class ClaimMode:
         self._clock = clock
         mode = Mode.OWN if configured == "own" else Mode.ASSIST
         self._state = ModeState(mode, clock())
-        self._sign_at = float("-inf")
-        self._needed_since: OrderedDict[Key, tuple[str, float]] = OrderedDict()
-        self._show()
+        self._active: OrderedDict[str, float] = OrderedDict()
+        self._excuses: OrderedDict[str, Excuses] = OrderedDict()
+        self._needs: OrderedDict[Key, tuple[str, float, str]] = OrderedDict()
+        self._report()
 
     @property
     def mode(self) -> Mode:
-        """The mode in force."""
+        """The mode of the cluster."""
         return self._state.mode
 
-    def resume(self, kept: str | None) -> None:
-        """Go on in the mode of the leader before, where `auto` had found one."""
-        if self._auto and kept in {mode.value for mode in Mode}:
-            self._change(ModeState(Mode(kept), self._clock()), "kept by the leader before")
-        self._needed_since.clear()
+    def of(self, namespace: str) -> Mode:
+        """Return the mode of a namespace.
 
-    def other_seen(self, sign: Activity) -> None:
-        """Note a sign that another claim controller is at work."""
-        now = self._clock()
-        if sign is Activity.PROGRESS:
-            self._sign_at = now
-        if self._auto:
-            self._change(self._state.other_seen(now), "another controller is at work")
+        `auto` assists where it saw activity, and acts at once elsewhere: activity in one
+        namespace can be forged there, and is then no reason to delay other namespaces.
+        """
+        if self.mode is Mode.OWN and self._auto and self._is_active(namespace):
+            return Mode.ASSIST
+        return self.mode
+
+    def resume(self, kept: str | None) -> None:
+        """Continue in the mode of the previous leader, where `auto` had decided on one."""
+        if self._auto and kept in {mode.value for mode in Mode}:
+            self._change(ModeState(Mode(kept), self._clock()), "kept by the previous leader")
+        self._needs.clear()
+
+    def other_seen(self, activity: Activity, *, namespaces: int) -> None:
+        """Note activity of another claim controller.
+
+        Args:
+            activity: What was seen.
+            namespaces: How many namespaces have pods with claims. Where there are several, one
+                alone does not tell of a controller for the cluster.
+        """
+        now, namespace = self._clock(), activity.namespace
+        _put(self._active, namespace, now)
+        if not activity.flapping:
+            excuses = self._excuses.get(namespace, Excuses())
+            _put(self._excuses, namespace, excuses.with_activity(activity.created, now))
+        needed = max(1, min(SEVERAL_NAMESPACES, namespaces))
+        if self._auto and sum(map(self._is_active, self._active)) >= needed:
+            self._change(self._state.other_seen(now), "another controller is active")
 
     def made_claim(self) -> None:
-        """Note that a claim was made here."""
+        """Note that dragoman created a claim."""
         if self._auto and self.mode is Mode.ASSIST:
             self._state = self._state.made_claim()
 
@@ -76,39 +102,54 @@ class ClaimMode:
         before = self._state.mode
         if self._auto:
             state = self._state.at(self._clock(), takeover_after=self._takeover_after)
-            self._change(state, "no other controller was seen")
+            self._change(state, "no other controller is active")
         return self._state.mode is not before
 
-    def delay(self, key: Key, uid: str = "") -> float:
+    def delay(self, key: Key, uid: str = "", created: str = "") -> float:
         """Return the seconds until a need of an object is overdue; 0 when it is, or in `own`.
 
-        Overdue means that the grace has passed since the need was first seen, and since the other
-        controller was last seen to get on anywhere: it may only be slow.
+        A need is overdue when the grace has passed since it was first seen, and since another
+        controller last worked on an older need of the namespace; after ten graces in any case.
+
+        Args:
+            key: The object.
+            uid: Its UID; another object of the same name has needs of its own.
+            created: Since when it is needed, as an API timestamp; empty for since now.
         """
-        if self.mode is Mode.OWN:
+        if self.of(key.namespace) is Mode.OWN:
             return 0.0
         now = self._clock()
-        known, needed = self._needed_since.get(key, (None, now))
+        known, needed, since = self._needs.get(key, (None, now, ""))
         if known != uid:
-            # Another object of the same name does not inherit what its predecessor waited.
-            needed = now
-            self._needed_since[key] = (uid, needed)
-            if len(self._needed_since) > NEEDS_LIMIT:
-                self._needed_since.popitem(last=False)
-        return max(0.0, max(needed, self._sign_at) + self.grace - now)
+            needed, since = now, created or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            self._needs[key] = (uid, needed, since)
+            if len(self._needs) > NEEDS_LIMIT:
+                self._needs.popitem(last=False)
+        excused = self._excuses.get(key.namespace, Excuses()).for_need(since)
+        return max(0.0, due_at(needed, excused, self.grace) - now)
 
     def settled(self, key: Key) -> None:
-        """Forget since when something was needed."""
-        self._needed_since.pop(key, None)
+        """Drop the need of an object that needs nothing any more."""
+        self._needs.pop(key, None)
+
+    def _is_active(self, namespace: str) -> bool:
+        return self._clock() - self._active.get(namespace, float("-inf")) < self._takeover_after
 
     def _change(self, state: ModeState, why: str) -> None:
         changed = state.mode is not self._state.mode
         self._state = state
         if changed:
             log.info("Changed mode", mode=state.mode.value, why=why)
-            self._show()
+            self._report()
             self._keep(state.mode)
 
-    def _show(self) -> None:
+    def _report(self) -> None:
         for mode in Mode:
             metrics.MODE.labels(mode.value).set(mode is self.mode)
+
+
+def _put(entries: OrderedDict[str, Value], namespace: str, value: Value) -> None:
+    entries[namespace] = value
+    entries.move_to_end(namespace)
+    if len(entries) > NAMESPACES_LIMIT:
+        entries.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What another claim controller does, as far as it shows in pods and claims."""
+"""Activity and faults of another claim controller, as pods and claims show them."""
 
 import time
 from collections import OrderedDict
@@ -24,72 +24,85 @@ class Fault(StrEnum):
 
 
 Report = Callable[[Fault, Pod, str], None]
-"""Called with a fault, the pod that it is about, and a sentence."""
+"""Called with a fault, the pod that it concerns, and a sentence."""
+ActivitySeen = Callable[[Activity], None]
 
 
 class OtherController:
-    """Looks at each change before it goes into the world; quiet until everything is listed.
+    """Observes another claim controller: each change, before the change is stored.
 
     Args:
-        world: What was known before the change.
-        saw_another: Called with each sign of another controller.
+        state: What was stored before the change.
+        other_seen: Called with each activity of another controller.
         report: Called for each fault of it.
     """
 
-    def __init__(
-        self, state: ClusterState, other_seen: Callable[[Activity], None], report: Report
-    ) -> None:
+    def __init__(self, state: ClusterState, other_seen: ActivitySeen, report: Report) -> None:
         self._state = state
-        self._saw_another = other_seen
+        self._other_seen = other_seen
         self._report = report
-        self._awake = False
-        self._latest = ""
+        self._observing = False
+        self._latest: OrderedDict[str, str] = OrderedDict()
         self._lost: OrderedDict[str, float] = OrderedDict()
 
     def begin(self) -> None:
-        """Begin: what was seen so far is the past."""
-        self._awake = True
+        """Observe from now on: what the first lists had is the past."""
+        self._observing = True
 
     def pod(self, pod: Pod) -> None:
-        """Look at a pod that was added or changed."""
-        known = self._state.pods.get(pod.metadata.namespace, pod.metadata.name)
-        if pod.stock_stamp and pod.stock_stamp >= self._latest:
-            news = known is None or known.stock_stamp != pod.stock_stamp
-            if self._awake and (news or (known is not None and known.published != pod.published)):
-                flaps = self._flaps(pod.metadata.uid)
-                self._saw_another(Activity.FLAPPING if flaps else Activity.PROGRESS)
-            self._latest = pod.stock_stamp
-        if self._awake and known is not None and known.published != pod.published:
-            self._look_for_flapping(known, pod)
+        """Observe a pod that was added or changed."""
+        metadata = pod.metadata
+        known = self._state.pods.get(metadata.namespace, metadata.name)
+        changed = known is not None and known.published != pod.published
+        # A stamp older than the namespace's latest belongs to a pod that is only seen late.
+        if pod.stock_stamp and pod.stock_stamp >= self._latest.get(metadata.namespace, ""):
+            is_new = known is None or known.stock_stamp != pod.stock_stamp
+            if self._observing and (is_new or changed):
+                self._seen(pod, flapping=self._flaps(metadata.uid))
+            self._latest[metadata.namespace] = pod.stock_stamp
+            self._latest.move_to_end(metadata.namespace)
+            if len(self._latest) > REMEMBERED:
+                self._latest.popitem(last=False)
+        if self._observing and known is not None and changed:
+            self._check_flapping(known, pod)
 
     def claim(self, claim: Claim) -> None:
-        """Look at a claim that was added or changed."""
+        """Observe a claim that was added or changed."""
         metadata = claim.metadata
-        if not self._awake or self._state.claims.get(metadata.namespace, metadata.name) is not None:
+        known = self._state.claims.get(metadata.namespace, metadata.name)
+        if not self._observing or known is not None or not made_by_another(claim):
             return
-        if not made_by_another(claim):
-            return
-        self._saw_another(Activity.PROGRESS)
         owner = metadata.owner
         pod = self._state.pods.get(metadata.namespace, owner.name) if owner is not None else None
         if owner is None or pod is None or pod.metadata.uid != owner.uid:
+            # The age of its pod is unknown: it may be older than every need.
+            self._other_seen(Activity(metadata.namespace, ""))
             return
+        self._seen(pod)
         if pod.done:
             note = f'resource claim "{metadata.name}" was made for the pod after it had finished'
             self._tell(Fault.FINISHED, pod, note)
+        self._check_duplicate(claim, pod)
+
+    def _seen(self, pod: Pod, *, flapping: bool = False) -> None:
+        metadata = pod.metadata
+        self._other_seen(Activity(metadata.namespace, metadata.created, flapping))
+
+    def _check_duplicate(self, claim: Claim, pod: Pod) -> None:
+        place = (pod.metadata.namespace, pod.metadata.uid)
         twins = [
             twin.metadata.name
-            for twin in self._state.claims.find("owner", owner.uid)
+            for twin in self._state.claims.find("owner", place)
             if twin.entry == claim.entry and not twin.metadata.deleting
         ]
         if twins:
             note = (
-                f'entry {claim.entry} has the resource claims "{twins[0]}" and "{metadata.name}": '
-                "two controllers made one each"
+                f'entry {claim.entry} has the resource claims "{twins[0]}" and '
+                f'"{claim.metadata.name}": two controllers made one each'
             )
             self._tell(Fault.DUPLICATE, pod, note)
 
-    def _look_for_flapping(self, known: Pod, pod: Pod) -> None:
+    def _check_flapping(self, known: Pod, pod: Pod) -> None:
         claims = self._state.claims.namespace(pod.metadata.namespace)
         uid = pod.metadata.uid
         if known.metadata.uid != uid:

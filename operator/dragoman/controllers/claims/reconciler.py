@@ -70,7 +70,7 @@ class Reconciler:
 
     async def _settle(self, key: Key, live: LiveReads) -> bool:
         """Do what can be done; returns whether it came to an end within PASSES."""
-        fresh = self._mode.mode is Mode.OWN
+        fresh = self._mode.of(key.namespace) is Mode.OWN
         for _ in range(PASSES):
             plan = self._gatherer.plan(key, live)
             if plan is None or not (plan.actions or plan.live_reads or plan.pending):
@@ -104,10 +104,9 @@ class Reconciler:
 
     def _is_early(self, key: Key, plan: Plan) -> bool:
         """Whether another controller still has time for what is needed; then look again later."""
-        if self._mode.mode is Mode.OWN:
+        if self._mode.of(key.namespace) is Mode.OWN:
             return False
-        regarding = self._events.regarding(key)
-        delay = self._mode.delay(key, regarding.uid if regarding is not None else "")
+        delay = self._mode.delay(key, *self._gatherer.need(key))
         if not delay:
             return False
         log.debug(

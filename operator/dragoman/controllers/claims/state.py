@@ -85,5 +85,7 @@ def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
     return ((pod.metadata.namespace, pod.group_name),) if pod.group_name else ()
 
 
-def _owner(claim: Claim) -> tuple[str, ...]:
-    return (claim.metadata.owner.uid,) if claim.metadata.owner is not None else ()
+def _owner(claim: Claim) -> tuple[tuple[str, str], ...]:
+    # By namespace as well: owner references name a UID, which anyone may write anywhere.
+    owner = claim.metadata.owner
+    return ((claim.metadata.namespace, owner.uid),) if owner is not None else ()

@@ -68,7 +68,7 @@ def test_a_claim_with_a_name_of_ours_is_no_sign_of_another(attempt: int) -> None
         (lambda: named("pod-a-7xk2p"), True),
         (lambda: claim_of("pod", "pod-uid", None, name="by-a-user"), False),
         (lambda: claim_of(None, None, "a", name="without-owner"), False),
-        (lambda: claim_of("pod", "pod-uid", "a", name="made", extended=True), False),
+        (lambda: claim_of("pod", "pod-uid", None, name="made", extended=True), False),
     ],
     ids=[
         "a random name for an entry of a pod",

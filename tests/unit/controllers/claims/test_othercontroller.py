@@ -24,14 +24,14 @@ class Stand:
     """A witness over a world; what it saw and what it reported."""
 
     world: ClusterState = field(default_factory=ClusterState)
-    signs: Counter[Activity] = field(default_factory=Counter)
+    signs: Counter[str] = field(default_factory=Counter)
     faults: list[tuple[Fault, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.witness = OtherController(self.world, self._sign, self._report)
 
-    def _sign(self, sign: Activity) -> None:
-        self.signs[sign] += 1
+    def _sign(self, activity: Activity) -> None:
+        self.signs["flapping" if activity.flapping else "progress"] += 1
 
     def _report(self, fault: Fault, pod: Pod, note: str) -> None:
         assert note
@@ -75,7 +75,7 @@ def test_what_is_listed_at_the_start_is_the_past() -> None:
 )
 def test_another_controllers_writes_are_signs(change: Callable[[], Pod | Claim]) -> None:
     stand = Stand().see(pod_with({})).awake()
-    assert stand.see(change()).signs == {Activity.PROGRESS: 1}
+    assert stand.see(change()).signs == {"progress": 1}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_others_write_is_no_sign(change: Callable[[], Pod | Claim]) -> None
 def test_a_second_write_within_the_same_second_is_a_sign_as_well() -> None:
     stand = Stand().see(pod_with({}, stock=LATE)).awake()
     stand.see(pod_with({"a": THEIRS}, stock=LATE, version=2))
-    assert stand.signs == {Activity.PROGRESS: 1}
+    assert stand.signs == {"progress": 1}
 
 
 def test_an_old_stamp_on_a_pod_that_is_seen_late_is_no_sign() -> None:
@@ -147,11 +147,11 @@ def test_valid_bindings_that_keep_vanishing_are_reported_as_flapping() -> None:
 
 def test_flapping_shows_that_another_is_there_but_not_that_it_gets_on() -> None:
     stand = flapping().see(one(2))
-    assert stand.signs == {Activity.PROGRESS: 1}
+    assert stand.signs == {"progress": 1}
     stand.see(both(3), one(4), both(5), one(6))
-    assert stand.signs == {Activity.PROGRESS: 1, Activity.FLAPPING: 4}
+    assert stand.signs == {"progress": 1, "flapping": 4}
     stand.see(claim("pod-a-c2c2c"))
-    assert stand.signs == {Activity.PROGRESS: 2, Activity.FLAPPING: 4}
+    assert stand.signs == {"progress": 2, "flapping": 4}
 
 
 def test_losses_long_apart_are_no_flapping(monkeypatch: pytest.MonkeyPatch) -> None:
