@@ -1,10 +1,16 @@
-"""A work queue as in client-go: no key twice, never two workers on one key, back-off by key."""
+"""A work queue as in client-go: no key twice, never two workers on one key, back-off by key.
+
+Beyond client-go: keys wait in lanes, each with its own workers, and within a lane namespaces take
+turns, so that one namespace with thousands of keys does not delay the others.
+"""
 
 import asyncio
+import math
 import random
 import time
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dragoman import metrics
@@ -15,29 +21,72 @@ FIRST_DELAY = 0.005
 """Seconds before the first retry; doubled with each further one."""
 
 
-class WorkQueue(Generic[Key]):
-    """Keys to work on, in lanes that do not starve each other.
+@dataclass
+class _Lane(Generic[Key]):
+    """Keys of one lane that wait, by namespace, and how many keys of each are in work."""
 
-    It takes keys only while it is open: whoever opens it adds all keys there are.
+    waiting: OrderedDict[str, deque[Key]] = field(default_factory=OrderedDict)
+    working: Counter[str] = field(default_factory=Counter)
+    permits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+
+    def put(self, namespace: str, key: Key) -> None:
+        """Let a key wait behind the others of its namespace."""
+        self.waiting.setdefault(namespace, deque()).append(key)
+        self.permits.release()
+
+    def take(self, share: float) -> Key:
+        """Return the next key: namespaces take turns, those with fewer than `share` in work first.
+
+        A namespace that has its share gets more only while no other namespace waits.
+        """
+        namespace = next(
+            (one for one in self.waiting if self.working[one] < share), next(iter(self.waiting))
+        )
+        keys = self.waiting[namespace]
+        key = keys.popleft()
+        if keys:
+            self.waiting.move_to_end(namespace)
+        else:
+            del self.waiting[namespace]
+        self.working[namespace] += 1
+        return key
+
+    def done(self, namespace: str) -> None:
+        """Note that a worker handed back a key."""
+        self.working[namespace] -= 1
+        if not self.working[namespace]:
+            del self.working[namespace]
+
+
+class WorkQueue(Generic[Key]):
+    """Keys to reconcile, in lanes that do not starve each other.
+
+    It takes keys only while it is open; add all keys there are after opening it.
 
     Args:
         name: The `name` of its metrics.
         lane: Which lane a key belongs to.
+        namespace: Among which namespaces turns are taken.
+        share: How many keys of one namespace and lane are in work while others wait.
         jitter: Where the randomness of delays comes from; gives numbers in [0, 1).
     """
 
     def __init__(
         self,
         name: str,
-        lane: Callable[[Key], str],
+        lane: Callable[[Key], str] = lambda _: "",
+        *,
+        namespace: Callable[[Key], str] = lambda _: "",
+        share: float = math.inf,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._open = False
         self._name = name
         self._lane = lane
+        self._namespace = namespace
+        self._share = share
         self._jitter = jitter
-        self._waiting: dict[str, deque[Key]] = {}
-        self._wanted: dict[str, asyncio.Semaphore] = {}
+        self._lanes: dict[str, _Lane[Key]] = {}
         self._since: dict[Key, float] = {}
         self._working: dict[Key, float] = {}
         self._again: set[Key] = set()
@@ -49,17 +98,17 @@ class WorkQueue(Generic[Key]):
         self._worked = metrics.WORK_DURATION.labels(name)
 
     def __len__(self) -> int:
-        """Return how many keys wait for a worker, delayed ones apart."""
+        """Return how many keys wait for a worker, without the delayed ones."""
         return len(self._since)
 
     @property
     def delayed(self) -> int:
-        """How many keys wait for their time."""
+        """How many keys are delayed."""
         return len(self._timers)
 
     @property
     def busy(self) -> int:
-        """How many keys are being worked on."""
+        """How many keys workers have."""
         return len(self._working)
 
     def longest_running(self) -> float:
@@ -69,7 +118,7 @@ class WorkQueue(Generic[Key]):
         return time.monotonic() - min(self._working.values())
 
     def add(self, key: Key) -> None:
-        """Want a key to be worked on, after the present work on it if there is any."""
+        """Enqueue a key; while a worker has it, for when that worker is done."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
@@ -79,10 +128,10 @@ class WorkQueue(Generic[Key]):
         if key in self._working:
             self._again.add(key)
         else:
-            self._line_up(key)
+            self._put(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Want a key to be worked on later; the earlier of two times holds."""
+        """Enqueue a key after a delay; the earlier of two times holds."""
         if not self._open or key in self._since or key in self._again:
             return
         loop = asyncio.get_running_loop()
@@ -95,7 +144,7 @@ class WorkQueue(Generic[Key]):
         self._timers[key] = loop.call_at(due, self._due, key)
 
     def retry(self, key: Key, *, longest: float, shortest: float = 0.0) -> float:
-        """Want a key again after a failure; returns the delay in seconds.
+        """Requeue a key after a failure; returns the delay in seconds.
 
         The delay doubles with each failure in a row, give or take a quarter, up to `longest`, and
         is never below `shortest` (what a server asked for).
@@ -109,13 +158,14 @@ class WorkQueue(Generic[Key]):
         return delay
 
     def forget(self, key: Key) -> None:
-        """Start again with short delays, after a success."""
+        """Reset the back-off of a key, after a success."""
         self._failures.pop(key, None)
 
-    async def get(self, lane: str) -> Key:
+    async def get(self, lane: str = "") -> Key:
         """Wait for a key of a lane; the caller must hand it back with `done`."""
-        await self._permits(lane).acquire()
-        key = self._waiting[lane].popleft()
+        waiting = self._lane_of(lane)
+        await waiting.permits.acquire()
+        key = waiting.take(self._share)
         now = time.monotonic()
         self._queued.observe(now - self._since.pop(key))
         self._working[key] = now
@@ -124,36 +174,31 @@ class WorkQueue(Generic[Key]):
     def done(self, key: Key) -> None:
         """Hand a key back."""
         self._worked.observe(time.monotonic() - self._working.pop(key))
+        self._lane_of(self._lane(key)).done(self._namespace(key))
         if key in self._again:
             self._again.discard(key)
-            self._line_up(key)
+            self._put(key)
 
     def open(self) -> None:
-        """Take keys from now on."""
+        """Accept keys from now on."""
         self._open = True
 
     def close(self) -> None:
-        """Drop all keys and take no more; call it when the workers have ended."""
+        """Drop all keys and accept no more; call it when the workers have ended."""
         self._open = False
         for timer in self._timers.values():
             timer.cancel()
-        for waiting in (self._timers, self._since, self._waiting, self._wanted, self._failures):
-            waiting.clear()
+        for keys in (self._timers, self._since, self._lanes, self._failures):
+            keys.clear()
         self._again.clear()
 
     def _due(self, key: Key) -> None:
         del self._timers[key]
         self.add(key)
 
-    def _line_up(self, key: Key) -> None:
-        lane = self._lane(key)
-        permits = self._permits(lane)
+    def _put(self, key: Key) -> None:
         self._since[key] = time.monotonic()
-        self._waiting[lane].append(key)
-        permits.release()
+        self._lane_of(self._lane(key)).put(self._namespace(key), key)
 
-    def _permits(self, lane: str) -> asyncio.Semaphore:
-        if lane not in self._waiting:
-            self._waiting[lane] = deque()
-            self._wanted[lane] = asyncio.Semaphore(0)
-        return self._wanted[lane]
+    def _lane_of(self, name: str) -> _Lane[Key]:
+        return self._lanes.setdefault(name, _Lane())

@@ -16,7 +16,7 @@ LONG = 10_000.0
 
 def queue(jitter: float = 0.5) -> WorkQueue[str]:
     """Return an open queue whose lanes are the keys' first letters; 0.5 is no jitter."""
-    made: WorkQueue[str] = WorkQueue("test", lambda key: key[0], lambda: jitter)
+    made: WorkQueue[str] = WorkQueue("test", lambda key: key[0], jitter=lambda: jitter)
     made.open()
     return made
 
@@ -85,6 +85,47 @@ async def test_a_full_lane_does_not_delay_the_other() -> None:
     work.add("b1")
     assert await next_key(work, "b", within=0.001) == "b1"
     assert len(work) == 1000
+
+
+def by_namespace(share: int = 2) -> WorkQueue[str]:
+    """Return an open queue of keys `NAMESPACE/NAME`."""
+    made: WorkQueue[str] = WorkQueue(
+        "test", lambda _: "a", namespace=lambda key: key.split("/")[0], share=share
+    )
+    made.open()
+    return made
+
+
+@in_virtual_time
+async def test_namespaces_take_turns() -> None:
+    work = by_namespace()
+    for number in range(3000):
+        work.add(f"crowd/{number}")
+    work.add("honest/0")
+    work.add("honest/1")
+    first = [await next_key(work) for _ in range(4)]
+    assert first == ["crowd/0", "honest/0", "crowd/1", "honest/1"]
+
+
+@in_virtual_time
+async def test_a_namespace_gets_no_more_than_its_share_while_others_wait() -> None:
+    work = by_namespace(share=2)
+    for number in range(10):
+        work.add(f"crowd/{number}")
+    taken = [await next_key(work) for _ in range(2)]
+    for number in range(4):
+        work.add(f"honest/{number}")
+    assert [await next_key(work) for _ in range(2)] == ["honest/0", "honest/1"]
+    work.done(str(taken[0]))
+    assert await next_key(work) == "crowd/2"
+
+
+@in_virtual_time
+async def test_a_namespace_that_is_alone_gets_every_worker() -> None:
+    work = by_namespace(share=2)
+    for number in range(5):
+        work.add(f"crowd/{number}")
+    assert [await next_key(work) for _ in range(5)] == [f"crowd/{n}" for n in range(5)]
 
 
 @in_virtual_time

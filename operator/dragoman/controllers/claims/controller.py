@@ -59,7 +59,9 @@ class ClaimController:
         resync: float = 600.0,
     ) -> None:
         self.state = ClusterState(groups_served=served.groups is not None)
-        self.queue: WorkQueue[Key] = WorkQueue("claims", lane)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            "claims", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
+        )
         events = ClaimEvents(self.state, served, recorder, may_write)
         self.other = OtherController(self.state, self._other_seen, events.fault)
         self.handlers = EventHandlers(self.state, self.queue, self.other)

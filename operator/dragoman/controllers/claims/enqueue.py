@@ -107,10 +107,15 @@ class EventHandlers:
         self._wake_holders(known or claim)
 
     def template_changed(self, template: Template) -> None:
-        """Take in a template, and wake the pods and PodGroups that wait for it at once."""
+        """Store a template, and enqueue the pods and PodGroups that wait for it."""
+        namespace, name = template.metadata.namespace, template.metadata.name
+        known = self.state.templates.get(namespace, name)
         if not self.state.templates.put(template):
             return
-        namespace, name = template.metadata.namespace, template.metadata.name
+        if known is not None and known.metadata.uid == template.metadata.uid:
+            # The API makes the spec immutable: labels of the template itself change no claim, and
+            # must not end the back-off of the pods that wait.
+            return
         for pod in self.state.pods.find("template", (namespace, name)):
             if self._waits_for_claim(pod):
                 self.queue.add(_key("pod", pod))

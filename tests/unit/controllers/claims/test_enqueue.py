@@ -192,6 +192,13 @@ TEMPLATE_TABLE = [
     pytest.param(
         [pod().using("gpu", template="other")], "changed", template(), set(), id="another template"
     ),
+    pytest.param(
+        [USER, template()],
+        "changed",
+        later(template().changed("metadata", "labels", "team", to="a")),
+        set(),
+        id="a label of a template: nothing about its claims changes",
+    ),
     pytest.param([BOUND, MADE, template()], "deleted", template(), set(), id="a template goes"),
     pytest.param([TEAM], "changed", template(), {GROUP_KEY}, id="a template that a group names"),
 ]
