@@ -104,6 +104,11 @@ WATCH_RESTARTS = Counter(
     ["cause"],
     registry=REGISTRY,
 )
+EVENTS_DROPPED = Counter(
+    "dragoman_events_dropped_total",
+    "Events that were not posted because too many of their namespace, or at all, were waiting.",
+    registry=REGISTRY,
+)
 
 
 @cache

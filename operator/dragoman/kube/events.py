@@ -1,25 +1,30 @@
-"""Events for people: at most one a cause and object in two minutes, never in the way of work."""
+"""An event recorder: Warning Events for users, at most one per cause and object in two minutes."""
 
 import asyncio
 import hashlib
 import re
 import socket
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from dragoman import metrics
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import EVENTS
 from dragoman.logs import logger
 
 REPEAT_AFTER = 120.0
-"""Seconds for which the same cause is not told again."""
+"""Seconds for which the same cause is not reported again."""
 DIGITS = re.compile(r"\d+")
-REMEMBERED = 20_000
+CAUSES_LIMIT = 20_000
+"""How many causes are remembered."""
 BACKLOG = 10_000
+"""How many Events wait to be posted."""
+NAMESPACE_BACKLOG = 1_000
+"""How many of them may be of one namespace."""
 NOTE_LIMIT = 1024
 """Characters of a note (API: events.k8s.io/v1 Event)."""
 
@@ -28,7 +33,7 @@ log = logger("dragoman.events")
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object that an Event is about."""
+    """The object that an Event regards."""
 
     api_version: str
     kind: str
@@ -38,52 +43,81 @@ class ObjectReference:
 
 
 class EventRecorder:
-    """Posts Warning Events in the background."""
+    """Posts Warning Events in the background; namespaces take turns.
 
-    def __init__(self, api: Client) -> None:
-        self._api = api
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
-        self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(BACKLOG)
+    Args:
+        client: Where Events are posted.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._reported: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
+        self._count = 0
+        self._added = asyncio.Event()
         self._instance = socket.gethostname()
 
     def warn(
         self, regarding: ObjectReference, *, reason: str, action: str, note: str, subject: str = ""
     ) -> None:
-        """Tell people about a fault, unless they were told lately.
+        """Report a fault to users, unless its cause was reported lately.
 
         Args:
             regarding: The object.
             reason: CamelCase constant, why.
-            action: CamelCase constant, what was tried.
+            action: CamelCase constant, what was attempted.
             note: A sentence.
-            subject: Which part of the object it is about; another subject is another cause.
+            subject: Which part of the object it concerns; another subject is another cause.
         """
-        # Numbers in a note, as of a quota's use, do not make it another cause.
+        # Numbers in a note, as a quota's usage, do not make it another cause.
         cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
         now = time.monotonic()
-        told = self._told.get(cause)
-        if told is not None and now - told < REPEAT_AFTER:
+        if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return
-        self._told[cause] = now
-        self._told.move_to_end(cause)
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
         log.warning(note, kind=regarding.kind, namespace=regarding.namespace, name=regarding.name)
-        try:
-            self._queue.put_nowait(_event(regarding, reason, action, note, self._instance))
-        except asyncio.QueueFull:
-            log.error("Dropped an Event: too many are waiting", waiting=BACKLOG)
+        if not self._put(_event(regarding, reason, action, note, self._instance)):
+            # Not remembered: the next occurrence is reported when there is room.
+            metrics.EVENTS_DROPPED.inc()
+            return
+        self._reported[cause] = now
+        self._reported.move_to_end(cause)
+        if len(self._reported) > CAUSES_LIMIT:
+            self._reported.popitem(last=False)
 
     async def run(self) -> None:
         """Post Events until cancelled."""
         while True:
-            event = await self._queue.get()
-            namespace = event["metadata"]["namespace"]
+            while not self._count:
+                self._added.clear()
+                await self._added.wait()
+            event = self._take()
             try:
-                await self._api.post(EVENTS.path(namespace), event)
+                await self._client.post(EVENTS.path(event["metadata"]["namespace"]), event)
             except ApiError as error:
-                # An Event lost is a line in the log, which is there already.
-                log.debug("Event refused", code=error.code, message=str(error))
+                # The log has the sentence already.
+                log.debug("Cannot post an Event", code=error.code, error=str(error))
+
+    def _put(self, event: dict[str, Any]) -> bool:
+        namespace = event["metadata"]["namespace"]
+        waiting = self._waiting.setdefault(namespace, deque())
+        if self._count >= BACKLOG or len(waiting) >= NAMESPACE_BACKLOG:
+            if not waiting:
+                del self._waiting[namespace]
+            return False
+        waiting.append(event)
+        self._count += 1
+        self._added.set()
+        return True
+
+    def _take(self) -> dict[str, Any]:
+        namespace, waiting = next(iter(self._waiting.items()))
+        event = waiting.popleft()
+        self._count -= 1
+        if waiting:
+            self._waiting.move_to_end(namespace)
+        else:
+            del self._waiting[namespace]
+        return event
 
 
 def _event(

@@ -29,7 +29,8 @@ class Posts:
     kept: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        assert path == "/apis/events.k8s.io/v1/namespaces/ns/events"
+        namespace = body["metadata"]["namespace"]
+        assert path == f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         self.kept.append(body)
         if len(self.kept) <= self.refuse:
             raise ApiError(403, "Forbidden", "namespace is being terminated")
@@ -141,6 +142,32 @@ async def test_a_flood_neither_blocks_nor_grows_without_end(
         warn(recorder, ObjectReference("v1", "Pod", "ns", f"web-{index}", f"uid-{index}"))
     assert clock.seconds
     assert len(await posted(recorder, posts)) == 5
+
+
+async def test_a_flood_of_one_namespace_delays_the_events_of_no_other(clock: Clock) -> None:
+    posts = Posts()
+    recorder = EventRecorder(cast(Client, posts))
+    for index in range(500):
+        warn(recorder, ObjectReference("v1", "Pod", "crowd", f"web-{index}", f"uid-{index}"))
+    warn(recorder, POD)
+    assert clock.seconds
+    namespaces = [one["metadata"]["namespace"] for one in await posted(recorder, posts)]
+    assert namespaces.index("ns") == 1
+
+
+async def test_an_event_that_was_dropped_is_posted_when_its_cause_comes_again(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorders, "NAMESPACE_BACKLOG", 1)
+    posts = Posts()
+    recorder = EventRecorder(cast(Client, posts))
+    warn(recorder, OTHER)
+    warn(recorder, POD)
+    assert len(await posted(recorder, posts)) == 1
+    clock.seconds += 1.0
+    warn(recorder, POD)
+    names = [event["regarding"]["name"] for event in await posted(recorder, posts)]
+    assert names == ["web-1", "web-0"]
 
 
 @pytest.mark.parametrize("name", ["web-0", "a" * 253, f"{'a' * 199}.b", f"{'a' * 199}-b"])
