@@ -148,7 +148,7 @@ async def test_a_flood_of_one_namespace_delays_the_events_of_no_other(clock: Clo
     posts = Posts()
     recorder = EventRecorder(cast(Client, posts))
     for index in range(500):
-        warn(recorder, ObjectReference("v1", "Pod", "crowd", f"web-{index}", f"uid-{index}"))
+        warn(recorder, ObjectReference("v1", "Pod", "crowd", f"web-{index}", f"crowd-{index}"))
     warn(recorder, POD)
     assert clock.seconds
     namespaces = [one["metadata"]["namespace"] for one in await posted(recorder, posts)]
