@@ -57,6 +57,13 @@ ACTIONS = Counter(
     ["action", "reason", "outcome"],
     registry=REGISTRY,
 )
+CLAIM_CREATES = Counter(
+    "dragoman_resource_claim_creates_total",
+    "Creations of ResourceClaims, by status (success, failure) and whether they ask for admin "
+    "access, as resourceclaim_controller_creates_total of the stock controller.",
+    ["status", "admin_access"],
+    registry=REGISTRY,
+)
 LEADER = Gauge(
     "leader_election_master_status",
     "1 on the replica that leads, 0 on the others.",
@@ -151,6 +158,11 @@ def request_done(method: str, code: int, seconds: float) -> None:
     counter, histogram = _request(method, code)
     counter.inc()
     histogram.observe(seconds)
+
+
+def claim_created(status: str, *, admin_access: bool) -> None:
+    """Count an attempt to create a ResourceClaim."""
+    CLAIM_CREATES.labels(status, str(admin_access).lower()).inc()
 
 
 def action_done(action: str, reason: str, outcome: str) -> None:

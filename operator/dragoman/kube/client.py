@@ -86,9 +86,11 @@ class Client:
         """GET an object or a list."""
         return await self.request("GET", path, query=query)
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """POST an object; its manager becomes FIELD_MANAGER."""
-        return await self._ask("POST", path, WRITING, body)
+    async def post(
+        self, path: str, body: Mapping[str, Any], *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """POST an object; its manager becomes FIELD_MANAGER. A dry run stores nothing."""
+        return await self._ask("POST", path, WRITING + "&dryRun=All" * dry_run, body)
 
     async def patch(self, path: str, body: Mapping[str, Any], kind: str) -> dict[str, Any]:
         """PATCH an object with a patch of this content type."""

@@ -33,7 +33,7 @@ def test_sigterm_ends_it_also_while_it_waits_for_the_api_server(
 ) -> None:
     plane.kill(API_SERVER)
     operator.launch()
-    wait_for(lambda: "Cannot ask the API server yet" in operator.said(), message="a try")
+    wait_for(lambda: "Cannot reach the API server" in operator.said(), message="a try")
     assert operator.stop(grace=5) == 0
     plane.revive(API_SERVER)
     assert operator.faults() == []

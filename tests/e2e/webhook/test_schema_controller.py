@@ -126,7 +126,10 @@ def test_fields_that_admins_took_over_survive_a_restart_with_other_options(
     schemas.patch(CRD, NVIDIA, None, {"spec": taken}, fieldManager="admin")
     other = (f"--catalogue-mode={NVIDIA}=Enforce", f"--catalogue-variable={NVIDIA}:MPSSupport=true")
     with OperatorProcess(plane, user, *flags[:2], *other, namespace) as running:
-        wait_for(lambda: "Left to their owners" in running.said(), message="no conflict was seen")
+        wait_for(
+            lambda: "Other field managers own fields" in running.said(),
+            message="no conflict was seen",
+        )
         ready(schemas, NVIDIA, observedGeneration=2)
     spec = schemas.get(CRD, NVIDIA)["spec"]
     assert spec["mode"] == "Audit"

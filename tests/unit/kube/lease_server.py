@@ -77,7 +77,7 @@ class Line(Client):
         """GET."""
         return await self._carry("read")
 
-    async def post(self, _path: str, body: Any) -> Json:
+    async def post(self, _path: str, body: Any, *, dry_run: bool = False) -> Json:  # noqa: ARG002
         """POST."""
         return await self._carry("create", body)
 

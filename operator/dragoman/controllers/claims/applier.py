@@ -1,8 +1,9 @@
 """Do what was planned: one request an action, its result into the world at once."""
 
+import time
 from collections.abc import Callable
 from enum import Enum
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from dragoman import metrics
 from dragoman.claims import (
@@ -23,6 +24,10 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
 from dragoman.model import Claim, Pod, PodGroup
+
+ADMIN_ACCESS_TTL = 60.0
+"""Seconds for which one dry run shows that the API server keeps `adminAccess`."""
+FEATURE_DISABLED = "FeatureDisabled"
 
 log = logger("dragoman.claims")
 
@@ -59,6 +64,7 @@ class Applier:
         may_write: Callable[[], bool],
     ) -> None:
         self._may_write = may_write
+        self._admin_access_kept = float("-inf")
         self._client = client
         self._served = served
         self._handlers = handlers
@@ -95,15 +101,20 @@ class Applier:
 
     async def _create(self, action: CreateClaim) -> Outcome:
         path = self._served.claims.path(action.namespace)
+        document = action.document(self._served.claims.api_version)
+        admin_access = action.template.admin_access
         try:
-            created = await self._client.post(
-                path, action.document(self._served.claims.api_version)
-            )
+            if admin_access:
+                await self._check_admin_access(path, document)
+            created = await self._client.post(path, document)
         except ApiError as error:
+            if error.code:
+                metrics.claim_created("failure", admin_access=admin_access)
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
             await self._claims.refresh(action.namespace, action.name)
             return Outcome.STALE
+        metrics.claim_created("success", admin_access=admin_access)
         kind: Literal["pod", "podgroup"] = "pod" if action.owner.is_pod else "podgroup"
         by = Key(kind, action.namespace, action.owner.name)
         self._took_place(Claim.parse(created), by)
@@ -116,6 +127,25 @@ class Applier:
             reason=action.reason.value,
         )
         return Outcome.DONE
+
+    async def _check_admin_access(self, path: str, document: dict[str, Any]) -> None:
+        """Raise ApiError where the API server would drop `adminAccess` in silence.
+
+        It does so while its feature gate DRAAdminAccess is off; what remains is an ordinary claim,
+        which takes devices away from users. A dry run shows it, whatever the version and gates.
+        """
+        now = time.monotonic()
+        if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
+            return
+        stored = await self._client.post(path, document, dry_run=True)
+        if not Claim.parse(stored).admin_access:
+            raise ApiError(
+                422,
+                FEATURE_DISABLED,
+                "admin access is requested, but the feature is disabled: the API server needs "
+                "the feature gate DRAAdminAccess",
+            )
+        self._admin_access_kept = now
 
     async def _bind(self, action: PublishClaims) -> Outcome:
         holder = action.holder

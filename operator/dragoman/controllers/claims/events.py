@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from dragoman.claims import CreateClaim, Pending, Reason
+from dragoman.controllers.claims.applier import FEATURE_DISABLED
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.othercontroller import Fault
 from dragoman.controllers.claims.state import ClusterState
@@ -53,7 +54,10 @@ class ClaimEvents:
         if error.code not in {400, 403, 422} or error.has_cause("NamespaceTerminating"):
             return
         kind = "PodResourceClaim" if creation.owner.is_pod else "PodGroupResourceClaim"
-        message = f"{kind} {creation.entry}: create ResourceClaim {creation.name}: {error}"
+        what = f"create ResourceClaim {creation.name}: {error}"
+        if error.reason == FEATURE_DISABLED:
+            what = str(error)
+        message = f"{kind} {creation.entry}: {what}"
         self._warn(key, Reason.CREATION_FAILED.value, message, creation.entry)
 
     def fault(self, fault: Fault, pod: Pod, note: str) -> None:

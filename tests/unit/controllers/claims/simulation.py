@@ -41,11 +41,13 @@ class ModelApi:
         server: The model.
         fate: Decides on each request, as `POST resourceclaims`, what becomes of it.
         notes: Notes of Events that were posted.
+        drops_admin_access: Whether the feature gate DRAAdminAccess is off.
     """
 
     server: Server
     fate: Callable[[str], Fate] = lambda _: ""
     notes: list[Json] = field(default_factory=list)
+    drops_admin_access: bool = False
 
     async def get(self, path: str, **_: str) -> Json:
         place, _rest = located(path)
@@ -58,12 +60,23 @@ class ModelApi:
             return await self._do(f"LIST {place.plural}", lambda: listing(listed))
         return await self._do(f"GET {place.plural}", lambda: self.server.get(place))
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Json:
+    async def post(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         place, _rest = located(path)
+        if dry_run:
+            return self.without_admin_access(body) if self.drops_admin_access else dict(body)
         if place.plural == "events":
             self.notes.append(dict(body))
             return dict(body)
         return await self._do("POST resourceclaims", lambda: self.server.post(dict(body)))
+
+    @staticmethod
+    def without_admin_access(body: Mapping[str, Any]) -> Json:
+        """Return a claim as the API server stores it while DRAAdminAccess is off."""
+        requests = [
+            {**one, "exactly": {k: v for k, v in one["exactly"].items() if k != "adminAccess"}}
+            for one in body["spec"]["devices"]["requests"]
+        ]
+        return {**body, "spec": {"devices": {"requests": requests}}}
 
     async def patch(self, path: str, body: Mapping[str, Any], kind: str) -> Json:
         place, subresource = located(path)

@@ -11,7 +11,7 @@ from dragoman.controllers.claims.livereads import CONCURRENT_READS
 from dragoman.kube.errors import ApiError
 from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
-from tests.unit.claims.objects import NAMESPACE, Json, claim, pod, template
+from tests.unit.claims.objects import NAMESPACE, Json, Object, claim, pod, template
 from tests.unit.claims.worlds import world
 from tests.unit.controllers.claims.played import CREATION, USER, failing, many, names, serving
 from tests.unit.controllers.claims.simulation import Fate, ModelApi, process
@@ -48,6 +48,33 @@ async def test_a_burst_takes_two_writes_a_pod_though_the_watch_delivers_nothing(
         await asyncio.sleep(2000.0)
     assert Counter(api.server.writes) == dict.fromkeys(CREATION, 150)
     assert len(names(api)) == 150
+
+
+def admin_template() -> Object:
+    """Return the template with a request that asks for admin access."""
+    requests = [{"name": "r", "exactly": {"adminAccess": True}}]
+    return template().changed("spec", "spec", to={"devices": {"requests": requests}})
+
+
+@in_virtual_time
+async def test_no_claim_is_made_where_the_api_server_drops_admin_access() -> None:
+    api = serving(of=world(admin_template(), USER))
+    api.drops_admin_access = True
+    async with process(api):
+        await asyncio.sleep(100.0)
+    assert api.server.writes == []
+    (note,) = {event["note"] for event in api.notes}
+    assert note.startswith(
+        "PodResourceClaim gpu: admin access is requested, but the feature is disabled"
+    )
+
+
+@in_virtual_time
+async def test_a_claim_with_admin_access_is_made_where_the_api_server_keeps_it() -> None:
+    api = serving(of=world(admin_template(), USER))
+    async with process(api):
+        await asyncio.sleep(10.0)
+    assert api.server.writes == CREATION
 
 
 @pytest.mark.parametrize("fate", ["unsent", "lost"])
