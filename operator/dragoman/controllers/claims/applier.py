@@ -24,6 +24,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
 from dragoman.model import Claim, Pod, PodGroup
+from dragoman.model.claim import asks_admin_access
 
 ADMIN_ACCESS_TTL = 60.0
 """Seconds for which one dry run shows that the API server keeps `adminAccess`."""
@@ -138,7 +139,7 @@ class Applier:
         if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
             return
         stored = await self._client.post(path, document, dry_run=True)
-        if not Claim.parse(stored).admin_access:
+        if not asks_admin_access(stored["spec"], "spec."):
             raise ApiError(
                 422,
                 FEATURE_DISABLED,
