@@ -9,9 +9,9 @@ from dragoman.claims.actions import (
     UpdateReservedFor,
 )
 from dragoman.claims.creation import WATCH_LAG, plan_group, plan_pod
+from dragoman.claims.deallocation import plan_claim
 from dragoman.claims.facts import ClaimFacts, Found, HolderFacts, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
-from dragoman.claims.release import plan_claim
 
 __all__ = [
     "WATCH_LAG",

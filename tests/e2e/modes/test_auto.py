@@ -16,7 +16,7 @@ from tests.e2e.modes.watched import Watched
 from tests.e2e.scene import Scene
 
 ALL_CLAIMS = 30.0
-"""Seconds after which a duplicate is removed, in claims/release.py."""
+"""Seconds after which a duplicate is removed, in claims/deallocation.py."""
 
 
 def burst(stage: Scene, count: int) -> list[str]:

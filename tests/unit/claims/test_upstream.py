@@ -7,9 +7,9 @@ from collections import Counter
 
 from tests.unit.claims import (
     test_creation,
+    test_deallocation,
     test_documents,
     test_groups,
-    test_release,
     test_reservation,
     test_stale_views,
 )
@@ -17,7 +17,7 @@ from tests.unit.claims import (
 CASES = [
     *test_creation.CASES,
     *test_groups.CASES,
-    *test_release.CASES,
+    *test_deallocation.CASES,
     *test_reservation.CASES,
 ]
 

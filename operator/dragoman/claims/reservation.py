@@ -1,0 +1,170 @@
+"""Reservation: who uses a claim, and belongs into `status.reservedFor`.
+
+Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), without its faults.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dragoman.claims.actions import UpdateReservedFor
+from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
+from dragoman.claims.reasons import Reason
+from dragoman.model import Claim, Consumer, Pod, PodGroup
+from dragoman.model.claim import RESERVED_FOR_LIMIT
+
+
+class _Use(Enum):
+    """Whether a consumer still uses the claim."""
+
+    USING = "using"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reservations:
+    """What becomes of the consumers of a claim.
+
+    Attributes:
+        kept: They stay in reservedFor.
+        released: They use the claim no more.
+        added: They use it, and are not in reservedFor yet.
+        over_limit: They wait, because reservedFor is full.
+    """
+
+    kept: tuple[Consumer, ...]
+    released: tuple[Consumer, ...]
+    added: tuple[Consumer, ...]
+    over_limit: tuple[Consumer, ...]
+
+    @property
+    def remaining(self) -> tuple[Consumer, ...]:
+        """Return reservedFor as it should be."""
+        return self.kept + self.added
+
+
+def reservations(facts: ClaimFacts) -> Reservations | tuple[LiveRead, ...]:
+    """Return who uses the claim, or the live reads that must be done before that is known."""
+    kept: list[Consumer] = []
+    released: list[Consumer] = []
+    live_reads: list[LiveRead] = []
+    for consumer in facts.claim.consumers:
+        use, read = _use(facts, consumer)
+        if use is _Use.UNKNOWN:
+            live_reads.append(read)
+        elif use is _Use.GONE:
+            released.append(consumer)
+        else:
+            kept.append(consumer)
+    if live_reads:
+        return tuple(live_reads)
+    wanted = _wanting(facts)
+    room = RESERVED_FOR_LIMIT - len(kept)
+    return Reservations(tuple(kept), tuple(released), wanted[:room], wanted[room:])
+
+
+def _use(facts: ClaimFacts, consumer: Consumer) -> tuple[_Use, LiveRead]:
+    namespace = facts.claim.metadata.namespace
+    read = LiveRead("podgroups" if consumer.is_pod_group else "pods", namespace, consumer.name)
+    known: Pod | PodGroup | None
+    if consumer.is_pod:
+        known = facts.pods.get(consumer.name)
+    elif consumer.is_pod_group and facts.groups is not None:
+        known = facts.groups.get(consumer.name)
+    else:
+        # Another controller's consumer, or a PodGroup where the API does not serve them: it
+        # stays, and the others are released all the same (kubernetes#136450).
+        return _Use.USING, read
+    if consumer.uid in facts.deleted:
+        return _Use.GONE, read
+    if known is None or known.metadata.uid != consumer.uid:
+        if read not in facts.live:
+            return _Use.UNKNOWN, read
+        live = facts.live[read]
+        known = live if isinstance(live, Pod | PodGroup) else None
+    return (_Use.USING if _uses(known, consumer.uid) else _Use.GONE), read
+
+
+def _uses(known: Pod | PodGroup | None, uid: str) -> bool:
+    if known is None or known.metadata.uid != uid:
+        return False
+    return not is_done(known)
+
+
+def _wanting(facts: ClaimFacts) -> tuple[Consumer, ...]:
+    """Consumers that must be added: those of pods that got their node without the scheduler.
+
+    The scheduler reserves for the pods that it places. Terminal pods are never reserved
+    again (kubernetes#141274), and no reservation is possible once the claim is being deleted.
+    """
+    claim = facts.claim
+    if not claim.allocated or claim.metadata.deleting:
+        return ()
+    wanted: dict[str, Consumer] = {}
+    for pod in facts.users:
+        consumer = _consumer_for(facts, pod)
+        if consumer is not None and not claim.is_reserved_for(consumer.uid):
+            wanted[consumer.uid] = consumer
+    return tuple(wanted.values())
+
+
+def _consumer_for(facts: ClaimFacts, pod: Pod) -> Consumer | None:
+    if not pod.node_name or pod.done or pod.metadata.deleting:
+        return None
+    claim = facts.claim
+    group = None
+    if pod.group_name is not None and facts.groups is not None:
+        group = facts.groups.get(pod.group_name)
+        if group is None:
+            # Whether the pod or its group is the consumer is known when the group is.
+            return None
+    for entry in pod.entries:
+        if pod.published_name(entry) != claim.metadata.name:
+            continue
+        if entry.claim_name is not None or _is_of(claim, pod, group):
+            return _consumer(group if group is not None and group.shares(entry) else pod)
+    return None
+
+
+def _is_of(claim: Claim, pod: Pod, group: PodGroup | None) -> bool:
+    ours = claim.is_for(pod.metadata.uid)
+    return ours or (group is not None and claim.is_for(group.metadata.uid))
+
+
+def _consumer(holder: Pod | PodGroup) -> Consumer:
+    name, uid = holder.metadata.name, holder.metadata.uid
+    if isinstance(holder, PodGroup):
+        return Consumer("podgroups", name, uid, "scheduling.k8s.io")
+    return Consumer("pods", name, uid)
+
+
+def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+    """Plan one write of reservedFor, which also deallocates where no consumer remains."""
+    if not reserved.released and not reserved.added:
+        return None
+    claim = facts.claim
+    unused = not reserved.remaining
+    # Without the scheduler's finalizer another controller allocated, and deallocates.
+    deallocate = unused and claim.protected and claim.allocated
+    if reserved.added:
+        reason = Reason.POD_SCHEDULED
+    else:
+        reason = Reason.LAST_CONSUMER_GONE if unused else Reason.CONSUMERS_GONE
+    action = UpdateReservedFor(reason, claim, reserved.remaining, deallocate)
+    return Plan((action,), over_limit_notice(facts, reserved))
+
+
+def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
+    """Return what users are told where more pods use a claim than reservedFor can hold."""
+    if not reserved.over_limit:
+        return ()
+    message = (
+        f'resource claim "{facts.claim.metadata.name}" already has {RESERVED_FOR_LIMIT} consumers, '
+        f"which is the limit; {len(reserved.over_limit)} more wait for a place in reservedFor"
+    )
+    return (Pending(Reason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),)
+
+
+def is_done(found: Found) -> bool:
+    """Whether a live read found a pod that will not use its devices any more."""
+    return isinstance(found, Pod) and found.done
