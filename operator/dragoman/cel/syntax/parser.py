@@ -1,4 +1,4 @@
-"""Parse an expression: drive cel-python's grammar table, build the tree, expand macros."""
+"""Parse an expression: run the grammar's LALR(1) table, build the tree, expand macros."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def _run(tokens: list[tuple[str, Token]], builder: Builder, end: int) -> Node:
         while True:
             states[-1], action = _settled(states[-2], states[-1], terminal)
             if action is None:
-                if states[-1] == END:
+                # A closing bracket ends an expression as well; only the end of the text ends all.
+                if states[-1] == END and terminal == "$END":
                     return values[-1]  # type: ignore[return-value]
                 raise misplaced(token)
             if action >= 0:
