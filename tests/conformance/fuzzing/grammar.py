@@ -156,9 +156,9 @@ def parse_type(text: str) -> Type:
     return (name, *map(parse_type, _split(rest[:-1])))
 
 
-def pool(variable: str) -> tuple[str, ...]:
-    """Return what a type variable may stand for."""
-    return _POOLS.get(variable, (*SIMPLE, *SCALARS, *OBJECTS))
+def pool(variable: str, objects: tuple[str, ...] = OBJECTS) -> tuple[str, ...]:
+    """Return what a type variable may stand for, given the object types that exist."""
+    return _POOLS.get(variable, (*SIMPLE, *SCALARS, *objects))
 
 
 def is_variable(kind: Type) -> bool:
@@ -199,3 +199,29 @@ def _productions() -> tuple[Production, ...]:
 
 
 PRODUCTIONS: Final = _productions()
+"""Everything that Kubernetes' environments know."""
+
+_CORE_FUNCTIONS: Final = frozenset(
+    (
+        "", "all", "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "exists",
+        "exists_one", "filter", "getDate", "getDayOfWeek", "getDayOfYear", "getFullYear",
+        "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds", "int", "map",
+        "matches", "size", "startsWith", "string", "timestamp", "type", "uint",
+    )
+)  # fmt: skip
+_CALLED = re.compile(r"([A-Za-z_.]*)\(")
+
+
+def _is_core(production: Production) -> bool:
+    texts = [part for part in production.parts if isinstance(part, str)]
+    holes = [part for part in production.parts if isinstance(part, Hole)]
+    called = {name.lstrip(".") for text in texts for name in _CALLED.findall(text)}
+    types = {str(hole.type[0]) for hole in holes} | {str(production.result[0])}
+    spelled = "".join(texts)
+    # Optional values, two-variable macros and trailing commas came with later libraries.
+    extended = "O" in types or "$y" in spelled or "?«" in spelled or ",]" in spelled
+    return called <= _CORE_FUNCTIONS and not extended and not types & set(OBJECTS)
+
+
+CORE: Final = tuple(filter(_is_core, PRODUCTIONS))
+"""Those of the CEL language definition alone, without any library."""
