@@ -10,7 +10,7 @@ EVALUATION_STEPS: Final = 1_000_000
 """Steps of one evaluation: iterations, and elements copied or compared. CEL lets some of these
 pass for nothing (a filter that takes nothing), so its cost limit alone bounds no time."""
 
-EVALUATION_PRICE: Final = 15
+EVALUATION_OVERHEAD: Final = 15
 """Steps of any evaluation beside what it does: some microseconds, and what single calls cost more
 than CEL says, such as reading a time or a quantity."""
 
@@ -19,7 +19,7 @@ class StepBudget:
     """Steps that several evaluations share, such as all those of one review.
 
     An evaluation spends its iterations and copied or compared elements, its CEL cost, and
-    `EVALUATION_PRICE`. The budget is not safe for use by several threads at once.
+    `EVALUATION_OVERHEAD`. The budget is not safe for use by several threads at once.
 
     Attributes:
         remaining: steps left, never below 0.

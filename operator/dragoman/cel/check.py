@@ -191,7 +191,7 @@ class _Checker:
             self.published.assignable(DYN, target)
             found = DYN
         else:
-            if not target.loose and target.kind is not Kind.ERROR:
+            if not target.dynamic and target.kind is not Kind.ERROR:
                 self.report(node.pos, f"type '{target}' does not support field selection")
             found = DYN
         return types.optional_of(found) if was_optional or optional else found
@@ -285,7 +285,7 @@ class _Checker:
             returned = self.published.substitute(returned)
             if result is None:
                 result = returned
-            elif not result.loose and returned != result:
+            elif not result.dynamic and returned != result:
                 result = DYN
         return result, tuple(names)
 
@@ -309,7 +309,7 @@ class _Checker:
         """Return the type of what an optional element holds."""
         found = self.visit(node)
         inner, is_optional = _unwrapped(found)
-        if not is_optional and not inner.loose:
+        if not is_optional and not inner.dynamic:
             self.mismatch(node.pos, types.optional_of(inner), inner)
         return inner
 

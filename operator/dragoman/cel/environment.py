@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from dragoman.cel import types
-from dragoman.cel.budget import EVALUATION_PRICE, EVALUATION_STEPS, StepBudget
+from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
 from dragoman.cel.check import Overload, check
 from dragoman.cel.compile import Compiled, compile_tree
 from dragoman.cel.declarations import Version, overloads_of
@@ -21,7 +21,7 @@ from dragoman.cel.errors import (
 )
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
-from dragoman.cel.state import COST, FIRST_VARIABLE, FUEL, LIMIT, State
+from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, children
 from dragoman.cel.syntax.parser import failure, parse
 from dragoman.cel.types import Type
@@ -63,7 +63,9 @@ class Program:
         self.variables = tuple(environment.variables)
         self.run = compiled.run
         self.cost = compiled.cost
-        self.spare: list[Any] = [None] * (compiled.slots - FIRST_VARIABLE - len(self.variables))
+        self.local_slots: list[Any] = [None] * (
+            compiled.slots - FIRST_VARIABLE - len(self.variables)
+        )
         self._tree = tree
         self._environment = environment
 
@@ -86,13 +88,13 @@ class Program:
         return estimate(self._tree, self._environment.size_of_path)
 
     @cached_property
-    def wary(self) -> Compiled:
+    def untyped(self) -> Compiled:
         """Return the program compiled anew without trust in any type.
 
         The checker lets null pass for many types, and nullable data is null where its type is not.
         The trusting program then meets a Python error instead of cel-go's; this one looks first.
         """
-        return self._environment.compile_warily(self.expression)
+        return self._environment.compile_untyped(self.expression)
 
     def evaluate(
         self,
@@ -114,13 +116,13 @@ class Program:
             StepBudgetExceeded: the steps of the evaluation or of the budget ran out; whatever
                 else came of an evaluation that the budget does not suffice for, this is raised.
         """
-        fuel = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
-        state: State = [self.cost, cost_limit, fuel, *values, *self.spare]
+        steps = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
+        state: State = [self.cost, cost_limit, steps, *values, *self.local_slots]
         try:
             return self.result(state), state[COST]
         finally:
             if budget is not None:
-                _spend(budget, fuel, state)
+                _spend(budget, steps, state)
 
     def result(self, state: State) -> Any:
         """Evaluate in a state made for this program, which then tells the cost.
@@ -144,13 +146,13 @@ class Program:
             state: what it left; what was spent in vain counts as steps.
 
         Raises:
-            EvaluationError: the error itself with its cost, or that of the wary program.
+            EvaluationError: the error itself with its cost, or that of the untyped program.
         """
         if isinstance(error, (AttributeError, TypeError)):
-            state[FUEL] -= state[COST]
+            state[STEPS] -= state[COST]
             try:
-                state[COST] = self.wary.cost
-                return self.wary.run(state)
+                state[COST] = self.untyped.cost
+                return self.untyped.run(state)
             except (EvaluationError, RecursionError) as failure:
                 error = failure
             except TypeError as panic:  # of Go, which cel-go recovers from
@@ -175,9 +177,9 @@ def priced(error: EvaluationError, state: State) -> EvaluationError:
     return error
 
 
-def _spend(budget: StepBudget, fuel: int, state: State) -> None:
+def _spend(budget: StepBudget, steps: int, state: State) -> None:
     try:
-        budget.spend(max(0, fuel - state[FUEL]) + state[COST] + EVALUATION_PRICE)
+        budget.spend(max(0, steps - state[STEPS]) + state[COST] + EVALUATION_OVERHEAD)
     except StepBudgetExceeded as error:
         error.cost = state[COST]
         raise
@@ -262,14 +264,14 @@ class Environment:
             issues = check(tree, self)
             if issues:
                 raise failure(expression, issues)
-            if complaint := complain(tree.type):
-                raise CompileError(complaint)
+            if problem := complain(tree.type):
+                raise CompileError(problem)
             compiled = compile_tree(tree, self._slots, self.functions, guarded=self.guarded)
         except RecursionError:
             raise failure(expression, [(-1, _TOO_DEEP)]) from None
         return Program(expression, tree, compiled, self)
 
-    def compile_warily(self, expression: str) -> Compiled:
+    def compile_untyped(self, expression: str) -> Compiled:
         """Compile an expression that is known to compile, forgetting the types of its parts."""
         tree = parse(expression, self._macros)
         check(tree, self)

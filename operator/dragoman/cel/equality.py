@@ -23,7 +23,7 @@ from dragoman.cel.representation import (
     SetList,
     no_such_overload,
 )
-from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, burn
+from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, spend_steps
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity
 
@@ -38,7 +38,7 @@ def equal(left: Any, right: Any, state: State) -> bool:
     kind, other = type(left), type(right)
     if kind is other and kind in PLAIN:
         if (kind is str or kind is bytes) and len(left) > TEXT_PER_STEP:
-            burn(state, len(left) // TEXT_PER_STEP)
+            spend_steps(state, len(left) // TEXT_PER_STEP)
         return bool(left == right)
     if kind in NUMBERS and other in NUMBERS:
         return _as_alike(left, right)
@@ -87,7 +87,7 @@ def _same(left: Any, right: Any, state: State) -> bool:
 def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
     if len(left) != len(right):
         return False
-    burn(state, len(left) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     if type(left) is SetList:
         members = set(map(set_key, left))
         return all(type(item) is not Invalid and set_key(item) in members for item in right)
@@ -131,7 +131,7 @@ def _equal_map_lists(left: MapList, right: list[Any], state: State) -> bool:
 def _equal_records(left: Record, right: Record, state: State) -> bool:
     if len(left.raw) != len(right.raw) or len(left) != len(right):
         return False
-    burn(state, len(left.raw) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left.raw) + STEPS_PER_CONTAINER)
     for name, value in left.items():
         if name not in right or not equal(value, right[name], state):
             return False
@@ -143,7 +143,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bo
         return _equal_records(left, right, state)
     if len(left) != len(right):
         return False
-    burn(state, len(left) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     always = type(right) is DefaultMap
     return all(
         (always or key in right) and _same(value, right[key], state) for key, value in left.items()

@@ -17,11 +17,11 @@ _WIDE_CARET: Final = "\uff3e"
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint of the parser or the type checker.
+    """One problem of the parser or the type checker.
 
     Attributes:
         message: cel-go's wording, without position.
-        line: 1-based line; 0 when the complaint has no position.
+        line: 1-based line; 0 when the problem has no position.
         column: 1-based column in code points; 0 when it has no position.
     """
 
@@ -68,7 +68,7 @@ class CompileError(Exception):
     """An expression that has no meaning in its environment.
 
     Attributes:
-        issues: the complaints found, in source order, at most `ISSUES_MAX`; `line` and `column`
+        issues: the problems found, in source order, at most `ISSUES_MAX`; `line` and `column`
             are the first one's.
     """
 

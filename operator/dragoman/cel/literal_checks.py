@@ -138,7 +138,7 @@ def _format_issues(call: Call) -> Issues:
         bad = _unfit(items[index], clause.letter.lower())
         if bad is not None:
             at = bad.pos
-            raise EvaluationError(f"{clause.complaint}, was given {bad.type.name}")
+            raise EvaluationError(f"{clause.mismatch}, was given {bad.type.name}")
         return ""
 
     try:

@@ -16,7 +16,7 @@ from dragoman.cel.representation import (
     shown,
     type_name,
 )
-from dragoman.cel.state import State, burn_text
+from dragoman.cel.state import State, spend_text_steps
 from dragoman.cel.values.scalars import Uint
 
 
@@ -69,7 +69,7 @@ def missing(value: Any, key: Any) -> EvaluationError:
 
 def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:
     """Answer `value in map`, where 1, 1u and 1.0 are the same key."""
-    burn_text(state, value)
+    spend_text_steps(state, value)
     try:
         return key_of(value) in mapping
     except TypeError:  # a list or map is never a key

@@ -43,7 +43,7 @@ class Selector:
         list_attributes: whether devices may have lists as attributes.
     """
 
-    __slots__ = ("_cost", "_run", "_spare", "expression", "list_attributes", "program")
+    __slots__ = ("_cost", "_local_slots", "_run", "expression", "list_attributes", "program")
 
     def __init__(self, program: Program, *, list_attributes: bool) -> None:
         self.expression = program.expression
@@ -51,7 +51,7 @@ class Selector:
         self.list_attributes = list_attributes
         self._run = program.run
         self._cost = program.cost
-        self._spare = program.spare
+        self._local_slots = program.local_slots
 
     @property
     def max_cost(self) -> int:
@@ -95,7 +95,7 @@ class Selector:
             raise ready.error
         if budget is not None:
             return self._answer(self.program.evaluate((value,), budget=budget)[0])
-        state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._spare]
+        state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._local_slots]
         # As Program.result, without its call.
         try:
             result = self._run(state)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dragoman.cel.errors import StepBudgetExceeded
 
 State = list[Any]
-"""What one evaluation changes: cost, limit, fuel, then the variables, each in its slot."""
+"""What one evaluation changes: cost, limit, steps, then the variables, each in its slot."""
 
 Functions = dict[str, Callable[..., Any]]
 """Implementations by overload id."""
@@ -17,7 +17,7 @@ COST: Final = 0
 """Slot of the CEL cost spent so far."""
 LIMIT: Final = 1
 """Slot of the CEL cost limit."""
-FUEL: Final = 2
+STEPS: Final = 2
 """Slot of the plain steps left: iterations, elements copied or compared."""
 FIRST_VARIABLE: Final = 3
 
@@ -27,17 +27,17 @@ TEXT_PER_STEP: Final = 1024
 """Code points or bytes that are compared or copied in a plain step."""
 
 
-def burn(state: State, steps: int) -> None:
-    """Take plain steps off the fuel; raise when none are left."""
-    state[FUEL] -= steps
-    if state[FUEL] < 0:
+def spend_steps(state: State, steps: int) -> None:
+    """Take plain steps off the steps; raise when none are left."""
+    state[STEPS] -= steps
+    if state[STEPS] < 0:
         raise StepBudgetExceeded
 
 
-def burn_text(state: State, value: Any, per_step: int = TEXT_PER_STEP) -> None:
-    """Take the steps off the fuel that reading a value takes if it is a long text."""
+def spend_text_steps(state: State, value: Any, per_step: int = TEXT_PER_STEP) -> None:
+    """Take the steps off the steps that reading a value takes if it is a long text."""
     if (type(value) is str or type(value) is bytes) and len(value) > per_step:
-        burn(state, len(value) // per_step)
+        spend_steps(state, len(value) // per_step)
 
 
 class Paced:
@@ -61,7 +61,7 @@ class Paced:
             StepBudgetExceeded: the texts are longer than the steps that are left allow.
         """
         for arg in args:
-            burn_text(state, arg, self.per_step)
+            spend_text_steps(state, arg, self.per_step)
         return self.function(*args)
 
 

@@ -76,7 +76,7 @@ class Type:
         return f"{self.name}({', '.join(map(str, self.params))})"
 
     @property
-    def loose(self) -> bool:
+    def dynamic(self) -> bool:
         """Return whether the type accepts everything: dyn or any."""
         return self.kind is Kind.DYN or self.kind is Kind.ANY
 
@@ -274,9 +274,9 @@ def most_general(one: Type, other: Type) -> Type:
 
 
 def _covers(one: Type, other: Type) -> bool:
-    if one.loose or one.kind is Kind.PARAM:
+    if one.dynamic or one.kind is Kind.PARAM:
         return True
-    if other.loose or other.kind is Kind.PARAM or one.kind is not other.kind:
+    if other.dynamic or other.kind is Kind.PARAM or one.kind is not other.kind:
         return False
     if one.kind is Kind.TYPE:
         return True

@@ -1,8 +1,8 @@
-"""What the compiler makes of a node: a closure and its price.
+"""What the compiler makes of a node: a closure and its cost.
 
-The price that does not depend on values is `cost`. Whoever runs a piece pays it, whether the run
+The cost that does not depend on values is `cost`. Whoever runs a closure pays it, whether the run
 succeeds or fails; the closure itself only changes `state[COST]` by what depends on values, and
-gives back what a failure left undone. So straight-line code counts its whole price in one
+gives back what a failure left undone. So straight-line code counts its whole cost in one
 addition, and still every outcome costs what cel-go's step-by-step tracker counts.
 """
 
@@ -18,16 +18,16 @@ from dragoman.cel.state import COST, LIMIT, State
 Code = Callable[[State], Any]
 
 ABSENT: Final = object()
-"""Marks a piece that is not constant."""
+"""Marks a closure that is not constant."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Closure:
     """Compiled code.
 
     Attributes:
         run: evaluates in a state; raises EvaluationError.
-        cost: price in any case, paid by the caller.
+        cost: cost in any case, paid by the caller.
         flat: whether a successful run never adds to `state[COST]`.
         constant: its value if it is a constant, which costs nothing, else ABSENT.
         known: its value if it is known at compile time although it must be paid, else ABSENT.
@@ -45,24 +45,24 @@ class Piece:
         return self.constant is not ABSENT
 
 
-def constant(value: Any) -> Piece:
-    """Make the piece of a known value, which costs nothing."""
-    return Piece(lambda _: value, 0, flat=True, constant=value, known=value)
+def constant(value: Any) -> Closure:
+    """Make the closure of a known value, which costs nothing."""
+    return Closure(lambda _: value, 0, flat=True, constant=value, known=value)
 
 
-def paid(value: Any, cost: int) -> Piece:
-    """Make the piece of a known value that is paid for as if it were computed each time."""
-    return Piece(lambda _: value, cost, flat=True, known=value)
+def paid(value: Any, cost: int) -> Closure:
+    """Make the closure of a known value that is paid for as if it were computed each time."""
+    return Closure(lambda _: value, cost, flat=True, known=value)
 
 
-def spend(state: State, cost: int) -> None:
-    """Pay a price that depends on values; raise when the limit is passed."""
+def spend_cost(state: State, cost: int) -> None:
+    """Pay a cost that depends on values; raise when the limit is passed."""
     state[COST] += cost
     if state[COST] > state[LIMIT]:
         raise CostLimitExceeded
 
 
-def drain(code: Code, state: State) -> None:
+def run_for_cost(code: Code, state: State) -> None:
     """Run code only for what it costs: a failure before it has settled the result."""
     try:
         code(state)

@@ -1,4 +1,4 @@
-"""The compiler: each node of a checked tree to the piece that evaluates it."""
+"""The compiler: each node of a checked tree to the closure that evaluates it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dragoman.cel import types
 from dragoman.cel.check import Overload
 from dragoman.cel.compile import comparisons, comprehensions, logic
 from dragoman.cel.compile.calls import call, or_else
-from dragoman.cel.compile.closure import Code, Piece, constant
+from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.compile.literals import list_literal, map_literal
-from dragoman.cel.compile.selections import Chain, Step
-from dragoman.cel.cost import price_of
+from dragoman.cel.compile.selections import Qualifier, Selection
+from dragoman.cel.cost import call_cost_of
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
 from dragoman.cel.representation import Invalid, go_name, reread
-from dragoman.cel.state import FIRST_VARIABLE, State, burn
+from dragoman.cel.state import FIRST_VARIABLE, State, spend_steps
 from dragoman.cel.syntax.nodes import (
     Call,
     Comprehension,
@@ -51,7 +51,7 @@ class Compiled:
 
     Attributes:
         run: evaluates in a state.
-        cost: price in any case, paid before.
+        cost: cost in any case, paid before.
         slots: number of slots of the state.
     """
 
@@ -79,8 +79,8 @@ def compile_tree(
         CompileError: `program instantiation failed: ..` when a constant cannot be converted.
     """
     compiler = _Compiler(variables, functions, guarded=guarded)
-    piece = compiler.piece(tree)
-    return Compiled(piece.run, piece.cost, compiler.slots)
+    closure = compiler.closure(tree)
+    return Compiled(closure.run, closure.cost, compiler.slots)
 
 
 def _instantiation_failure(error: EvaluationError) -> CompileError:
@@ -158,51 +158,51 @@ class _Compiler:
         self.guarded = guarded
         self.functions = functions
         self.slots = FIRST_VARIABLE + len(variables)
-        self._scope: dict[str, list[Chain]] = {
-            name: [Chain(Piece(_read(slot), 0, flat=True), slot, 1)]
+        self._scope: dict[str, list[Selection]] = {
+            name: [Selection(Closure(_read(slot), 0, flat=True), slot, 1)]
             for name, slot in variables.items()
         }
-        self._plans: dict[int, Piece | Chain] = {}
+        self._plans: dict[int, Closure | Selection] = {}
         self._regex_steps = 0
         self._exact: dict[int, bool] = {}
         # Names of macro variables whose type only their use tells, wherever they occur.
-        self._unsure: set[str] = set()
+        self._untyped_names: set[str] = set()
 
-    def piece(self, node: Node) -> Piece:
+    def closure(self, node: Node) -> Closure:
         """Compile a node as a value of its own."""
         # Planning stands here once more than it must: nested expressions need no third frame.
         plan = self._plans.get(id(node))
         if plan is None:
             plan = self._plans[id(node)] = _planner(node)(self, node)
-        return plan if isinstance(plan, Piece) else self.read(plan.piece())
+        return plan if isinstance(plan, Closure) else self.read(plan.closure())
 
-    def read(self, piece: Piece) -> Piece:
+    def read(self, closure: Closure) -> Closure:
         """Compile reading data, which fails if the data is invalid."""
-        return Piece(_guard(piece.run), piece.cost, piece.flat) if self.guarded else piece
+        return Closure(_guard(closure.run), closure.cost, closure.flat) if self.guarded else closure
 
-    def bare(self, node: Node) -> Piece:
-        """Compile a node as a branch or key, where a chain has no price of its own."""
+    def bare(self, node: Node) -> Closure:
+        """Compile a node as a branch or key, where a selection has no cost of its own."""
         plan = self.plan(node)
-        return plan if isinstance(plan, Piece) else self.read(plan.piece(bare=True))
+        return plan if isinstance(plan, Closure) else self.read(plan.closure(bare=True))
 
-    def chain(self, node: Node) -> Chain:
-        """Compile a node as the start of a chain."""
+    def selection(self, node: Node) -> Selection:
+        """Compile a node as the start of a selection."""
         plan = self._plans.get(id(node))
         if plan is None:
             plan = self._plans[id(node)] = _planner(node)(self, node)
-        return plan if isinstance(plan, Chain) else Chain(plan, 0, 1)
+        return plan if isinstance(plan, Selection) else Selection(plan, 0, 1)
 
-    def plan(self, node: Node) -> Piece | Chain:
-        """Compile a node once; one that an expansion shares keeps its piece."""
+    def plan(self, node: Node) -> Closure | Selection:
+        """Compile a node once; one that an expansion shares keeps its closure."""
         found = self._plans.get(id(node))
         if found is None:
             found = self._plans[id(node)] = _planner(node)(self, node)
         return found
 
-    def literal(self, node: Literal) -> Piece:
+    def literal(self, node: Literal) -> Closure:
         return constant(node.value)
 
-    def ident(self, node: Ident) -> Piece | Chain:
+    def ident(self, node: Ident) -> Closure | Selection:
         if node.constant is not None:
             if node.name in ("duration", "timestamp"):
                 # The checker of cel-go knows them by these names, its evaluator does not.
@@ -210,29 +210,29 @@ class _Compiler:
             return constant(type_named(node.constant.name))
         if node.type.kind is Kind.TYPE:
             return constant(_type_called(node.name))
-        chain = self._scope[node.name][-1]
+        selection = self._scope[node.name][-1]
         if not _is_optional(node.type):
-            return chain
-        base = chain.base
-        return Chain(Piece(_reread(base.run), base.cost, base.flat), 0, chain.lead)
+            return selection
+        base = selection.base
+        return Selection(Closure(_reread(base.run), base.cost, base.flat), 0, selection.lead)
 
-    def select(self, node: Select) -> Piece | Chain:
+    def select(self, node: Select) -> Closure | Selection:
         if node.constant is not None:
             return constant(type_named(node.constant.name))
         if node.variable:
             return self._scope[node.variable.removeprefix(".")][-1]
-        return self.chain(node.operand).then(Step(node.name), test=node.test)
+        return self.selection(node.operand).then(Qualifier(node.name), test=node.test)
 
-    def list_node(self, node: ListNode) -> Piece:
+    def list_node(self, node: ListNode) -> Closure:
         items = []
         for item in node.items:
-            items.append(self.piece(item))  # noqa: PERF401 — a comprehension is one more frame
+            items.append(self.closure(item))  # noqa: PERF401 — a comprehension is one more frame
         return list_literal(items, node.optional)
 
-    def map_node(self, node: MapNode) -> Piece:
+    def map_node(self, node: MapNode) -> Closure:
         entries = []
         for entry in node.entries:
-            pair = self.piece(entry.key), self.piece(entry.value), entry.optional
+            pair = self.closure(entry.key), self.closure(entry.value), entry.optional
             entries.append(pair)
         return map_literal(entries)
 
@@ -246,46 +246,46 @@ class _Compiler:
         if found is None:
             found = bool(node.type.exact)
             if isinstance(node, Ident):
-                found = found and node.name not in self._unsure
+                found = found and node.name not in self._untyped_names
             for part in _parts(node) if found else ():
                 found = found and (part is None or self.exact(part))
             self._exact[id(node)] = found
         return found
 
-    def sure_type(self, node: Node) -> Type:
+    def static_type(self, node: Node) -> Type:
         return node.type if self.exact(node) or not node.type.exact else types.DYN
 
     # Calls ----------------------------------------------------------------------------------
 
-    def call(self, node: Call) -> Piece:
+    def call(self, node: Call) -> Closure:
         nodes = node.args if node.target is None else [node.target, *node.args]
         args = []
         for arg in nodes:
-            args.append(self.piece(arg))  # noqa: PERF401 — a comprehension is one more frame
+            args.append(self.closure(arg))  # noqa: PERF401 — a comprehension is one more frame
         made = self.function(node, nodes, args)
         if node.function in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
-            return self.folded(made)
+            return self.fold_constant(made)
         return made
 
-    def folded(self, piece: Piece) -> Piece:
+    def fold_constant(self, closure: Closure) -> Closure:
         """Evaluate a constant conversion now: it costs nothing later, and its error is ours."""
         try:
-            return constant(piece.run(_scratch()))
+            return constant(closure.run(_scratch()))
         except EvaluationError as error:
             raise _instantiation_failure(error) from None
 
-    def function(self, node: Call, nodes: Sequence[Node], args: Sequence[Piece]) -> Piece:
-        price = price_of(node.function, node.overloads)
+    def function(self, node: Call, nodes: Sequence[Node], args: Sequence[Closure]) -> Closure:
+        call_cost = call_cost_of(node.function, node.overloads)
         if node.function in _REGEXES and type(args[1].constant) is str:
             ask = self.regex(node.function, args[1].constant)
-            return call(ask, args, price, stateful=True, sequence=True)
+            return call(ask, args, call_cost, stateful=True, sequence=True)
         if len(node.overloads) == 1 and all(map(self.exact, nodes)):
             name = node.overloads[0]
             if name in STATEFUL:
                 # Formatting is declared with a list of arguments, like functions of three.
                 sequence = node.function == "format"
-                return call(STATEFUL[name], args, price, stateful=True, sequence=sequence)
-            return call(OVERLOADS[name], args, price, stateful=False)
+                return call(STATEFUL[name], args, call_cost, stateful=True, sequence=sequence)
+            return call(OVERLOADS[name], args, call_cost, stateful=False)
         choices = [
             overload
             for overload in self.functions[node.function]
@@ -297,9 +297,9 @@ class _Compiler:
         if len(args) == 2:
             plain = plain_dispatcher(node.function, choices)
             if plain is not None:
-                return call(plain, args, price, stateful=False, sequence=sequence)
+                return call(plain, args, call_cost, stateful=False, sequence=sequence)
         run = dispatcher(node.function, choices)
-        return call(run, args, price, stateful=True, sequence=sequence)
+        return call(run, args, call_cost, stateful=True, sequence=sequence)
 
     def regex(self, function: str, pattern: str) -> Any:
         """Return the function for a constant pattern, which is compiled once."""
@@ -319,88 +319,88 @@ class _Compiler:
             if type(text) is not str or (limit and type(limit[0]) is not int):
                 raise EvaluationError("no such overload")
             if ask is None:
-                return regex.find_all(text, *limit, pay=partial(burn, state))
+                return regex.find_all(text, *limit, pay=partial(spend_steps, state))
             if len(text) > _SHORT:
-                burn(state, regex.match_steps(text))
+                spend_steps(state, regex.match_steps(text))
             return ask(regex, text)
 
         return run
 
-    def equality(self, node: Call) -> Piece:
+    def equality(self, node: Call) -> Closure:
         left, right = node.args
-        kinds = (self.sure_type(left), self.sure_type(right))
+        kinds = (self.static_type(left), self.static_type(right))
         negated = node.function == "_!=_"
-        return comparisons.equals_piece(self.piece(left), self.piece(right), kinds, negated=negated)
+        return comparisons.equals(self.closure(left), self.closure(right), kinds, negated=negated)
 
-    def ordering(self, node: Call) -> Piece:
+    def ordering(self, node: Call) -> Closure:
         left, right = node.args
-        kinds = (self.sure_type(left), self.sure_type(right))
-        made = comparisons.ordered(node.function, self.piece(left), self.piece(right), kinds)
-        if made is None and kinds[0].loose and len(node.overloads) > 1:
-            number = self.piece(right).constant
+        kinds = (self.static_type(left), self.static_type(right))
+        made = comparisons.ordered(node.function, self.closure(left), self.closure(right), kinds)
+        if made is None and kinds[0].dynamic and len(node.overloads) > 1:
+            number = self.closure(right).constant
             numeric = [one for one in self.functions[node.function] if one.name in OVERLOADS]
             other = plain_dispatcher(node.function, numeric)
             if type(number) is int and other is not None:
-                return comparisons.ordered_with(node.function, self.piece(left), number, other)
+                return comparisons.ordered_with(node.function, self.closure(left), number, other)
         return self.call(node) if made is None else made
 
-    def containment(self, node: Call) -> Piece:
+    def containment(self, node: Call) -> Closure:
         item, items = node.args
-        kinds = (self.sure_type(item), self.sure_type(items))
-        return comparisons.contained(self.piece(item), self.piece(items), kinds, node.overloads)
+        kinds = (self.static_type(item), self.static_type(items))
+        return comparisons.contained(self.closure(item), self.closure(items), kinds, node.overloads)
 
-    def logical(self, node: Call) -> Piece:
+    def logical(self, node: Call) -> Closure:
         terms = []
         for arg in node.args:
-            terms.append(self.piece(arg))  # noqa: PERF401 — a comprehension is one more frame
+            terms.append(self.closure(arg))  # noqa: PERF401 — a comprehension is one more frame
         return logic.all_of(terms) if node.function == "_&&_" else logic.any_of(terms)
 
-    def conditional(self, node: Call) -> Chain:
+    def conditional(self, node: Call) -> Selection:
         test, then, other = node.args
-        made = logic.conditional(self.piece(test), self.bare(then), self.bare(other))
+        made = logic.conditional(self.closure(test), self.bare(then), self.bare(other))
         if _is_optional(node.type):
-            made = Piece(_reread(made.run), made.cost, made.flat)
-        return Chain(made, 0, 0)
+            made = Closure(_reread(made.run), made.cost, made.flat)
+        return Selection(made, 0, 0)
 
-    def index(self, node: Call) -> Chain:
+    def index(self, node: Call) -> Selection:
         operand, key = node.args
         optional = node.function != "_[_]"
-        chain = self.chain(operand)
+        selection = self.selection(operand)
         found = self.bare(key)
         if found.is_constant:
             if type(found.constant) not in _KEYS:
                 name = go_name(found.constant)
                 raise _instantiation_failure(EvaluationError(f"invalid qualifier type: {name}"))
-            return chain.then(Step(found.constant, None, 0, optional))
-        return chain.then(Step(None, found.run, found.cost, optional))
+            return selection.then(Qualifier(found.constant, None, 0, optional))
+        return selection.then(Qualifier(None, found.run, found.cost, optional))
 
-    def opt_select(self, node: Call) -> Chain:
+    def opt_select(self, node: Call) -> Selection:
         operand, name = node.args
         assert isinstance(name, Literal)
-        return self.chain(operand).then(Step(name.value, None, 0, optional=True))
+        return self.selection(operand).then(Qualifier(name.value, None, 0, optional=True))
 
-    def or_value(self, node: Call) -> Piece:
+    def or_value(self, node: Call) -> Closure:
         assert node.target is not None
-        optional, other = self.piece(node.target), self.piece(node.args[0])
+        optional, other = self.closure(node.target), self.closure(node.args[0])
         return or_else(optional, other, unwrap=node.function == "orValue")
 
     # Macros ---------------------------------------------------------------------------------
 
-    def comprehension(self, node: Comprehension) -> Piece:
+    def comprehension(self, node: Comprehension) -> Closure:
         if node.macro == "bind":
             return self.bind(node)
-        items = self.piece(node.range)
+        items = self.closure(node.range)
         if not self.exact(node.range):
-            self._unsure.update((node.var, node.var2))
+            self._untyped_names.update((node.var, node.var2))
         slot, second = self.variable(node.var), self.variable(node.var2) if node.var2 else 0
         loop = comprehensions.Loop(items, slot, second)
         parts = []
         for part in node.body:
-            parts.append(self.piece(part) if part is not None else None)  # noqa: PERF401 — see above
+            parts.append(self.closure(part) if part is not None else None)  # noqa: PERF401 — see above
         self.leave(node.var, node.var2)
-        return self.fold(node.macro, loop, parts)
+        return self.loop(node.macro, loop, parts)
 
-    def fold(self, macro: str, loop: comprehensions.Loop, parts: list[Piece | None]) -> Piece:
+    def loop(self, macro: str, loop: comprehensions.Loop, parts: list[Closure | None]) -> Closure:
         first, *others = parts
         if macro in ("all", "exists"):
             assert first is not None
@@ -413,17 +413,17 @@ class _Compiler:
             return comprehensions.collect(loop, first, made[0])
         return comprehensions.collect_map(loop, first, made)
 
-    def bind(self, node: Comprehension) -> Piece:
-        value = self.piece(node.init)
+    def bind(self, node: Comprehension) -> Closure:
+        value = self.closure(node.init)
         if node.init.type.kind is Kind.TYPE:
             _type_called(node.accumulator)
         if not self.exact(node.init):
-            self._unsure.add(node.accumulator)
+            self._untyped_names.add(node.accumulator)
         slot = self.slots
         self.slots += 1
-        chain = Chain(comprehensions.bound_variable(slot, value), 0, 1)
-        self._scope.setdefault(node.accumulator, []).append(chain)
-        body = self.piece(node.result)
+        selection = Selection(comprehensions.bound_variable(slot, value), 0, 1)
+        self._scope.setdefault(node.accumulator, []).append(selection)
+        body = self.closure(node.result)
         self._scope[node.accumulator].pop()
         return comprehensions.bind(slot, body)
 
@@ -431,8 +431,8 @@ class _Compiler:
         """Give a loop variable a slot and bring it into scope."""
         slot = self.slots
         self.slots += 1
-        chain = Chain(Piece(_read(slot), 0, flat=True), slot, 1)
-        self._scope.setdefault(name, []).append(chain)
+        selection = Selection(Closure(_read(slot), 0, flat=True), slot, 1)
+        self._scope.setdefault(name, []).append(selection)
         return slot
 
     def leave(self, *names: str) -> None:

@@ -17,7 +17,6 @@ from dragoman.cel.library import (
     containers,
     conversions,
     formats,
-    instants,
     ip,
     lists,
     optionals,
@@ -27,6 +26,7 @@ from dragoman.cel.library import (
     semver,
     sets,
     strings,
+    timestamps,
     url,
 )
 
@@ -37,7 +37,7 @@ OVERLOADS: Final[dict[str, Callable[..., Any]]] = {
     **containers.OVERLOADS,
     **conversions.OVERLOADS,
     **formats.OVERLOADS,
-    **instants.OVERLOADS,
+    **timestamps.OVERLOADS,
     **ip.OVERLOADS,
     **lists.OVERLOADS,
     **optionals.OVERLOADS,
@@ -52,7 +52,7 @@ STATEFUL: Final[dict[str, Callable[..., Any]]] = {
     **cidr.STATEFUL,
     **containers.STATEFUL,
     **conversions.STATEFUL,
-    **instants.STATEFUL,
+    **timestamps.STATEFUL,
     **ip.STATEFUL,
     **lists.STATEFUL,
     **optionals.STATEFUL,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dragoman.cel.equality import map_key, set_key
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import DataList, MapList, SetList
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import bounded
 
@@ -78,7 +78,7 @@ def _add_bytes(left: bytes, right: bytes) -> bytes:
 
 def _add_list(state: State, left: list[Any], right: list[Any]) -> list[Any]:
     # Go joins lists lazily for one unit; here they are copied, so the plain steps pay for it.
-    burn(state, len(left) + len(right))
+    spend_steps(state, len(left) + len(right))
     if type(left) is SetList:
         known = set(map(set_key, left))
         return SetList([*left, *(item for item in right if set_key(item) not in known)])

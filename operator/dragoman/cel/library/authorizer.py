@@ -8,7 +8,7 @@ from dragoman.cel.state import Functions
 
 
 def _refuse(*_: Any) -> NoReturn:
-    # A null, which the checker lets pass; see Program.wary.
+    # A null, which the checker lets pass; see Program.untyped.
     raise TypeError
 
 

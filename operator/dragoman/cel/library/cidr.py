@@ -12,7 +12,7 @@ from dragoman.cel.values.ip import CIDR, is_cidr, parse_cidr, parse_ip
 
 def _contains_text(network: CIDR, text: str) -> bool:
     if type(network) is not CIDR:
-        # A null, which the checker lets pass; see Program.wary.
+        # A null, which the checker lets pass; see Program.untyped.
         raise TypeError
     try:
         address = parse_ip(text)

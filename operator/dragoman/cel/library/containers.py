@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import entry_key, shown, value_of
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 
 _SIZES: Final = ("bytes", "list", "map", "string")
 
 
 def _insert(state: State, mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    burn(state, len(mapping) + 1)
+    spend_steps(state, len(mapping) + 1)
     return insert({**mapping}, key, value)
 
 
 def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
-    burn(state, len(mapping) + len(more))
+    spend_steps(state, len(mapping) + len(more))
     built = {**mapping}
     for key, value in more.items():
         insert(built, value_of(key), value)

@@ -54,16 +54,16 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
 
 def _names(text: str) -> Iterator[str]:
     # One by one: where a quote never closes, the first token ends the search, not each one.
-    pieces = (match[0] for match in _TOKEN.finditer(text))
-    for piece in pieces:
-        if piece == ".":
-            yield _next(pieces)
-        elif piece == "[":
-            yield _unquoted(_next(pieces))
-            if _next(pieces) != "]":
+    closures = (match[0] for match in _TOKEN.finditer(text))
+    for closure in closures:
+        if closure == ".":
+            yield _next(closures)
+        elif closure == "[":
+            yield _unquoted(_next(closures))
+            if _next(closures) != "]":
                 raise PathError("expected ]")
         else:
-            raise PathError(f"expected [ or . but got: {piece}")
+            raise PathError(f"expected [ or . but got: {closure}")
 
 
 def _next(tokens: Iterator[str]) -> str:

@@ -109,18 +109,18 @@ _MESSAGE_COMPLAINTS: Final = (
 
 
 def _compiled(
-    text: str, environment: Environment, expected: types.Type, complaints: tuple[str, str]
+    text: str, environment: Environment, expected: types.Type, problems: tuple[str, str]
 ) -> tuple[Program | None, str]:
     if not text.strip():
         return None, ""
 
     def complain(of: types.Type) -> str:
-        return "" if of is expected else complaints[1]
+        return "" if of is expected else problems[1]
 
     try:
         return environment.compile(text, complain=complain), ""
     except CompileError as error:
-        return None, f"{complaints[0]}{error.message}" if error.issues else error.message
+        return None, f"{problems[0]}{error.message}" if error.issues else error.message
 
 
 def _field_path(text: str, schema: Schema) -> tuple[str, str]:

@@ -207,9 +207,9 @@ class Validation:
     def _report(self, path: str, detail: str) -> None:
         self.errors.append(FieldError(FieldErrorType.INVALID, path, detail))
 
-    def _pay(self, cost: int, path: str, complaint: str) -> None:
+    def _pay(self, cost: int, path: str, problem: str) -> None:
         if cost > self.remaining:
-            self._stop(path, complaint)
+            self._stop(path, problem)
         self.remaining -= cost
 
     def _stop(self, path: str, detail: str) -> NoReturn:

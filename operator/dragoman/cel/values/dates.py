@@ -1,4 +1,4 @@
-"""Dates and times of the API's string formats, with the complaints of Go's `time.Parse`."""
+"""Dates and times of the API's string formats, with the problems of Go's `time.Parse`."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def parse_date(text: str) -> Timestamp:
     Raises:
         EvaluationError: `parsing time ..`.
     """
-    complaint = _complaint(text, _DATE, _DATE_PARTS)
-    if complaint:
-        raise EvaluationError(complaint)
+    problem = _error(text, _DATE, _DATE_PARTS)
+    if problem:
+        raise EvaluationError(problem)
     # Year 0, which timestamps do not have otherwise, passes here.
     return Timestamp(civil_nanos(int(text[:4]), int(text[5:7]), int(text[8:])) or 0)
 
@@ -71,10 +71,10 @@ def parse_date_time(text: str) -> Timestamp:
             return parse_timestamp(candidate)
         except EvaluationError:
             continue
-    raise EvaluationError(_complaint(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
+    raise EvaluationError(_error(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
 
 
-def _complaint(text: str, layout: str, parts: tuple[_Part, ...]) -> str:
+def _error(text: str, layout: str, parts: tuple[_Part, ...]) -> str:
     """Return what Go says against a text, "" if nothing."""
     shown, rest, numbers = _quoted(text), text, []
     for part in parts:

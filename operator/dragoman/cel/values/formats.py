@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from dragoman.cel.values.timestamps import civil_nanos
-from dragoman.cel.values.url import url_complaint
+from dragoman.cel.values.url import url_error
 
 _LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_TEXT: Final = rf"{_LABEL_TEXT}(\.{_LABEL_TEXT})*"
@@ -106,12 +106,12 @@ def _qualified_name(text: str) -> list[str]:
         return [f"a valid label key {shape}{tail}"]
     errors: list[str] = []
     if slash:
-        complaints = _dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
-        errors += [f"prefix part {complaint}" for complaint in complaints]
-    complaints = _too_long(name, 63) if name else ["must be non-empty"]
+        problems = _dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
+        errors += [f"prefix part {problem}" for problem in problems]
+    problems = _too_long(name, 63) if name else ["must be non-empty"]
     if not _NAME.fullmatch(name):
-        complaints.append(_shape(_NAME_RULE, _NAME_TEXT, "MyName", "my.name", "123-abc"))
-    return errors + [f"name part {complaint}" for complaint in complaints]
+        problems.append(_shape(_NAME_RULE, _NAME_TEXT, "MyName", "my.name", "123-abc"))
+    return errors + [f"name part {problem}" for problem in problems]
 
 
 def _label_value(text: str) -> list[str]:
@@ -123,8 +123,8 @@ def _label_value(text: str) -> list[str]:
 
 
 def _uri(text: str) -> list[str]:
-    complaint = url_complaint(text)
-    return [] if complaint is None else [complaint]
+    problem = url_error(text)
+    return [] if problem is None else [problem]
 
 
 def _uuid(text: str) -> list[str]:

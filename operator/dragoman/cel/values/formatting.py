@@ -57,8 +57,8 @@ class Clause:
         self.precision = precision
 
     @property
-    def complaint(self) -> str:
-        """Return the beginning of the complaint about an argument of the wrong type."""
+    def mismatch(self) -> str:
+        """Return the beginning of the mismatch about an argument of the wrong type."""
         return COMPLAINTS[self.letter.lower()]
 
 
@@ -159,7 +159,7 @@ def _formatted(clause: Clause, value: object, type_name: TypeName) -> str:
         case _:
             text = _hex(value, clause.letter)
     if text is None:
-        raise EvaluationError(f"{clause.complaint}, was given {type_name(value)}")
+        raise EvaluationError(f"{clause.mismatch}, was given {type_name(value)}")
     return text
 
 

@@ -178,7 +178,7 @@ def is_cidr(text: str) -> bool:
     return True
 
 
-def address_complaint(text: str) -> tuple[str | None, int]:
+def address_error(text: str) -> tuple[str | None, int]:
     """Return what Go's `netip.ParseAddr` says against a text, and the family when it says nothing.
 
     Zones and IPv4-mapped addresses pass; a URL's host is checked like this.

@@ -48,7 +48,7 @@ _WORDS: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""Go's words for RE2's complaints, where they differ."""
+"""Go's words for RE2's problems, where they differ."""
 _COMPLAINT: Final = re.compile(
     r"(unexpected error|invalid escape sequence|invalid character class range"
     r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
@@ -160,7 +160,7 @@ def compile_regex(pattern: str) -> Regex:
     options = _NAMING_OPTIONS if named else _OPTIONS
     compiled = re2._re2.RE2(_encoded(pattern), options)  # noqa: SLF001 — see _ANCHOR
     if not compiled.ok():
-        raise EvaluationError(_complaint(pattern, _decoded(compiled.error())))
+        raise EvaluationError(_error(pattern, _decoded(compiled.error())))
     # RE2 knows `\C`, a single byte; Go does not.
     if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
         raise EvaluationError(_text("invalid escape sequence", "\\C"))
@@ -182,15 +182,15 @@ def _class_steps(pattern: str) -> int:
     return _STEPS_PER_CLASS * (pattern.count("\\p") + pattern.count("\\P"))
 
 
-def _complaint(pattern: str, error: str) -> str:
+def _error(pattern: str, error: str) -> str:
     match = _COMPLAINT.fullmatch(error)
     if match is None:
         return _text("expression too large", pattern)
     return _text(_WORDS.get(match[1], match[1]), match[2] or "")
 
 
-def _text(complaint: str, part: str) -> str:
-    return f"error parsing regexp: {complaint}: `{part}`"
+def _text(problem: str, part: str) -> str:
+    return f"error parsing regexp: {problem}: `{part}`"
 
 
 def _encoded(text: str) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.ip import address_complaint
+from dragoman.cel.values.ip import address_error
 from dragoman.cel.values.quoting import quoted
 
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -90,24 +90,24 @@ def parse_url(text: str) -> URL:
     Raises:
         EvaluationError: neither of them, with Go's words.
     """
-    complaint = url_complaint(text)
-    if complaint is None:
+    problem = url_error(text)
+    if problem is None:
         plain, _, fragment = text.partition("#")
         try:
             parts = _parse(plain, strict=False)
         except _URLError as error:
-            complaint = f"parse {quoted(plain)}: {error}"
+            problem = f"parse {quoted(plain)}: {error}"
         else:
             return _with_fragment(parts, fragment, text)
-    raise _refusal(complaint)
+    raise _refusal(problem)
 
 
 def is_url(text: str) -> bool:
     """Tell whether `parse_url` takes the text."""
-    return url_complaint(text) is None
+    return url_error(text) is None
 
 
-def url_complaint(text: str) -> str | None:
+def url_error(text: str) -> str | None:
     """Return what Go's `url.ParseRequestURI` says against a text, None when it takes it."""
     try:
         _parse(text, strict=True)
@@ -126,8 +126,8 @@ def _with_fragment(parts: URL, fragment: str, whole: str) -> URL:
     return URL(parts.scheme, parts.host, parts.escaped_path, parts.raw_query, text)
 
 
-def _refusal(complaint: str) -> EvaluationError:
-    return EvaluationError(f"URL parse error during conversion from string: {complaint}")
+def _refusal(problem: str) -> EvaluationError:
+    return EvaluationError(f"URL parse error during conversion from string: {problem}")
 
 
 def _parse(text: str, *, strict: bool) -> URL:
@@ -216,9 +216,9 @@ def _ip_literal(host: str) -> bytes:
     _check_port(port)
     address, percent, zone = address.partition("%25")
     name = _unescaped_host(address) + (_unescaped_zone(percent + zone) if percent else b"")
-    complaint, family = address_complaint(_text(name))
-    if complaint is not None:
-        raise _URLError(f"invalid host: {complaint}")
+    problem, family = address_error(_text(name))
+    if problem is not None:
+        raise _URLError(f"invalid host: {problem}")
     if family == 4:
         raise _URLError("invalid IP-literal")
     return b"[" + name + b"]" + port.encode()
