@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
-from dragoman.cel.check import Overload, check
+from dragoman.cel.check import check
 from dragoman.cel.compile import Compiled, compile_tree
 from dragoman.cel.declarations import Version, overloads_of
 from dragoman.cel.errors import (
@@ -21,6 +21,7 @@ from dragoman.cel.errors import (
 )
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
+from dragoman.cel.overloads import Overload
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, children
 from dragoman.cel.syntax.parser import failure, parse

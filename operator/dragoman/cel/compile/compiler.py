@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.cel import types
-from dragoman.cel.check import Overload
 from dragoman.cel.compile import comparisons, comprehensions, logic
 from dragoman.cel.compile.calls import call, or_else
 from dragoman.cel.compile.closure import Closure, Code, constant
@@ -19,6 +18,7 @@ from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
+from dragoman.cel.overloads import Overload
 from dragoman.cel.representation import Invalid, go_name, reread
 from dragoman.cel.state import FIRST_VARIABLE, State, spend_steps
 from dragoman.cel.syntax.nodes import (
