@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.cel.compile.closure import ABSENT, Closure, Code, paid, run_for_cost, spend_cost
+from dragoman.cel.compile.closure import ABSENT, Closure, Code, known, run_for_cost, spend_cost
 from dragoman.cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.representation import NONE, Invalid, Optional
@@ -86,7 +86,7 @@ def _once(function: Function, values: list[Any], call_cost: int | CostFunction) 
         result = function(*values)
     except (EvaluationError, AttributeError, TypeError):
         return None
-    return paid(result, call_cost if isinstance(call_cost, int) else call_cost(values, result))
+    return known(result, call_cost if isinstance(call_cost, int) else call_cost(values, result))
 
 
 def _fixed(call_cost: int | CostFunction) -> int:

@@ -1,13 +1,13 @@
-"""The macros that loop: all, exists, exists_one, map, filter, transform*; and cel.bind.
+"""Comprehensions: the macros all, exists, exists_one, map, filter and transform*.
 
-Each stands for a fold, but is compiled to a plain loop that charges what the fold would. Errors
-differ: all and exists absorb them like `&&` and `||`; the others keep folding, and paying, with an
-accumulator that has failed.
+cel-go evaluates the expansion of a macro step by step. A closure runs a plain loop instead, and
+charges what the expansion would cost. Errors differ: all and exists absorb them like `&&` and `||`;
+the others continue, and charge, with an accumulator that has failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,12 +18,12 @@ from dragoman.cel.representation import LISTS, MAPS, go_name, keys, no_such_over
 from dragoman.cel.state import COST, LIMIT, State, spend_steps
 
 _RESULT: Final = 1
-"""Reading the accumulator when the loop is done."""
+"""Cost of reading the accumulator at the end of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What is iterated over, and where the loop variables live.
+    """A loop: its items, and the slots of its variables.
 
     Attributes:
         items: the list or map.
@@ -37,7 +37,7 @@ class Loop:
 
 
 Rounds = Callable[[State], tuple[Iterator[None], int]]
-"""Starts a loop: returns what sets the variables for each round, and the number of rounds."""
+"""Starts a loop: returns an iterator that sets the variables of each round, and their number."""
 
 
 def _rounds(loop: Loop) -> Rounds:
@@ -46,10 +46,10 @@ def _rounds(loop: Loop) -> Rounds:
 
 
 def _start(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
-    """Begin to loop over a value, or refuse it.
+    """Start a loop over a value.
 
     Raises:
-        EvaluationError: it is neither list nor map.
+        EvaluationError: the value is neither list nor map.
         StepBudgetExceeded: there are not enough steps left for all rounds.
     """
     two = bool(loop.second)
@@ -83,6 +83,27 @@ def _set_two(state: State, loop: Loop, pairs: Iterable[tuple[Any, Any]]) -> Iter
         yield
 
 
+def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Closure:
+    """Compile a macro.
+
+    Args:
+        macro: `Comprehension.macro`.
+        loop: what the macro iterates over.
+        parts: the predicate, None without one, and the transformation if there is any.
+    """
+    predicate, *others = parts
+    if macro in ("all", "exists"):
+        assert predicate is not None
+        return quantifier(loop, predicate, decisive=macro == "exists")
+    if macro == "exists_one":
+        assert predicate is not None
+        return exists_one(loop, predicate)
+    transform = tuple(part for part in others if part is not None)
+    if macro == "map":
+        return collect(loop, predicate, transform[0])
+    return collect_map(loop, predicate, transform)
+
+
 def quantifier(loop: Loop, predicate: Closure, *, decisive: bool) -> Closure:
     """Compile `all` (decided by false) or `exists` (decided by true)."""
     check = 3 if decisive else 2  # the loop condition; exists also negates
@@ -100,7 +121,7 @@ def quantifier(loop: Loop, predicate: Closure, *, decisive: bool) -> Closure:
 
 
 def _quantify_fast(loop: Loop, code: Code, costs: tuple[int, int], *, decisive: bool) -> Code:
-    """Loop over a list when no round can cost more than the others."""
+    """Compile a loop whose rounds all cost the same: over a list it charges them together."""
     each, check = costs
     run_items, slot, other = loop.items.run, loop.slot, not decisive
     careful = _quantify_carefully(loop, code, costs, decisive=decisive)
@@ -191,7 +212,7 @@ def exists_one(loop: Loop, predicate: Closure) -> Closure:
 
 
 def _test(predicate: Closure | None) -> Callable[[State], bool]:
-    """Return what pays for and evaluates a predicate, and refuses anything but a bool."""
+    """Return a function that charges and evaluates a predicate, which must be a bool."""
     if predicate is None:
         return lambda _: True
     code, cost = predicate.run, predicate.cost
@@ -207,7 +228,7 @@ def _test(predicate: Closure | None) -> Callable[[State], bool]:
 
 
 Take = Callable[[State, Any, bool], None]
-"""Pays for an element or entry and adds it; told whether the accumulator has failed before."""
+"""Charges an element or entry and adds it; the flag says if the accumulator has failed before."""
 
 
 def collect(loop: Loop, predicate: Closure | None, transform: Closure) -> Closure:
@@ -243,7 +264,7 @@ def collect_map(loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...
 def _accumulate(
     loop: Loop, predicate: Closure | None, empty: Callable[[], Any], take: Take
 ) -> Closure:
-    """Compile a loop that builds a list or map, and goes on after an error without it."""
+    """Compile a loop that builds a list or map, and continues after an error to count the cost."""
     start, holds = _rounds(loop), _test(predicate)
 
     def run(state: State) -> Any:
@@ -281,52 +302,3 @@ def _add(state: State, building: dict[Any, Any], entry: list[Any]) -> None:
             insert(building, value_of(key), value)
     else:
         raise no_such_overload("cel.@mapInsert", building, entry[0])
-
-
-class _Unset:
-    """Marks the slot of a bound variable that nobody has asked for yet."""
-
-
-_UNSET: Final = _Unset()
-
-
-class _Failed:
-    """Holds the error of a bound variable whose expression failed."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: EvaluationError) -> None:
-        self.error = error
-
-
-def bound_variable(slot: int, value: Closure) -> Closure:
-    """Compile reading a variable of `cel.bind`: its expression runs once, when first asked for."""
-    compute, cost = value.run, value.cost
-
-    def run(state: State) -> Any:
-        found = state[slot]
-        if found is _UNSET:
-            state[COST] += cost
-            try:
-                found = compute(state)
-            except EvaluationError as error:
-                state[slot] = _Failed(error)
-                raise
-            state[slot] = found
-        elif type(found) is _Failed:
-            # Its traceback would grow with every use of the variable.
-            raise found.error.with_traceback(None)
-        return found
-
-    return Closure(run, 0, flat=False)
-
-
-def bind(slot: int, body: Closure) -> Closure:
-    """Compile the body of `cel.bind`, which starts with the variable not computed."""
-    inner = body.run
-
-    def run(state: State) -> Any:
-        state[slot] = _UNSET
-        return inner(state)
-
-    return Closure(run, body.cost, flat=False)
