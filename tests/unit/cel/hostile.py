@@ -105,7 +105,7 @@ RUNAWAYS: Final = {
 }
 """Expressions by what they are. They end by their cost or by their steps."""
 
-UNDERPRICED: Final = {
+UNDERCHARGED: Final = {
     "numbers read": long(many("double(@) > 0.0")),
     "timestamps read": long(many("timestamp(@) > timestamp(0)")),
     "durations read": long(many("duration(@) > duration('1s')")),
