@@ -45,7 +45,7 @@ class Scope(Protocol):
 
     @property
     def checks_literals(self) -> bool:
-        """Return whether constants are checked, too."""
+        """Return whether the checker checks constants."""
 
     @property
     def resolved(self) -> dict[Any, Any]:

@@ -24,19 +24,19 @@ FAILED: Final = object()
 LIST_LITERAL: Final = 10
 MAP_LITERAL: Final = 30
 AUTHORIZATION: Final = 350_000
-"""Asking the authorizer; two questions are all that an expression can pay for."""
+"""A check by the authorizer; the cost limit of an expression allows two of them."""
 REQUIREMENT: Final = 50
 """One requirement of a label or field selector."""
 _TRAVERSAL: Final = 0.1
 _REGEX: Final = 0.25
 _ALLOCATION: Final = 11
-"""Dispatch and the list that is built, for the functions of cel-go's list library."""
+"""Dispatch and allocation of the result, for the functions of cel-go's list library."""
 
 TENTHS: Final = tuple(ceil(n * _TRAVERSAL) for n in range(1024))
 
 
 def tenth(length: int) -> int:
-    """Return the cost of walking over that many units once, rounded up as float64 does."""
+    """Return the cost of one traversal of so many units, rounded up as float64 does."""
     return TENTHS[length] if length < 1024 else ceil(length * _TRAVERSAL)
 
 
@@ -57,7 +57,7 @@ def _contains(args: Sequence[Any], _: Any) -> int:
 
 
 def regex_cost(text: int, pattern: int) -> int:
-    """Return the cost of matching texts and patterns of those lengths."""
+    """Return the cost of a match, given the lengths of text and pattern."""
     return ceil((1.0 + text) * _TRAVERSAL) * ceil(pattern * _REGEX)
 
 
@@ -84,7 +84,7 @@ def _with_parsing(cost: CostFunction) -> CostFunction:
 
 
 def traversal(value: Any) -> int:
-    """Return the cost of visiting every part of a value."""
+    """Return the cost of a traversal of every part of a value."""
     kind = type(value)
     if kind is str:
         length = len(value) if value.isascii() else len(value.encode(errors="replace"))
@@ -97,7 +97,7 @@ def traversal(value: Any) -> int:
 
 
 class _Traversal:
-    """Adds up the parts of containers; one that is met again is not walked again."""
+    """Sums up the parts of containers, each container object once."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
@@ -108,7 +108,7 @@ class _Traversal:
             return self.of_parts(value)
         if kind is not str or value.isascii():
             return traversal(value)
-        # Many elements can be one long text, whose bytes are counted once.
+        # Many elements can be the same long text, which is encoded once.
         found = self._known.get(id(value))
         if found is None:
             found = self._known[id(value)] = traversal(value)
@@ -127,11 +127,11 @@ def _traversed(args: Sequence[Any], _: Any) -> int:
 
 
 _ADDERS: Final = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))
-"""Types that can do the first thing that cel-go's lists can, so it misses the second."""
+"""Types with the method Add of Go's list interface, so that cel-go reports Contains as missing."""
 
 
 def _confused(conversion: str) -> EvaluationAborted:
-    """Make the error of cel-go's cost tracker when an argument is not what it expects."""
+    """Return the error of cel-go's cost tracker for an argument of an unexpected type."""
     return EvaluationAborted(f"internal error: interface conversion: {conversion}")
 
 
@@ -140,7 +140,7 @@ def _go_type(value: Any) -> str:
 
 
 def _extent(value: Any) -> int:
-    """Return the size that cel-go's extensions count by: they do not look into an optional."""
+    """Return the size for cel-go's extensions, which do not unwrap an optional."""
     return 1 if type(value) is Optional else size(value)
 
 
@@ -191,7 +191,7 @@ def _listed(args: Sequence[Any], _: Any) -> int:
 
 def _selector(args: Sequence[Any], _: Any) -> int:
     length = size(args[1])
-    # Every second character may begin a requirement.
+    # At worst every second character begins a requirement.
     return LIST_LITERAL + tenth(length) + ceil(length * 0.5) * REQUIREMENT
 
 
@@ -210,7 +210,7 @@ _BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
 }
-"""Kubernetes goes by the name of the function, whatever overloads the checker left open."""
+"""Kubernetes' costs depend on the function's name, not on the overloads that are left."""
 
 _COMPARED: Final = tuple(
     f"{test}_{kind}"
@@ -227,7 +227,7 @@ _BY_OVERLOAD: Final[dict[str, CostFunction]] = {
     "matches_string": _regex,
     "contains_string": _contains,
 }
-"""cel-go goes by the overload, if the checker left exactly one."""
+"""cel-go's costs depend on the overload, if the checker left exactly one."""
 
 _LIST_LIBRARY: Final[dict[str, CostFunction]] = {
     **dict.fromkeys(("slice", "lists.range", "reverse"), _of_result),
@@ -243,7 +243,7 @@ _LIST_LIBRARY: Final[dict[str, CostFunction]] = {
 
 
 COSTED_BY_RESULT: Final = frozenset((_join, _of_result))
-"""Costs that need the result; the others are settled, and the limit checked, before the call."""
+"""Costs that depend on the result; all others are charged before the call."""
 
 
 def call_cost_of(function: str, overloads: tuple[str, ...]) -> int | CostFunction:

@@ -1,4 +1,4 @@
-"""How values compare: `==` between any two of them, and the order of those that have one."""
+"""Equality of any two values, and the order of those types that have one."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from dragoman.cel.values.quantity import Quantity
 
 
 def equal(left: Any, right: Any, state: State) -> bool:
-    """Answer `==` between any two values, as cel-go does.
+    """Return `==` of any two values, as cel-go does.
 
     Raises:
-        EvaluationError: `no such overload` when the left one is a Kubernetes type and the right
-            one is of another type.
+        EvaluationError: `no such overload` when the left value is of a Kubernetes type and the
+            right one is of another type.
     """
     kind, other = type(left), type(right)
     if kind is other and kind in PLAIN:
@@ -68,7 +68,7 @@ def _equal_optionals(left: Optional, right: Optional, state: State) -> bool:
 
 
 def _as_alike(left: float, right: float) -> bool:
-    # Go compares an int with a double after converting it, whatever precision that loses.
+    # Go converts the int to a double before the comparison, and may lose precision.
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return left == right
@@ -99,10 +99,10 @@ def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
 
 
 def set_key(item: Any) -> Any:
-    """Return what tells the scalars of a set apart; true is not 1.
+    """Return the key of a scalar in a set, where true is not 1.
 
     Raises:
-        TypeError: the item is none; the API server lets a schema say so, and then its rules fail.
+        TypeError: the item is no scalar; the API server accepts such a schema, and its rules fail.
     """
     if isinstance(item, dict):
         raise TypeError("runtime error: hash of unhashable type: map[string]interface {}")
@@ -112,7 +112,7 @@ def set_key(item: Any) -> Any:
 
 
 def map_key(item: Any, names: tuple[str, ...]) -> Any:
-    """Return what tells the elements of a list map apart."""
+    """Return the key of an element of a list map."""
     source = item.raw if type(item) is Record else item
     if type(source) not in MAPS:
         return None
@@ -168,12 +168,12 @@ def compare(left: Any, right: Any) -> int:
             raise no_such_overload()
         if math.isnan(left) or math.isnan(right):
             raise EvaluationError("NaN values cannot be ordered")
-        left, right = float(left), float(right)  # Go compares after this loss of precision, too
+        left, right = float(left), float(right)  # Go loses the same precision
     elif not (kind is other and kind in PLAIN) and not (kind in NUMBERS and other in NUMBERS):
         raise no_such_overload()
     return int(left > right) - int(left < right)
 
 
 def is_ordered(value: Any) -> bool:
-    """Return whether a value has an order at all."""
+    """Return whether the type of a value has an order."""
     return type(value) in PLAIN

@@ -1,4 +1,4 @@
-"""What is checked of literals once the types are known: since Kubernetes 1.29, compile errors.
+"""Checks of literals after the type check: compile errors since Kubernetes 1.29.
 
 Constant durations, timestamps and patterns must be valid; elements of one list or map literal must
 have the same type; constant format strings must fit literal arguments.
@@ -21,12 +21,12 @@ from dragoman.cel.values.timestamps import parse_duration, parse_timestamp, time
 Issues = list[tuple[int, str]]
 
 CHECKED: Final = frozenset(("duration", "timestamp", "matches", "format"))
-"""Functions whose literal arguments are looked at."""
+"""Functions whose literal arguments are checked."""
 
 
 @dataclass(slots=True)
 class Literals:
-    """What the checker came across.
+    """The literals and calls to check.
 
     Attributes:
         aggregates: list and map literals outside of `format` calls.
@@ -38,7 +38,7 @@ class Literals:
 
 
 def check_literals(literals: Literals) -> Issues:
-    """Return (offset, message) of every literal that can never be right."""
+    """Return (offset, message) of every invalid literal."""
     issues: Issues = []
     for call in literals.calls:
         if call.function == "format":
@@ -152,7 +152,7 @@ def _format_issues(call: Call) -> Issues:
 
 
 def _unfit(node: Node, letter: str) -> Node | None:
-    """Return the node that a clause cannot take: the argument, or a part of a literal."""
+    """Return the node that a clause does not accept: the argument, or a part of a literal."""
     kind: Type = node.type
     if kind.kind is Kind.DYN:
         return None

@@ -1,4 +1,4 @@
-"""The macros: what `has`, `all`, `map`, `cel.bind` and the others expand to.
+"""The macros `has`, `all`, `map`, `cel.bind` and others: their expansions.
 
 The shapes are cel-go's, because costs and error positions follow from them.
 """
@@ -26,11 +26,11 @@ _SORT_INPUT = "@__sortBy_input__"
 
 Expander = Callable[[int, "Node | None", "list[Node]"], "Node | None"]
 Key = tuple[str, int, bool]
-"""Name, number of arguments, whether it is called on a receiver."""
+"""Name of a macro, number of arguments, whether the call has a receiver."""
 
 
 class MacroError(Exception):
-    """A macro whose arguments have the wrong form; `pos` is where cel-go points."""
+    """A macro with an invalid argument; `pos` is cel-go's error position."""
 
     def __init__(self, pos: int, message: str) -> None:
         super().__init__(message)
@@ -175,7 +175,7 @@ def _transform_entry(pos: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _bound(pos: int, name: str, value: Node, body: Node) -> Comprehension:
-    """Write `cel.bind` as the empty fold cel-go uses: the accumulator is the lazy variable."""
+    """Make cel-go's comprehension of `cel.bind`: an empty loop, the accumulator is the variable."""
     parts = (value, Literal(pos, False), Ident(pos, name), body)  # noqa: FBT003 — a CEL constant
     empty = ListNode(pos, [], frozenset())
     return Comprehension(pos, "bind", empty, UNUSED, "", name, *parts, (value, body))

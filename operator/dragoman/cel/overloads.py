@@ -13,11 +13,11 @@ class Overload:
     """One signature of a function.
 
     Attributes:
-        name: its overload id, to which costs and implementations refer.
+        name: the overload id, the key of costs and implementations.
         member: whether the first parameter is the receiver.
         params: types of the parameters, the receiver's first.
         result: type of the result.
-        names: the type parameters that occur.
+        names: the type parameters in the signature.
     """
 
     name: str

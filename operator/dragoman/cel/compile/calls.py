@@ -1,4 +1,4 @@
-"""Function calls: evaluate every argument, pay, run the overload.
+"""Function calls: evaluate every argument, charge the cost, run the overload.
 
 cel-go evaluates both arguments of a call with one or two even if the first one fails, and charges
 the call as well; a call in sequence (three arguments or more, several overloads left open, a
@@ -33,9 +33,9 @@ def call(
     Args:
         function: the overload's implementation.
         args: the arguments, receiver first.
-        call_cost: what the call itself costs.
+        call_cost: cost of the call itself.
         stateful: whether the function takes the state first.
-        sequence: whether the arguments behind one that fails are left out.
+        sequence: whether a failed argument ends the evaluation of arguments.
     """
     cost = sum(arg.cost for arg in args)
     flat = all(arg.flat for arg in args)
@@ -68,7 +68,7 @@ def _in_sequence(
     *,
     stateful: bool,
 ) -> Closure:
-    """Compile a call whose arguments come one after the other until one fails."""
+    """Compile a call whose first failed argument ends the evaluation."""
     if len(args) == 2 and isinstance(call_cost, int):
         flat = all(arg.flat for arg in args)
         return Closure(_pair(function, args, call_cost, stateful=stateful), cost + call_cost, flat)
@@ -81,7 +81,7 @@ def _in_sequence(
 
 
 def _once(function: Function, values: list[Any], call_cost: int | CostFunction) -> Closure | None:
-    """Call a function of constants now; None if it fails, which then happens each time."""
+    """Call a function of constants now; None if it fails: then every evaluation fails."""
     try:
         result = function(*values)
     except (EvaluationError, AttributeError, TypeError):
@@ -193,7 +193,7 @@ def _costed(
 def _charged_call(
     function: Function, values: list[Any], call_cost: CostFunction, state: State, *, stateful: bool
 ) -> Any:
-    """Pay for a call and make it; the cost comes first unless only the result tells it."""
+    """Charge and run a call; the charge comes first unless it depends on the result."""
     first = call_cost not in COSTED_BY_RESULT
     if first:
         spend_cost(state, call_cost(values, None))
@@ -255,7 +255,7 @@ def _sequence(
 ) -> Code:
     """Compile a call in sequence of any number of arguments and with any cost."""
     codes = [arg.run for arg in args]
-    # What a failure of each argument leaves unpaid: the arguments behind it and the call.
+    # The refund after a failure of each argument: the arguments behind it and the call.
     unpaid = [sum(arg.cost for arg in args[n + 1 :]) + _fixed(call_cost) for n in range(len(args))]
     unpaid[-1] = 0
 

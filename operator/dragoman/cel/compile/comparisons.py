@@ -1,4 +1,4 @@
-"""`==`, `!=`, `<` and `in`, with straight code where the types are known."""
+"""`==`, `!=`, `<` and `in`, with Python's operators where the types are known."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ _SIMPLE: Final = frozenset((str, int, bool))
 
 
 def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure:
-    """Compile the comparison of anything with a constant text, int or bool.
+    """Compile the comparison of any value with a constant text, int or bool.
 
-    The cost for the constant itself is paid beforehand; what turns out to be shorter, or to have
-    failed, gives back the difference.
+    The caller charges the cost for the constant's size; a shorter or failed value refunds the
+    difference.
     """
     code, of = closure.run, type(constant)
     most = tenth(size(constant))
@@ -105,7 +105,7 @@ def _any(left: Code, right: Code, *, negated: bool) -> Code:
 
 
 def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
-    """Answer `==` or `!=`; what cannot be compared is an error to `==` and unequal to `!=`."""
+    """Return `==` or `!=`; incomparable values are an error for `==` and unequal for `!=`."""
     if not negated:
         return equal(left, right, state)
     try:
@@ -117,7 +117,7 @@ def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
 
 
 def _price(left: Any, right: Any, *, negated: bool) -> int:
-    # On its left, Kubernetes has a cost of its own for them.
+    # A Kubernetes type on the left has a cost of its own.
     if not negated and type(left) in KUBERNETES:
         return 1
     return equality(left, right)
@@ -164,13 +164,13 @@ def ordered(
 
 
 def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Closure:
-    """Compile an ordering of anything with a constant int.
+    """Compile an ordering of any value with a constant int.
 
     Args:
         function: the operator.
-        left: what is compared.
+        left: the value.
         number: the constant.
-        other: compares with anything but an int, or refuses.
+        other: compares values that are not ints, or raises.
     """
     test, code = _TESTS[function], left.run
 
@@ -200,11 +200,11 @@ def contained(
 
 
 def _members(items: list[Any]) -> dict[type, frozenset[Any]] | None:
-    """Return the members by kind, for a list of plain constants."""
+    """Return the elements by type, for a list of plain constants."""
     kinds = set(map(type, items))
     if not kinds <= {bool, int, Uint, float, str}:
         return None
-    # NaN is a member of nothing, itself included.
+    # NaN is in no list: it is not equal to itself.
     numbers = frozenset(item for item in items if type(item) in NUMBERS and not isnan(item))
     texts = frozenset(item for item in items if type(item) is str)
     bools = frozenset(item for item in items if type(item) is bool)
@@ -218,7 +218,7 @@ def _in_set(code: Code, members: dict[type, frozenset[Any]]) -> Code:
         value = code(state)
         of_kind = members.get(type(value), nothing)
         if of_kind is nothing:
-            # cel-go looks the value up in a map, which fails on what it cannot hash.
+            # cel-go looks the value up in a Go map, which fails for values without a hash.
             entry_key(value)
             return False
         return value in of_kind

@@ -91,7 +91,7 @@ def _undefined_type(name: str) -> CompileError:
 
 
 def _type_called(name: str) -> Type:
-    """Return the type of a name: cel-go takes a variable that holds a type for the type itself."""
+    """Return the type of a name: to cel-go a variable of type `type` is the type of its name."""
     if name not in _TYPES:
         raise _undefined_type(name)
     return type_named(name)

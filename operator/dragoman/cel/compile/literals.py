@@ -1,4 +1,4 @@
-"""List and map literals; those of constants only are built once and cost nothing."""
+"""List and map literals; a literal of constants is built once and costs nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_literal(items: Sequence[Closure], optional: frozenset[int]) -> Closure:
 
 
 def _unpaid(parts: Sequence[Closure]) -> list[int]:
-    """Return what a failure of each part leaves unevaluated behind it."""
+    """Return the refund after a failure of each part: the cost of the parts behind it."""
     left, found = 0, []
     for part in reversed(parts):
         found.append(left)

@@ -1,4 +1,4 @@
-"""`&&`, `||` and `?:`: evaluate what is needed, absorb the errors that do not matter."""
+"""`&&`, `||` and `?:`: they evaluate only what decides, and absorb errors of the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def any_of(terms: list[Closure]) -> Closure:
 
 def _logical(terms: list[Closure], *, decisive: bool) -> Closure:
     first = terms[0].cost
-    # Cost of the terms up to each one, without the first: that one is always paid.
+    # Cost of the terms up to each one, without the first, which the caller charges.
     paid = [total - first for total in accumulate(term.cost for term in terms)]
     codes = tuple(zip((term.run for term in terms), paid, strict=True))
     flat = all(term.flat for term in terms) and paid[-1] == 0
@@ -57,7 +57,7 @@ def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
 
 
 def _last(code: Code, state: State, error: EvaluationError, *, decisive: bool) -> Any:
-    """Run the other side of an error: only the decisive value makes up for it."""
+    """Run the other operand after an error: only the decisive value absorbs the error."""
     try:
         if code(state) is decisive:
             return decisive
@@ -95,7 +95,7 @@ def _many(codes: tuple[tuple[Code, int], ...], total: int, *, decisive: bool) ->
 
 
 def conditional(test: Closure, then: Closure, other: Closure) -> Closure:
-    """Compile `test ? then : other`; only the branch taken is run and paid."""
+    """Compile `test ? then : other`; only the branch taken runs and costs."""
     check, yes, no = test.run, then.run, other.run
     yes_cost, no_cost = then.cost, other.cost
 

@@ -1,4 +1,4 @@
-"""Selections and indexes: `a.b["c"][i].?d`, `has(a.b)`, and whatever they start from.
+"""Selections and indexes: `a.b["c"][i].?d`, `has(a.b)`, and the base they start from.
 
 cel-go calls a selection an attribute and its steps qualifiers. It resolves an attribute as a whole
 and counts one unit for each qualifier that it applied, plus one for the attribute itself unless
@@ -94,7 +94,7 @@ def _compiled(selection: Selection, *, bare: bool) -> Code:
 
 
 def _base(run: Code, qualifiers: int) -> Code:
-    """Compile what a selection starts from: when that fails, no qualifier is taken."""
+    """Compile the base of a selection: its failure refunds all qualifiers."""
 
     def base(state: State) -> Any:
         try:
@@ -200,7 +200,7 @@ class _Resolver:
     def __init__(self, qualifiers: tuple[Qualifier, ...], *, test: bool, bare: bool) -> None:
         self.qualifiers = qualifiers
         self.test = test
-        # As a branch or key, cel-go leaves the answer of `has` behind an optional an optional.
+        # As a branch or key, `has` behind an optional returns an optional in cel-go.
         self.bare = bare
         self.absent = NONE if bare or not test else False
         # The cost of the qualifiers behind each one.
@@ -233,7 +233,7 @@ class _Resolver:
                     return self.answer(present=present, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
-                # An optional qualifier that fails is not taken; a plain one counts all the same.
+                # A failed optional qualifier costs nothing; a plain one costs its unit.
                 state[COST] -= after + qualifier.optional
                 raise
             if found is not MISSING:
@@ -247,7 +247,7 @@ class _Resolver:
         return Optional(value) if wrapped else value
 
     def nothing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
-        """Answer for a key that is not there."""
+        """Return the result for a missing key."""
         if wrapped:
             return self.absent
         raise missing(value, key)
@@ -259,7 +259,7 @@ class _Resolver:
 
     @staticmethod
     def check(state: State, key: Any) -> None:
-        """Refuse what is no key; a long one is paid for, since it is compared and printed."""
+        """Check the type of a key; a long text takes plain steps: it is compared and printed."""
         if type(key) in NO_KEYS:
             raise EvaluationError(f"invalid qualifier type: {go_name(key)}")
         spend_text_steps(state, key)

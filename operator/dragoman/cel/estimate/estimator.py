@@ -1,4 +1,4 @@
-"""The traversal over a checked tree that adds up its worst case."""
+"""The estimator: it sums up the worst-case cost over a checked tree."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JOINING: Final = ("add_string", "add_bytes", "add_list")
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """What is known of a variable that a macro introduced."""
+    """Path and sizes of a variable that a macro introduced."""
 
     path: Names
     size: Size | None
@@ -73,7 +73,7 @@ class _Estimator:
             found = self.costs[id(node)] = _COSTS[type(node)](self, node)
         return found
 
-    # What is known of a node ------------------------------------------------------------------
+    # Path and sizes of a node ------------------------------------------------------------------
 
     def local(self, name: str) -> _Local | None:
         stack = self.locals.get(name)
@@ -173,7 +173,7 @@ class _Estimator:
             self.copy_sizes(node, node.result)
             return cost
         self.enter_loop(node)
-        # The step holds what was written deep inside; to look there first saves stack.
+        # The step nests the body deeply; to estimate the body first saves stack.
         for part in node.body:
             if part is not None:
                 self.cost(part)
@@ -276,7 +276,7 @@ class _Estimator:
         return summed(cost, *costs), size
 
     def join_entries(self, node: Call, one: Node, other: Node) -> None:
-        """Note that the parts of a result come from either of two nodes."""
+        """Set the entries of a result that come from either of two nodes."""
         first, second = self.entry_sizes(one), self.entry_sizes(other)
         if first is not None and second is not None:
             self.entries[id(node)] = _joined(first, second)

@@ -1,4 +1,4 @@
-"""What calls cost at worst, by function or overload: cel-go's costs and Kubernetes' own."""
+"""The worst-case cost of calls, by function or overload: cel-go's and Kubernetes' own."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from dragoman.cel.syntax.nodes import Literal, Node
 from dragoman.cel.types import Type
 
 SizeOfPath = Callable[[Path], "int | None"]
-"""Returns the declared maximum size of what a path such as ("self", "ports", "@items") names."""
+"""Returns the declared maximum size at a path such as ("self", "ports", "@items"), if any."""
 CallEstimate = tuple[int, "Size | None"]
-"""What a call costs without its arguments, and the size of its result if that is known."""
+"""Cost of a call without its arguments, and the size of its result if known."""
 
 _REGEX: Final = 0.25
 _ALLOCATION: Final = 11
@@ -40,7 +40,7 @@ _DRA_LIST: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument as the cost tables sees it."""
+    """An argument of a call: what its cost can depend on."""
 
     node: Node | None
     type: Type
@@ -49,7 +49,7 @@ class Operand:
 
 
 class CallEstimator:
-    """The cost lists, with what is declared about sizes."""
+    """Estimates calls with the declared sizes of variables."""
 
     def __init__(self, size_of_path: SizeOfPath) -> None:
         self.size_of_path = size_of_path
@@ -65,14 +65,14 @@ class CallEstimator:
         )
 
     def operand_size(self, operand: Operand) -> Size:
-        """Return the size of an operand: its own, what its declaration allows, or unknown."""
+        """Return the size of an operand: its own, the declared maximum, or unknown."""
         if operand.size is not None:
             return operand.size
         most = self.size_of_path(operand.path.read()) if operand.path else None
         return Size(0, most) if most is not None else UNKNOWN
 
     def element(self, items: Operand) -> Operand | None:
-        """Return the elements of a list, sized as their declaration allows."""
+        """Return the elements of a list as an operand with their path."""
         if not items.type.params:
             return None
         path = items.path.then("@items") if items.path else NO_NAMES
@@ -104,7 +104,7 @@ class CallEstimator:
     def self_compared(
         self, function: str, overload: str, size: Size, args: list[Operand]
     ) -> CallEstimate | None:
-        """Estimate what compares the elements of a list with each other."""
+        """Estimate functions that compare the elements of a list with each other."""
         if function == "distinct":
             return _allocating(2.0, multiplied(size, size))
         if function in ("sort", "@sortByAssociatedKeys"):
@@ -117,7 +117,7 @@ class CallEstimator:
     def kubernetes(
         self, function: str, overload: str, target: Operand | None, args: list[Operand]
     ) -> CallEstimate | None:
-        """Estimate the functions of Kubernetes' own libraries, which go by name."""
+        """Estimate the functions of Kubernetes' own libraries, by name."""
         if function == "_==_":
             return self.kubernetes_equality(args)
         if function in _UNIT or overload == "cidr_ip":
@@ -140,7 +140,7 @@ class CallEstimator:
         return None
 
     def standard(self, overload: str, target: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate the standard library, which goes by overload."""
+        """Estimate the standard library, by overload."""
         if overload == "string_format" and target is not None:
             return scaled((target.size or UNKNOWN).most, TRAVERSAL), None
         if overload in ("string_to_bytes", "bytes_to_string", "strings_quote") and len(args) == 1:
@@ -181,7 +181,7 @@ class CallEstimator:
     # Kubernetes' functions ----------------------------------------------------------------------
 
     def traversed(self, _: str, target: Operand | None, __: Any) -> CallEstimate | None:
-        """Estimate what walks a list once, and the strings in it."""
+        """Estimate one traversal of a list and of the strings in it."""
         if target is None:
             return None
         size = self.operand_size(target)
@@ -194,16 +194,16 @@ class CallEstimator:
         return times(size.most, each), None
 
     def same_size(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate what walks a string and returns one as long."""
+        """Estimate a traversal of a string whose result has the same size."""
         size = self.operand_size(target if target is not None else args[0])
         return scaled(size.most, TRAVERSAL), size
 
     def parsed(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate what reads its first argument once."""
+        """Estimate one traversal of the first argument."""
         return scaled(self.operand_size(args[0]).most, TRAVERSAL), None
 
     def parsed_twice(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate what reads its first argument twice."""
+        """Estimate two traversals of the first argument."""
         return scaled(self.operand_size(args[0]).most, 2 * TRAVERSAL), None
 
     def replaced(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate | None:
@@ -276,11 +276,11 @@ class CallEstimator:
         return scaled(traversal, _LONGEST_FORMAT_REGEX * _REGEX), None
 
     def authorized(self, _: str, __: Operand | None, ___: list[Operand]) -> CallEstimate:
-        """Estimate a question to the authorizer."""
+        """Estimate a check by the authorizer."""
         return AUTHORIZATION, None
 
     def selected(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate the reading of a label or field selector by its length."""
+        """Estimate the parsing of a label or field selector by its length."""
         length = self.operand_size(args[0]).most
         requirements = scaled(scaled(length, 0.5), REQUIREMENT)
         return summed(LIST_LITERAL, scaled(length, TRAVERSAL), requirements), None

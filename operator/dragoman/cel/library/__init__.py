@@ -1,8 +1,8 @@
-"""What the overloads do, one module for each library.
+"""Implementations of the overloads, one module for each library.
 
 A module offers `OVERLOADS`, functions of the arguments by overload id, and `STATEFUL` for those
 that also take the evaluation's state first, because they compare or copy any number of values,
-or because their time with long texts is out of proportion to their CEL cost (`paced`).
+or because long texts take longer than their CEL cost says (`paced`).
 """
 
 from __future__ import annotations

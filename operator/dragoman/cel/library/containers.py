@@ -25,10 +25,10 @@ def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> 
 
 
 def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """Add an entry to a map that nobody else can see yet, and return that map.
+    """Add an entry to a map under construction, and return the map.
 
     Raises:
-        EvaluationError: the key is there already.
+        EvaluationError: the map has the key already.
     """
     stored = entry_key(key)
     if stored in building:

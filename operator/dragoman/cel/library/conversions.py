@@ -120,7 +120,7 @@ def type_value(value: Any) -> Type:
 
 def _same(value: Any) -> Any:
     if value is None:
-        # The checker lets null pass for some types; see Program.untyped.
+        # The checker accepts null for some types; see Program.untyped.
         raise TypeError
     return value
 

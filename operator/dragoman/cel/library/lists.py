@@ -32,7 +32,7 @@ _ZEROES: Final[dict[str, tuple[Any, str]]] = {
 
 def _fitting(items: list[Any]) -> list[Any]:
     if items and (items[0] is None or type(items[0]) is Invalid):
-        # Null or invalid data: the overload does not fit; see Program.untyped.
+        # Null or invalid data does not fit the overload; see Program.untyped.
         raise TypeError
     return items
 
@@ -51,7 +51,7 @@ def _is_sorted(items: list[Any]) -> bool:
 
 
 def _compared(one: Any, two: Any) -> int:
-    """Compare as Kubernetes does, which takes what cannot be compared for equal."""
+    """Compare as Kubernetes does: incomparable values count as equal."""
     try:
         return compare(one, two)
     except EvaluationError:
@@ -99,7 +99,7 @@ def equals(left: Any, right: Any, state: State) -> bool:
 
 
 def contains(items: list[Any], item: Any, state: State) -> bool:
-    """Answer whether a list holds a value; what data cannot be compared with it counts at the end.
+    """Return whether a list contains a value; an invalid element fails only without a match.
 
     Raises:
         EvaluationError: no element is equal, and one of them does not fit its schema.
@@ -203,7 +203,7 @@ _INCLUDES_MAX: Final = 48
 
 
 def _includes(state: State, value: Any, item: Any) -> bool:
-    """Answer the selectors' `includes`: membership for a list, equality for anything else."""
+    """Return the selectors' `includes`: membership for a list, equality for other values."""
     if type(value) not in LISTS:
         return equals(value, item, state)
     for index, one in enumerate(value):

@@ -1,6 +1,6 @@
-"""Optional values: making them, asking them, unwrapping lists of them.
+"""Functions of optional values.
 
-`or` and `orValue` do not evaluate what they do not need, so the compiler handles them.
+The compiler handles `or` and `orValue`, which do not evaluate an argument they do not need.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _of_non_zero(value: Any) -> Optional:
 
 def _has_value(optional: Optional) -> bool:
     if type(optional) is not Optional:
-        # A null, which the checker lets pass; see Program.untyped.
+        # The checker accepts null here; see Program.untyped.
         raise TypeError
     return optional is not NONE
 

@@ -1,4 +1,4 @@
-"""`matches`, `find` and `findAll` with patterns that are not known before, on RE2."""
+"""`matches`, `find` and `findAll` with patterns that are computed at run time, on RE2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
 
 
 def _compiled(state: State, pattern: str) -> Regex:
-    """Compile a pattern and take the steps for it, which CEL's cost knows nothing of."""
+    """Compile a pattern and deduct plain steps for it, which CEL's cost does not count."""
     try:
         regex = compile_regex(pattern)
     except EvaluationError:

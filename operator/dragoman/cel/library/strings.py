@@ -11,15 +11,15 @@ from dragoman.cel.values import text
 from dragoman.cel.values.formatting import format_string
 
 _STEPS_PER_PART: Final = 4
-"""What printing an element, key or value of a list or map takes."""
+"""Plain steps of an element, key or value of a list or map in a text."""
 _QUOTED_PER_STEP: Final = 8
-"""Code points that are escaped in a plain step."""
+"""Code points that a plain step escapes."""
 _PRINTED_PER_STEP: Final = 128
-"""Code points that are written in a plain step."""
+"""Code points that a plain step writes."""
 
 
 class _Entries(dict[Any, Any]):
-    """A map as the formatter sees it: with bools for keys, and those apart from 0 and 1."""
+    """A map for the formatter: bool keys as values, distinct from 0 and 1."""
 
     def items(self) -> Any:
         return [(value_of(key), value) for key, value in super().items()]
@@ -30,7 +30,7 @@ def _name(value: Any) -> str:
 
 
 def _printable(state: State, value: Any) -> Any:
-    """Prepare a value for formatting; nested lists can print exponentially longer than they are."""
+    """Prepare a value for formatting; shared nested lists can print exponentially long texts."""
     if type(value) in LISTS:
         spend_steps(state, _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
         return [_printable(state, item) for item in value]
@@ -42,7 +42,7 @@ def _printable(state: State, value: Any) -> Any:
 
 
 def _format(state: State, template: str, args: list[Any]) -> str:
-    # CEL charges for the template's length, not for its clauses and what they print.
+    # CEL's cost depends on the template's length, not on the formatted arguments.
     spend_steps(state, 2 * template.count("%"))
     made = format_string(template, _printable(state, args), _name)
     spend_steps(state, len(made) // _PRINTED_PER_STEP)
@@ -56,7 +56,7 @@ def _replace(state: State, value: str, old: str, new: str, limit: int = -1) -> s
 
 
 def _join(state: State, parts: list[Any], separator: str = "") -> str:
-    # CEL charges for the result only: a list that cannot be joined would be read for nothing.
+    # CEL's cost depends on the result only: a list with an invalid element would cost nothing.
     spend_steps(state, len(parts))
     if parts and type(parts[0]) is not str:
         # The overload does not fit such a list; see Program.untyped.

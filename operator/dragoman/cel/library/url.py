@@ -8,7 +8,7 @@ from dragoman.cel.state import Functions, State, paced, spend_steps
 from dragoman.cel.values.url import URL, is_url, parse_url
 
 _READ_PER_STEP: Final = 64
-"""Code points of a host that are looked at in a plain step."""
+"""Code points of a host that a plain step parses."""
 
 
 def _hostname(state: State, url: URL) -> str:

@@ -29,14 +29,14 @@ def element(path: str, key: object) -> str:
 
 
 def normalized(text: str, schema: Mapping[str, Any]) -> str:
-    """Return a rule's `fieldPath` as it is appended to the path of its object.
+    """Return a rule's `fieldPath` in the form that follows the path of its object.
 
     Args:
         text: such as `.sharing.strategy` or `.labels['k']`.
-        schema: the schema that the rule stands in.
+        schema: the schema of the rule.
 
     Raises:
-        PathError: it does not lead to a field of the schema.
+        PathError: the schema has no such field.
     """
     path = ""
     for name in _names(text):
@@ -53,7 +53,7 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    # One by one: where a quote never closes, the first token ends the search, not each one.
+    # One token at a time: an unclosed quote ends the search at the first token.
     closures = (match[0] for match in _TOKEN.finditer(text))
     for closure in closures:
         if closure == ".":

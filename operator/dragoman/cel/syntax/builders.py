@@ -147,7 +147,7 @@ def _message(_: Builder, target: Node, opening: Token, *rest: Any) -> Node:
 
 
 def _items(rest: tuple[Any, ...]) -> list[Any]:
-    """Return the items behind an opening bracket, where only a comma or the end may be."""
+    """Return the items behind an opening bracket, none where a comma or the closing bracket is."""
     return rest[0] if isinstance(rest[0], list) else []
 
 

@@ -59,10 +59,10 @@ def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
 
 @cache
 def _settled(below: int, top: int, terminal: str) -> tuple[int, int | None]:
-    """Follow the rules that only rename what is on the stack; return the state and its action.
+    """Apply the rules that only pass a value on; return the state and its action.
 
-    A literal is a primary, a member, a unary, a product, a sum and so on: ten steps that build
-    nothing, the same ones each time. The table is finite, and so is what is kept here.
+    A literal is a primary, an operand, a negation, a product, a sum and so on: ten reductions that
+    build nothing, the same ones each time. The cache is finite, because the table is.
     """
     while True:
         action = None if top == END else STATES[top].get(terminal)

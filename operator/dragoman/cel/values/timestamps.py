@@ -68,13 +68,13 @@ class Duration:
 
     def __str__(self) -> str:
         text = repr(self.seconds())
-        # Only spans below 0.1 ms get an exponent, and it is negative.
+        # Only spans below 0.1 ms have an exponent, a negative one.
         return (_plain(text) if "e" in text else text.removesuffix(".0")) + "s"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time; the offset is for printing only, getters without a zone answer in UTC.
+    """A point in time; its text has the offset, getters without a zone use UTC.
 
     Attributes:
         nanos: nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
@@ -115,10 +115,10 @@ class Timestamp:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339 as liberally as Go's `time.Parse`: one-digit hours, comma fractions.
+    """Parse RFC 3339 as liberally as Go's `time.Parse`: one-digit hours, comma fractions.
 
     Raises:
-        EvaluationError: no timestamp, or outside years 1 to 9999.
+        EvaluationError: the text is not a timestamp, or outside years 1 to 9999.
     """
     match = _RFC3339.fullmatch(text)
     parsed = match and _from_parts(match)
@@ -133,10 +133,10 @@ def timestamp_from_seconds(seconds: int) -> Timestamp:
 
 
 def parse_duration(text: str) -> Duration:
-    """Read a Go duration such as `1h30m`, `-1.5s` or `0`.
+    """Parse a Go duration such as `1h30m`, `-1.5s` or `0`.
 
     Raises:
-        EvaluationError: no duration, or beyond int64 nanoseconds.
+        EvaluationError: the text is not a duration, or beyond int64 nanoseconds.
     """
     nanos = _parse_nanos(text)
     if nanos is None:
@@ -145,7 +145,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def civil_nanos(year: int, month: int, day: int) -> int | None:
-    """Return the midnight of a date in nanoseconds since 1970, None when there is no such date."""
+    """Return the midnight of a date in nanoseconds since 1970, None for an impossible date."""
     if not 1 <= month <= 12 or not 1 <= day <= _days_in(year, month):
         return None
     return _days_from_civil(year, month, day) * _DAY * _SECOND
@@ -170,7 +170,7 @@ def _from_parts(match: re.Match[str]) -> Timestamp | None:
         return None
     offset = 0
     if match[8]:
-        # Go lets offsets of exactly 24 hours and 60 minutes pass.
+        # Go accepts offsets of exactly 24 hours and 60 minutes.
         zone_hour, zone_minute = int(match[9]), int(match[10])
         if zone_hour > 24 or zone_minute > 60:
             return None
@@ -215,7 +215,7 @@ def _part_nanos(match: re.Match[str]) -> int | None:
 
 
 def _leading_fraction(digits: str) -> tuple[int, float]:
-    """Read as many decimals as fit; Go ignores the rest."""
+    """Parse as many decimals as fit; Go ignores the rest."""
     numerator, scale = 0, 1.0
     for digit in digits:
         if numerator > INT_MAX // 10 or numerator * 10 + int(digit) > 1 << 63:
@@ -233,7 +233,7 @@ def _fractional(nanos: int, unit: int) -> float:
 
 
 def _plain(text: str) -> str:
-    """Write a shortest representation without its negative exponent."""
+    """Write a number's shortest text without the negative exponent."""
     mantissa, _, exponent = text.partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     digits = mantissa.lstrip("-").replace(".", "")
@@ -291,7 +291,7 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Count days since 1970; Python's own dates end at years 1 and 9999, offsets go beyond."""
+    """Return days since 1970; Python's dates end at years 1 and 9999, and offsets exceed them."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
