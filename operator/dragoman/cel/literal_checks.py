@@ -130,11 +130,11 @@ def _format_issues(call: Call) -> Issues:
         return []
     if not isinstance(arguments, ListNode):
         return []
-    items, asked, at = arguments.items, 0, call.pos
+    items, expected, at = arguments.items, 0, call.pos
 
     def visit(index: int, clause: Clause) -> str:
-        nonlocal asked, at
-        asked += 1
+        nonlocal expected, at
+        expected += 1
         bad = _unfit(items[index], clause.letter.lower())
         if bad is not None:
             at = bad.pos
@@ -145,8 +145,8 @@ def _format_issues(call: Call) -> Issues:
         parse_format(template.value, len(items), visit)
     except EvaluationError as error:
         return [(at, error.message)]
-    if len(items) > asked:
-        counts = f"(expected {asked}, got {len(items)})"
+    if len(items) > expected:
+        counts = f"(expected {expected}, got {len(items)})"
         return [(call.pos, f"too many arguments supplied to string.format {counts}")]
     return []
 

@@ -94,4 +94,4 @@ def _run(tokens: list[tuple[str, Token]], builder: Builder, end: int) -> Node:
             states.append(STATES[states[-1]][nonterminal])
         states.append(action)
         values.append(token)  # type: ignore[arg-type]
-    raise AssertionError("the end of the text is always shifted or refused")
+    raise AssertionError("the end of the text is always shifted or an error")
