@@ -19,12 +19,13 @@ from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import NONE, DefaultMap, Optional, Record
 from dragoman.cel.types import Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")

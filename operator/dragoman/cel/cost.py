@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.representation import LISTS, MAPS, Optional, go_name, keys, size
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
 CostFunction = Callable[[Sequence[Any], Any], int]
 

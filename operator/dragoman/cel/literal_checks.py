@@ -14,9 +14,10 @@ from dragoman.cel import types
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.syntax.nodes import Call, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.durations import parse_duration
 from dragoman.cel.values.formatting import Clause, parse_format
 from dragoman.cel.values.regex import compile_regex
-from dragoman.cel.values.timestamps import parse_duration, parse_timestamp, timestamp_from_seconds
+from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_seconds
 
 Issues = list[tuple[int, str]]
 

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.types import Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
 from dragoman.cel.values.text import format_double
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
 
 

@@ -12,8 +12,9 @@ from dragoman.cel.overloads import Overload
 from dragoman.cel.representation import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
 from dragoman.cel.state import State
 from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
 _SCALARS: Final[dict[str, type]] = {
     "bool": bool,

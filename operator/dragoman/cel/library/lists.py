@@ -12,8 +12,8 @@ from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
 from dragoman.cel.representation import LISTS, DataList, Invalid, no_such_overload, type_name
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration
 
 _COMPARABLE: Final = (
     "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",

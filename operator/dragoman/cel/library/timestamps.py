@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.cel.state import Functions, paced
-from dragoman.cel.values.timestamps import DURATION_GETTERS, TIMESTAMP_GETTERS
+from dragoman.cel.values.durations import DURATION_GETTERS
+from dragoman.cel.values.timestamps import TIMESTAMP_GETTERS
 
 _PARTS: Final = {
     "getFullYear": "year",

@@ -16,8 +16,8 @@ from dragoman.cel.rules.names import RESERVED, escape
 from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
 from dragoman.cel.values.base64 import decode_base64
 from dragoman.cel.values.dates import parse_date, parse_date_time
+from dragoman.cel.values.durations import Duration, parse_duration
 from dragoman.cel.values.scalars import INT_MAX, wrap_int64
-from dragoman.cel.values.timestamps import Duration, parse_duration
 
 _GO_NAMES: Final = {
     bool: "bool",

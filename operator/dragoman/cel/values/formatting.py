@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.text import bounded, format_double
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
 TypeName = Callable[[object], str]
 """Returns the CEL type of a value, such as `int` or `kubernetes.Quantity`."""

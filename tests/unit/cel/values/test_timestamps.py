@@ -7,11 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.durations import DURATION_GETTERS, Duration, parse_duration
 from dragoman.cel.values.timestamps import (
-    DURATION_GETTERS,
     TIMESTAMP_GETTERS,
-    Duration,
-    parse_duration,
     parse_timestamp,
     timestamp_from_seconds,
 )
