@@ -137,7 +137,7 @@ class Program:
         except FAILURES as error:
             result = self.recovered(error, state)
         if state[COST] > state[LIMIT]:
-            raise priced(CostLimitExceeded(), state)
+            raise with_cost(CostLimitExceeded(), state)
         return result
 
     def recovered(self, error: Exception, state: State) -> Any:
@@ -162,14 +162,14 @@ class Program:
         if isinstance(error, RecursionError):
             error = EvaluationError(_TOO_DEEP)
         assert isinstance(error, EvaluationError)
-        raise priced(error, state) from None
+        raise with_cost(error, state) from None
 
 
 FAILURES: Final = (EvaluationError, RecursionError, AttributeError, TypeError)
 """Exceptions that the closures of a program raise."""
 
 
-def priced(error: EvaluationError, state: State) -> EvaluationError:
+def with_cost(error: EvaluationError, state: State) -> EvaluationError:
     """Set the cost of a failed evaluation; above the limit, the limit ended it first."""
     cost, limit = state[COST], state[LIMIT]
     stopped = isinstance(error, CostLimitExceeded) and not isinstance(error, StepBudgetExceeded)

@@ -60,7 +60,7 @@ def find(value: Any, key: Any) -> Any:
     return MISSING
 
 
-def missing(value: Any, key: Any) -> EvaluationError:
+def missing_key(value: Any, key: Any) -> EvaluationError:
     """Return the error of a missing key or index."""
     if type(value) in LISTS:
         return EvaluationError(lambda: f"index out of bounds: {shown(key)}")

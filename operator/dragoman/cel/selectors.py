@@ -15,7 +15,7 @@ from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
 from dragoman.cel.declarations import Version, parse_overload
 from dragoman.cel.deviceview import Device, prepare
-from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, priced
+from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
 from dragoman.cel.estimate import Path
 from dragoman.cel.representation import NONE, Invalid, Optional, type_name
@@ -102,7 +102,7 @@ class Selector:
         except FAILURES as error:
             result = self.program.recovered(error, state)
         if state[COST] > COST_LIMIT:
-            raise priced(CostLimitExceeded(), state)
+            raise with_cost(CostLimitExceeded(), state)
         return result if result is True or result is False else self._answer(result)
 
     def evaluate(self, device: Device, *, budget: StepBudget | None = None) -> tuple[Any, int]:

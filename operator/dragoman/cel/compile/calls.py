@@ -44,20 +44,28 @@ def call(
         once = _once(pure, [arg.constant for arg in args], call_cost)
         if once is not None:
             return once
-    codes = [arg.run for arg in args]
     if len(args) > 2 or (sequence and len(args) == 2):
         return _in_sequence(function, args, call_cost, cost, stateful=stateful)
     if not isinstance(call_cost, int):
-        if len(args) == 1 and not stateful:
-            return Closure(_costed_unary(function, codes[0], call_cost), cost, flat=False)
-        if len(args) == 2 and not stateful and args[1].known is not ABSENT:
-            run = _costed_with_known(function, codes[0], args[1].known, call_cost)
-        else:
-            run = _costed(function, codes, call_cost, stateful=stateful)
+        run = _at_varying_cost(function, args, call_cost, stateful=stateful)
         return Closure(run, cost, flat=False)
     if stateful:
         return Closure(_stateful(function, args), cost + call_cost, flat)
     return Closure(_plain(function, args), cost + call_cost, flat)
+
+
+def _at_varying_cost(
+    function: Function, args: Sequence[Closure], call_cost: CostFunction, *, stateful: bool
+) -> Code:
+    """Compile a call whose cost depends on its values, by the fastest closure that fits."""
+    codes = [arg.run for arg in args]
+    if stateful or call_cost in COSTED_BY_RESULT:
+        return _costed(function, codes, call_cost, stateful=stateful)
+    if len(args) == 1:
+        return _costed_unary(function, codes[0], call_cost)
+    if len(args) == 2 and args[1].known is not ABSENT:
+        return _costed_with_known(function, codes[0], args[1].known, call_cost)
+    return _costed(function, codes, call_cost, stateful=False)
 
 
 def _in_sequence(
@@ -129,9 +137,6 @@ def both(first: Code, second: Code, state: State) -> tuple[Any, Any]:
 
 
 def _costed_unary(function: Function, code: Code, call_cost: CostFunction) -> Code:
-    if call_cost in COSTED_BY_RESULT:
-        return _costed(function, (code,), call_cost, stateful=False)
-
     def run(state: State) -> Any:
         try:
             value = code(state)
@@ -150,8 +155,6 @@ def _costed_with_known(
     function: Function, code: Code, second: Any, call_cost: CostFunction
 ) -> Code:
     """Compile a call whose second argument is known."""
-    if call_cost in COSTED_BY_RESULT:
-        return _costed(function, (code, lambda _: second), call_cost, stateful=False)
 
     def run(state: State) -> Any:
         try:

@@ -70,8 +70,8 @@ def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure
     equals = not negated
 
     def other(state: State, value: Any) -> bool:
-        state[COST] += _price(value, constant, negated=negated) - most
-        return _answer(value, constant, state, negated=negated)
+        state[COST] += _equality_cost(value, constant, negated=negated) - most
+        return _equality(value, constant, state, negated=negated)
 
     def run(state: State) -> bool:
         try:
@@ -98,13 +98,13 @@ def _any(left: Code, right: Code, *, negated: bool) -> Code:
             state[COST] += equality(one, two)
             raise failure
         # Only `==` has a fixed cost for Kubernetes' types, and their size is 1 anyway.
-        state[COST] += _price(one, two, negated=negated)
-        return _answer(one, two, state, negated=negated)
+        state[COST] += _equality_cost(one, two, negated=negated)
+        return _equality(one, two, state, negated=negated)
 
     return run
 
 
-def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
+def _equality(left: Any, right: Any, state: State, *, negated: bool) -> bool:
     """Return `==` or `!=`; incomparable values are an error for `==` and unequal for `!=`."""
     if not negated:
         return equal(left, right, state)
@@ -116,7 +116,7 @@ def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
         return True
 
 
-def _price(left: Any, right: Any, *, negated: bool) -> int:
+def _equality_cost(left: Any, right: Any, *, negated: bool) -> int:
     # A Kubernetes type on the left has a cost of its own.
     if not negated and type(left) in KUBERNETES:
         return 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.lookup import MISSING, find, index_of, missing
+from dragoman.cel.lookup import MISSING, find, index_of, missing_key
 from dragoman.cel.representation import (
     LISTS,
     MAPS,
@@ -209,6 +209,7 @@ class _Resolver:
         ]
         self.cost = sum(1 + s.cost for s in qualifiers)
 
+    # One frame: selections nest as keys of each other, and Python's stack is the limit.
     def __call__(self, state: State, value: Any) -> Any:
         wrapped = type(value) is Optional
         if wrapped:
@@ -230,7 +231,7 @@ class _Resolver:
                     self.check(state, key)
                 if index == last:
                     present = self.tested(state, value, key, wrapped=wrapped)
-                    return self.answer(present=present, wrapped=wrapped)
+                    return self.presence(present=present, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
                 # A failed optional qualifier costs nothing; a plain one costs its unit.
@@ -242,17 +243,18 @@ class _Resolver:
                     state[COST] -= after + 1
                     raise found.error
             else:
+                # cel-go counts a missing key, but not behind an optional.
                 state[COST] -= after + wrapped
-                return self.nothing(value, key, wrapped=wrapped)
+                return self.missing(value, key, wrapped=wrapped)
         return Optional(value) if wrapped else value
 
-    def nothing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
+    def missing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
         """Return the result for a missing key."""
         if wrapped:
             return self.absent
-        raise missing(value, key)
+        raise missing_key(value, key)
 
-    def answer(self, *, present: bool, wrapped: bool) -> Any:
+    def presence(self, *, present: bool, wrapped: bool) -> Any:
         if wrapped and self.bare:
             return Optional(None) if present else NONE
         return present
