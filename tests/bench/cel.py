@@ -129,7 +129,7 @@ def celpy_device() -> celtypes.MapType:
 
 def celpy_times(runner: type[celpy.Runner]) -> dict[str, float]:
     """Return microseconds of each selector with one of celpy's runners."""
-    # The parser is one for the process and keeps the tree class of whoever came first.
+    # The process has one parser, with the tree class of the first environment.
     celpy.celparser.CELParser.CEL_PARSER = None
     # The compiled runner looks functions up by module and name among its own globals.
     vars(celpy.evaluation)["tests"] = sys.modules["tests"]

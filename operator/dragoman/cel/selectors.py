@@ -215,7 +215,9 @@ def parse_version(text: str) -> Version:
     """
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise ValueError(f"no Kubernetes version: {text!r}")
+        raise ValueError(
+            f"invalid Kubernetes version {text!r}: expected one such as 1.36 or v1.36.2"
+        )
     return int(match[1]), int(match[2])
 
 

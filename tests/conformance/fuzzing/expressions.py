@@ -1,4 +1,4 @@
-"""Random expressions: well-typed trees of the grammar, with faults strewn in."""
+"""Random expressions: well-typed trees of the grammar, some with a fault."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Expressions:
             "string": self._string,
             "bytes": lambda: random.choice(('b""', 'b"abc"', "b'\\xff'")),
             "null": lambda: "null",
-            # Kubernetes builds whatever list it is asked for, until memory ends.
+            # Kubernetes builds a list of any size, until memory ends.
             "small": lambda: random.choice(("-1", "0", "1", "3", "10")),
             "regex": lambda: f'"{random.choice(REGEXES)}"',
             "template": lambda: f'"{random.choice(TEMPLATES)}"',
@@ -301,7 +301,7 @@ class Expressions:
         return json.dumps(self._random.choice(STRINGS[group]), ensure_ascii=False)
 
     def _broken(self, tree: Tree) -> Tree:
-        """Put a fault somewhere into the text."""
+        """Insert a fault at a random place of the text."""
         text = str(tree)
         start = self._random.randrange(len(text) + 1)
         end = min(len(text), start + self._random.choice((0, 0, 1, 1, 3)))

@@ -1,6 +1,6 @@
-"""Typed productions of CEL: what expression yields which type.
+"""Typed productions of CEL: expressions of each type.
 
-Between guillemets stands what is filled in: a type (`«string»`, `«L(T)»`), or a type with a
+Holes are in guillemets: a type (`«string»`, `«L(T)»`), or a type with a
 variable bound in it (`«bool|$x:T»`). Upper-case single letters are type variables, `$x` and `$y`
 fresh names.
 """
@@ -162,7 +162,7 @@ def pool(variable: str, objects: tuple[str, ...] = OBJECTS) -> tuple[str, ...]:
 
 
 def is_variable(kind: Type) -> bool:
-    """Tell a type variable by its single upper-case letter; L, M and O are constructors."""
+    """Return whether a type is a variable, a single upper-case letter; L, M and O are constructors."""
     return len(kind) == 1 and len(str(kind[0])) == 1 and str(kind[0]).isupper()
 
 
@@ -199,7 +199,7 @@ def _productions() -> tuple[Production, ...]:
 
 
 PRODUCTIONS: Final = _productions()
-"""Everything that Kubernetes' environments know."""
+"""All productions of Kubernetes' environments."""
 
 _CORE_FUNCTIONS: Final = frozenset(
     (

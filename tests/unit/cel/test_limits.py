@@ -23,7 +23,7 @@ def run(expression: str, budget: cel.StepBudget | None = None) -> Any:
 
 
 def run_away(expression: str) -> None:
-    """Evaluate under limits that stop it as the real ones do, ten times sooner."""
+    """Evaluate with a tenth of the real limits."""
     values = ["a" * 60, [1] * 10]
     BASE.compile(expression).evaluate(values, cost_limit=COST, budget=cel.StepBudget(STEPS))
 

@@ -54,16 +54,16 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
 
 def _names(text: str) -> Iterator[str]:
     # One token at a time: an unclosed quote ends the search at the first token.
-    closures = (match[0] for match in _TOKEN.finditer(text))
-    for closure in closures:
-        if closure == ".":
-            yield _next(closures)
-        elif closure == "[":
-            yield _unquoted(_next(closures))
-            if _next(closures) != "]":
+    tokens = (match[0] for match in _TOKEN.finditer(text))
+    for token in tokens:
+        if token == ".":
+            yield _next(tokens)
+        elif token == "[":
+            yield _unquoted(_next(tokens))
+            if _next(tokens) != "]":
                 raise PathError("expected ]")
         else:
-            raise PathError(f"expected [ or . but got: {closure}")
+            raise PathError(f"expected [ or . but got: {token}")
 
 
 def _next(tokens: Iterator[str]) -> str:
