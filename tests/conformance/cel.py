@@ -137,7 +137,7 @@ _ANY_ATTRIBUTE = re.compile(r"^attribute \S+: unsupported")  # Go takes them in 
 
 
 def _plain(text: str) -> str:
-    """Drop the parts that are not compared: prefixes, caret pictures, token lists, generated names."""
+    """Drop uncompared parts: prefixes, caret pictures, token lists, generated names."""
     text = _ANY_ATTRIBUTE.sub("attribute: unsupported", _PREFIXES.sub("", text))
     lines = [line for line in text.split("\n") if not line.startswith(" | ")]
     lines = [

@@ -162,7 +162,7 @@ def pool(variable: str, objects: tuple[str, ...] = OBJECTS) -> tuple[str, ...]:
 
 
 def is_variable(kind: Type) -> bool:
-    """Return whether a type is a variable, a single upper-case letter; L, M and O are constructors."""
+    """Return whether a type is a variable: one letter; L, M and O have parameters."""
     return len(kind) == 1 and len(str(kind[0])) == 1 and str(kind[0]).isupper()
 
 

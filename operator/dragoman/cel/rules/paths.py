@@ -53,24 +53,24 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    # One token at a time: an unclosed quote ends the search at the first token.
+    # One part at a time: an unclosed quote ends the search at the first part.
     tokens = (match[0] for match in _TOKEN.finditer(text))
-    for token in tokens:
-        if token == ".":
+    for part in tokens:
+        if part == ".":
             yield _next(tokens)
-        elif token == "[":
+        elif part == "[":
             yield _unquoted(_next(tokens))
             if _next(tokens) != "]":
                 raise PathError("expected ]")
         else:
-            raise PathError(f"expected [ or . but got: {token}")
+            raise PathError(f"expected [ or . but got: {part}")
 
 
 def _next(tokens: Iterator[str]) -> str:
-    token = next(tokens, None)
-    if token is None:
+    part = next(tokens, None)
+    if part is None:
         raise PathError("unexpected end of JSON path")
-    return token
+    return part
 
 
 def _unquoted(token: str) -> str:
