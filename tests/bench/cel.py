@@ -29,7 +29,7 @@ from dragoman.cel import selectors
 from dragoman.cel.errors import EvaluationError
 from tests.bench.celpy_library import FUNCTIONS
 from tests.conformance.oracle import Oracle, OracleUnavailableError, build
-from tests.unit.cel.hostile import RUNAWAYS, UNDERPRICED
+from tests.unit.cel.hostile import RUNAWAYS, UNDERCHARGED
 
 DRIVER = "dra.example.com"
 ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -129,7 +129,7 @@ def celpy_device() -> celtypes.MapType:
 
 def celpy_times(runner: type[celpy.Runner]) -> dict[str, float]:
     """Return microseconds of each selector with one of celpy's runners."""
-    # The parser is one for the process and keeps the tree class of whoever came first.
+    # The process has one parser, with the tree class of the first environment.
     celpy.celparser.CELParser.CEL_PARSER = None
     # The compiled runner looks functions up by module and name among its own globals.
     vars(celpy.evaluation)["tests"] = sys.modules["tests"]
@@ -205,7 +205,7 @@ def fleet() -> float:
 def longest_hostile() -> tuple[str, float]:
     """Return the hostile expression that runs longest until it is stopped, and its milliseconds."""
     found = {}
-    for name, text in (RUNAWAYS | UNDERPRICED).items():
+    for name, text in (RUNAWAYS | UNDERCHARGED).items():
         selector = compiled(text)
         device = selector.prepare(DEVICE, driver=DRIVER)
 

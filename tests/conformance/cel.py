@@ -1,4 +1,4 @@
-"""Run CEL vectors: what the real Kubernetes code answered, against dragoman.cel.
+"""Run CEL vectors: recorded answers of the Kubernetes code, against dragoman.cel.
 
 `python tests/conformance/cel.py FILE...` prints every difference and last `N passed, M failed`.
 """
@@ -19,35 +19,36 @@ from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import NONE, DefaultMap, Optional, Record
 from dragoman.cel.types import Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")
 
 
 Differences = dict[str, str]
-"""What is wrong with each part of an answer that differs."""
+"""The differing parts of an answer, with a text for each."""
 
 
 class Verdict(NamedTuple):
-    """One compared answer: its name, and what differs."""
+    """One compared answer: its name and differences."""
 
     name: str
     differences: Differences
 
     @property
     def difference(self) -> str:
-        """Return everything that differs, "" for nothing."""
+        """Return all differences, "" for none."""
         return "; ".join(f"{part}: {text}" for part, text in self.differences.items())
 
 
 def run(path: Path) -> Iterator[Verdict]:
-    """Compare every row of a file; its columns tell which kind of file it is."""
+    """Compare every row of a file; its name says its kind."""
     data = json.loads(path.read_text())
     entries = json.loads(LEFT_OUT.read_text())
     left_out = {entry["case"]: entry["part"] for entry in entries if entry["file"] == path.name}
@@ -136,7 +137,7 @@ _ANY_ATTRIBUTE = re.compile(r"^attribute \S+: unsupported")  # Go takes them in 
 
 
 def _plain(text: str) -> str:
-    """Drop what texts need not share: prefixes, caret pictures, token lists, generated names."""
+    """Drop uncompared parts: prefixes, caret pictures, token lists, generated names."""
     text = _ANY_ATTRIBUTE.sub("attribute: unsupported", _PREFIXES.sub("", text))
     lines = [line for line in text.split("\n") if not line.startswith(" | ")]
     lines = [
@@ -152,7 +153,7 @@ def _differences(expected: dict[str, Any], answer: dict[str, Any]) -> Difference
     found: Differences = {}
     for key, value in expected.items():
         if key == "type" and "compile_error" in expected:
-            continue  # the checker was content, making a program of it failed
+            continue  # the checker passed, the creation of the program failed
         got = answer.get(key, "nothing")
         if key in ("compile_error", "match_error", "error") and isinstance(got, str):
             if _plain(value) != _plain(got):

@@ -37,12 +37,12 @@ SHRINKS = 400
 REPORTED_PER_KIND = 3
 FEW = 12
 MANY = 200
-"""How often Kubernetes is asked the same, to see whether its answers vary, and how."""
+"""Repetitions of one request, to find all answers of an unstable order."""
 ANY_ORDER = "Go's order of map entries is random"
 
 
 class Session:
-    """A run over many cases: asks both sides, shrinks and counts."""
+    """A run over many cases: it queries both sides, shrinks and counts."""
 
     def __init__(self, seed: int, verbose: int) -> None:
         self.found: list[dict[str, Answer]] = []
@@ -68,7 +68,7 @@ class Session:
         self._oracle.stop()
 
     def _answers(self, cases: list[Case]) -> list[Answer]:
-        """Ask for a whole batch first: later questions must not get in between."""
+        """Query a whole batch first: the requests of shrinking must not come between."""
         answers: list[Answer] = []
         watchdog = Watchdog(self._oracle)
         try:
@@ -76,7 +76,7 @@ class Session:
                 watchdog.reset()
                 answers.append(answer)
         except RuntimeError:
-            # Some requests keep even Kubernetes busy for ever; the rest of the batch is left out.
+            # Some requests never end in Kubernetes either; the run skips the rest of the batch.
             self.counts["oracle stuck"] += 1
             stuck = json.dumps(cases[len(answers)].request(), ensure_ascii=False)
             print(f"no answer of Kubernetes within {PATIENCE:.0f} s: {stuck}", flush=True)
@@ -103,7 +103,7 @@ class Session:
             self._report(name, case)
 
     def _unstable(self, case: Case, ours: Answer) -> str:
-        """Ask again: Go walks over maps in random order, so some answers are one of several."""
+        """Query again: Go iterates maps in random order, so some answers are one of several."""
         if "compile_error" in ours:
             return ""
         again = list(self._oracle.ask_all([case.request()] * FEW))
@@ -146,7 +146,7 @@ class Session:
 
 
 def one_of(answers: list[Answer], ours: Answer) -> bool:
-    """Tell whether an answer is one of those that Go gives in turn.
+    """Return whether an answer is one of those that Go returns in turn.
 
     Of many entries not every order comes up, so that a cost may also lie between theirs.
     """
@@ -162,7 +162,7 @@ def one_of(answers: list[Answer], ours: Answer) -> bool:
 
 
 class Watchdog:
-    """Ends an oracle that does not answer for a while."""
+    """Kills an oracle that does not answer for a while."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
@@ -171,12 +171,12 @@ class Watchdog:
         self._timer.start()
 
     def reset(self) -> None:
-        """Start to wait anew."""
+        """Restart the timer."""
         self.stop()
         self.__init__(self._oracle)  # type: ignore[misc]
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._timer.cancel()
 
 
@@ -191,11 +191,11 @@ def outcome(answer: Answer) -> str:
 
 
 def answered(case: Case) -> Answer:
-    """Ask dragoman; an exception that is no answer counts as a crash, and so does slowness."""
+    """Query dragoman; an unexpected exception counts as a crash, and so does a timeout."""
     signal.setitimer(signal.ITIMER_REAL, 10)
     try:
         return case.ours()
-    except Exception as error:  # noqa: BLE001 — whatever leaks out is what is looked for
+    except Exception as error:  # noqa: BLE001 — any leaked exception is a finding
         return {"crash": repr(error)}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

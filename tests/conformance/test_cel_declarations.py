@@ -14,7 +14,7 @@ from dragoman.cel.macros import macros_of
 FACTS = Path(__file__).parents[3] / "shared" / "vectors" / "k8s-cel-declarations.json"
 # 1.28 stands for every version before as well; 1.35 equals 1.34.
 VERSIONS = [(1, minor) for minor in range(28, 37)]
-# Names of old syntax trees, which no expression may call.
+# Names of old syntax trees, which expressions cannot call.
 LEFT_OUT = ("in(", "_in_(", "__not_strictly_false__(")
 
 

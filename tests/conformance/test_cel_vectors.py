@@ -1,4 +1,4 @@
-"""Every answer that the real Kubernetes code gave, as a test."""
+"""Every recorded answer of the Kubernetes code, as a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generated cases once showed stays right: answers of Kubernetes to questions it was asked."""
+"""Regression tests: differences that random cases once showed, with Kubernetes' answers."""
 
 from __future__ import annotations
 

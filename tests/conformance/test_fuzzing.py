@@ -1,4 +1,4 @@
-"""What random cases may be excused for, and what not."""
+"""Answers of unstable order: which differences the fuzzer accepts, and which not."""
 
 from __future__ import annotations
 

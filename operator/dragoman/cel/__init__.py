@@ -1,9 +1,9 @@
-"""The Common Expression Language as Kubernetes speaks it.
+"""The Common Expression Language in Kubernetes' dialect.
 
 Two environments: `cel.selectors` for the selectors of Dynamic Resource Allocation, as
 kube-scheduler evaluates them, and `cel.rules` for x-kubernetes-validations, as the API server
-does. Outcomes, error texts and costs are those of cel-go. Everything is pure: no clock, no
-effects, and bounded time and memory whatever the expression.
+does. Outcomes, error texts and costs are those of cel-go. The package is pure: it reads no
+clock, has no effects, and bounds time and memory of every expression.
 
     selector = cel.selectors.compile('device.driver == "gpu.example.com"')
     selector.matches({"attributes": {}}, driver="gpu.example.com")

@@ -1,4 +1,4 @@
-"""Plain steps: what bounds the time of evaluations, besides their CEL cost."""
+"""Plain steps: they bound the time of evaluations beside the CEL cost."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Final
 from dragoman.cel.errors import StepBudgetExceeded
 
 EVALUATION_STEPS: Final = 1_000_000
-"""Steps of one evaluation: iterations, and elements copied or compared. CEL lets some of these
-pass for nothing (a filter that takes nothing), so its cost limit alone bounds no time."""
+"""Steps of one evaluation: iterations, and elements copied or compared. Some of these cost nothing
+in CEL (a filter that keeps no element), so the cost limit alone does not bound the time."""
 
-EVALUATION_PRICE: Final = 15
-"""Steps of any evaluation beside what it does: some microseconds, and what single calls cost more
-than CEL says, such as reading a time or a quantity."""
+EVALUATION_OVERHEAD: Final = 15
+"""Steps that every evaluation takes: some microseconds of set-up, and calls that take longer than
+their CEL cost says, such as the parsing of a time or a quantity."""
 
 
 class StepBudget:
     """Steps that several evaluations share, such as all those of one review.
 
     An evaluation spends its iterations and copied or compared elements, its CEL cost, and
-    `EVALUATION_PRICE`. The budget is not safe for use by several threads at once.
+    `EVALUATION_OVERHEAD`. The budget is not safe for use by several threads at once.
 
     Attributes:
         remaining: steps left, never below 0.
@@ -31,10 +31,10 @@ class StepBudget:
         self.remaining = steps
 
     def spend(self, steps: int) -> None:
-        """Take steps away.
+        """Deduct steps.
 
         Raises:
-            StepBudgetExceeded: there are not that many; then none remain.
+            StepBudgetExceeded: fewer steps remain; then none are left.
         """
         self.remaining -= steps
         if self.remaining < 0:

@@ -1,17 +1,17 @@
-"""The type checker: settle names, overloads and types, or say what is wrong.
+"""The type checker: it settles names, overloads and types, or reports errors.
 
-A port of the rules of cel-go's checker (0.26) as Kubernetes configures it. Results are
-written onto the nodes of the tree.
+A port of the rules of cel-go's checker (0.26) as Kubernetes configures it. The checker writes its
+results onto the nodes of the tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from dragoman.cel import types
 from dragoman.cel.literal_checks import CHECKED, Literals, check_literals
+from dragoman.cel.overloads import Overload, fitting
 from dragoman.cel.syntax.nodes import (
     Call,
     Comprehension,
@@ -28,27 +28,8 @@ from dragoman.cel.types import DYN, ERROR, Bindings, Kind, Settled, Type
 from dragoman.cel.values.scalars import Uint
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
-    """One signature of a function.
-
-    Attributes:
-        name: its overload id, to which costs and implementations refer.
-        member: whether the first parameter is the receiver.
-        params: types of the parameters, the receiver's first.
-        result: type of the result.
-        names: the type parameters that occur.
-    """
-
-    name: str
-    member: bool
-    params: tuple[Type, ...]
-    result: Type
-    names: tuple[str, ...]
-
-
 class Scope(Protocol):
-    """What the checker asks of an environment."""
+    """What the checker needs of an environment."""
 
     @property
     def functions(self) -> Mapping[str, Sequence[Overload]]:
@@ -64,11 +45,11 @@ class Scope(Protocol):
 
     @property
     def checks_literals(self) -> bool:
-        """Return whether constants are checked, too."""
+        """Return whether the checker checks constants."""
 
     @property
     def resolved(self) -> dict[Any, Any]:
-        """Return the memory of overload resolutions."""
+        """Return the cache of overload resolutions."""
 
     def fields(self, name: str) -> Mapping[str, Type] | None:
         """Return the fields of an object type."""
@@ -85,13 +66,15 @@ def check(tree: Node, scope: Scope) -> list[tuple[int, str]]:
     checker.visit(tree)
     known: Settled = {}
     for node in checker.open:
-        node.type = checker.published.settle(node.type, known)
+        node.type = checker.bindings.settle(node.type, known)
     if checker.errors or not scope.checks_literals:
         return checker.errors
     return check_literals(checker.literals)
 
 
-_SCALARS: dict[type, Type] = {
+_RESOLVED_MAX: Final = 4096
+"""Entries of an environment's cache of overload resolutions."""
+_SCALARS: Final[dict[type, Type]] = {
     bool: types.BOOL,
     int: types.INT,
     Uint: types.UINT,
@@ -109,7 +92,7 @@ def _unwrapped(of: Type) -> tuple[Type, bool]:
 class _Checker:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.published = Bindings()
+        self.bindings = Bindings()
         self.errors: list[tuple[int, str]] = []
         self.open: list[Node] = []
         self.literals = Literals()
@@ -171,10 +154,10 @@ class _Checker:
                     node.constant, node.variable = constant, name
                     return found
         found = self.field(node, node.operand, node.name, optional=False)
-        return types.BOOL if node.test else self.published.substitute(found)
+        return types.BOOL if node.test else self.bindings.substitute(found)
 
     def field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
-        whole = self.published.substitute(self.visit(operand))
+        whole = self.bindings.substitute(self.visit(operand))
         target, was_optional = _unwrapped(whole)
         found = ERROR
         if target.kind is Kind.MAP:
@@ -188,10 +171,10 @@ class _Checker:
             else:
                 found = fields[name]
         elif target.kind is Kind.PARAM:
-            self.published.assignable(DYN, target)
+            self.bindings.assignable(DYN, target)
             found = DYN
         else:
-            if not target.loose and target.kind is not Kind.ERROR:
+            if not target.dynamic and target.kind is not Kind.ERROR:
                 self.report(node.pos, f"type '{target}' does not support field selection")
             found = DYN
         return types.optional_of(found) if was_optional or optional else found
@@ -204,13 +187,13 @@ class _Checker:
         assert isinstance(field, Literal)
         visited = self.field(node, node.args[0], field.value, optional=True)
         self.visit(field)
-        return self.published.substitute(visited)
+        return self.bindings.substitute(visited)
 
     def checked_call(self, node: Call) -> Type:
         self.literals.calls.append(node)
         if node.function != "format":
             return self.call(node)
-        self._in_format += 1  # mixed arguments are what `format` is for
+        self._in_format += 1  # cel-go allows mixed types in a list of arguments of `format`
         found = self.call(node)
         self._in_format -= 1
         return found
@@ -240,7 +223,7 @@ class _Checker:
         node.overloads = ("logical_and" if node.function == "_&&_" else "logical_or",)
         failed = False
         for part, found in zip(node.args, args, strict=True):
-            if not self.published.assignable(found, types.BOOL):
+            if not self.bindings.assignable(found, types.BOOL):
                 self.mismatch(part.pos, types.BOOL, found)
                 failed = True
         return ERROR if failed else types.BOOL
@@ -248,46 +231,30 @@ class _Checker:
     def resolve(self, node: Call, args: list[Type]) -> Type:
         """Settle which overloads fit the arguments, and what they return."""
         member = node.target is not None
+        # Types without parameters resolve alike in every expression of an environment.
         closed = not any(arg.open for arg in args)
         key = (node.function, member, *args) if closed else None
         known = self.scope.resolved.get(key) if closed else None
         if known is not None:
-            node.overloads = known[0]
-            return known[1]  # type: ignore[no-any-return]
-        result, names = self.fitting(self.scope.functions[node.function], args, member=member)
+            node.overloads, result = known
+            return result  # type: ignore[no-any-return]
+        overloads = self.scope.functions[node.function]
+        names, result = fitting(overloads, args, self.bindings, member=member)
         if result is None:
-            settled: Settled = {}
-            shown = [str(self.published.settle(arg, settled)) for arg in args]
-            of = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
-            text = f"found no matching overload for '{node.function}' applied to '{of}'"
-            return self.report(node.pos, text)
+            return self.no_overload(node, args)
         node.overloads = names
-        if closed and not result.open and len(self.scope.resolved) < 4096:
+        if closed and not result.open and len(self.scope.resolved) < _RESOLVED_MAX:
             self.scope.resolved[key] = (names, result)
         return result
 
-    def fitting(
-        self, overloads: Sequence[Overload], args: list[Type], *, member: bool
-    ) -> tuple[Type | None, tuple[str, ...]]:
-        result: Type | None = None
-        names = []
-        for overload in overloads:
-            if overload.member is not member or len(overload.params) != len(args):
-                continue
-            params, returned = overload.params, overload.result
-            if overload.names:
-                fresh = {name: self.published.fresh() for name in overload.names}
-                params = tuple(_instance(part, fresh) for part in params)
-                returned = _instance(returned, fresh)
-            if not self.published.all_assignable(args, params):
-                continue
-            names.append(overload.name)
-            returned = self.published.substitute(returned)
-            if result is None:
-                result = returned
-            elif not result.loose and returned != result:
-                result = DYN
-        return result, tuple(names)
+    def no_overload(self, node: Call, args: list[Type]) -> Type:
+        settled: Settled = {}
+        shown = [str(self.bindings.settle(arg, settled)) for arg in args]
+        of = f"({', '.join(shown)})"
+        if node.target is not None:
+            of = f"{shown[0]}.({', '.join(shown[1:])})"
+        text = f"found no matching overload for '{node.function}' applied to '{of}'"
+        return self.report(node.pos, text)
 
     # Literals -------------------------------------------------------------------------------
 
@@ -297,19 +264,19 @@ class _Checker:
     def join(self, previous: Type | None, current: Type) -> Type:
         if previous is None or (previous is current and not current.open):
             return current
-        if self.published.assignable(previous, current):
+        if self.bindings.assignable(previous, current):
             return types.most_general(previous, current)
         return DYN
 
-    def note(self, node: ListNode | MapNode, size: int) -> None:
+    def collect_literal(self, node: ListNode | MapNode, size: int) -> None:
         if size > 1 and not self._in_format:
             self.literals.aggregates.append(node)
 
     def entry_type(self, node: Node) -> Type:
-        """Return the type of what an optional element holds."""
+        """Return the type inside an optional element."""
         found = self.visit(node)
         inner, is_optional = _unwrapped(found)
-        if not is_optional and not inner.loose:
+        if not is_optional and not inner.dynamic:
             self.mismatch(node.pos, types.optional_of(inner), inner)
         return inner
 
@@ -319,8 +286,8 @@ class _Checker:
             optional = number in node.optional
             found = self.entry_type(item) if optional else self.visit(item)
             element = self.join(element, found)
-        self.note(node, len(node.items))
-        return types.list_of(element or self.published.fresh())
+        self.collect_literal(node, len(node.items))
+        return types.list_of(element or self.bindings.fresh())
 
     def map_literal(self, node: MapNode) -> Type:
         key: Type | None = None
@@ -329,8 +296,8 @@ class _Checker:
             key = self.join(key, self.visit(entry.key))
             found = self.entry_type(entry.value) if entry.optional else self.visit(entry.value)
             value = self.join(value, found)
-        self.note(node, len(node.entries))
-        return types.map_of(key or self.published.fresh(), value or self.published.fresh())
+        self.collect_literal(node, len(node.entries))
+        return types.map_of(key or self.bindings.fresh(), value or self.bindings.fresh())
 
     def message(self, node: Message) -> Type:
         found, named = self.lookup(node.name)
@@ -352,14 +319,14 @@ class _Checker:
     def comprehension(self, node: Comprehension) -> Type:
         self.visit(node.range)
         accumulator = self.visit(node.init)
-        ranged = self.published.substitute(self.visit(node.range))
+        ranged = self.bindings.substitute(self.visit(node.range))
         first, second = self.iteration_types(node, ranged)
         self._locals.append((node.accumulator, accumulator))
         depth = len(self._locals)
         self._locals.append((node.var, first))
         if node.var2:
             self._locals.append((node.var2, second))
-        # The step holds what was written deep inside; to look there first saves stack.
+        # The step nests the body deeply; to check the body first saves stack.
         for part in node.body:
             if part is not None:
                 self.visit(part)
@@ -368,7 +335,7 @@ class _Checker:
         del self._locals[depth:]
         result = self.visit(node.result)
         self._locals.pop()
-        return self.published.substitute(result)
+        return self.bindings.substitute(result)
 
     def iteration_types(self, node: Comprehension, ranged: Type) -> tuple[Type, Type]:
         if ranged.kind is Kind.LIST:
@@ -377,7 +344,7 @@ class _Checker:
         if ranged.kind is Kind.MAP:
             return ranged.params[0], ranged.params[1]
         if ranged.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
-            self.published.assignable(DYN, ranged)
+            self.bindings.assignable(DYN, ranged)
             return DYN, DYN
         of = f"expression of type '{ranged}' cannot be range of a comprehension"
         self.report(node.range.pos, f"{of} (must be list, map, or dynamic)")
@@ -385,17 +352,8 @@ class _Checker:
 
     def assert_type(self, node: Node, expected: Type) -> None:
         found = self.visit(node)
-        if not self.published.assignable(expected, found):
+        if not self.bindings.assignable(expected, found):
             self.mismatch(node.pos, expected, found)
-
-
-def _instance(of: Type, fresh: Mapping[str, Type]) -> Type:
-    """Return a signature's type with its parameters replaced by fresh ones."""
-    if not of.open:
-        return of
-    if of.kind is Kind.PARAM:
-        return fresh[of.name]
-    return Type(of.kind, of.name, tuple(_instance(part, fresh) for part in of.params))
 
 
 _VISITORS: Final[dict[type[Node], Any]] = {

@@ -1,6 +1,6 @@
-"""The price of a call at run time: cel-go's cost tracker with Kubernetes' additions.
+"""The cost of a call at run time: cel-go's cost tracker with Kubernetes' additions.
 
-A price is a number, or a function of the arguments and the result. An argument that failed is
+A cost is a number, or a function of the arguments and the result. An argument that failed is
 passed as FAILED, a result that failed likewise; both have the size 1. Sources: cel-go
 interpreter/runtimecost.go and ext/{lists,sets}.go 0.26, apiserver pkg/cel/library/cost.go 0.36.
 """
@@ -14,37 +14,38 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.representation import LISTS, MAPS, Optional, go_name, keys, size
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
-Price = Callable[[Sequence[Any], Any], int]
+CostFunction = Callable[[Sequence[Any], Any], int]
 
 FAILED: Final = object()
 LIST_LITERAL: Final = 10
 MAP_LITERAL: Final = 30
 AUTHORIZATION: Final = 350_000
-"""Asking the authorizer; two questions are all that an expression can pay for."""
+"""A check by the authorizer; the cost limit of an expression allows two of them."""
 REQUIREMENT: Final = 50
 """One requirement of a label or field selector."""
 _TRAVERSAL: Final = 0.1
 _REGEX: Final = 0.25
 _ALLOCATION: Final = 11
-"""Dispatch and the list that is built, for the functions of cel-go's list library."""
+"""Dispatch and allocation of the result, for the functions of cel-go's list library."""
 
 TENTHS: Final = tuple(ceil(n * _TRAVERSAL) for n in range(1024))
 
 
 def tenth(length: int) -> int:
-    """Return the price of walking over that many units once, rounded up as float64 does."""
+    """Return the cost of one traversal of so many units, rounded up as float64 does."""
     return TENTHS[length] if length < 1024 else ceil(length * _TRAVERSAL)
 
 
-def _walk(index: int, factor: float = _TRAVERSAL) -> Price:
+def _traverse(index: int, factor: float = _TRAVERSAL) -> CostFunction:
     return lambda args, _: ceil(size(args[index]) * factor)
 
 
-def _double_walk(args: Sequence[Any], _: Any) -> int:
+def _traverse_twice(args: Sequence[Any], _: Any) -> int:
     return ceil(size(args[0]) * 2 * _TRAVERSAL)
 
 
@@ -56,18 +57,18 @@ def _contains(args: Sequence[Any], _: Any) -> int:
     return tenth(size(args[0])) * tenth(size(args[1]))
 
 
-def regex_price(text: int, pattern: int) -> int:
-    """Return the price of matching texts and patterns of those lengths."""
+def regex_cost(text: int, pattern: int) -> int:
+    """Return the cost of a match, given the lengths of text and pattern."""
     return ceil((1.0 + text) * _TRAVERSAL) * ceil(pattern * _REGEX)
 
 
 def _regex(args: Sequence[Any], _: Any) -> int:
-    return regex_price(size(args[0]), size(args[1]))
+    return regex_cost(size(args[0]), size(args[1]))
 
 
 def _validate(args: Sequence[Any], _: Any) -> int:
     form = args[0]
-    return regex_price(size(args[1]), form.regex_size) if type(form) is NamedFormat else 1
+    return regex_cost(size(args[1]), form.regex_size) if type(form) is NamedFormat else 1
 
 
 def _contains_ip(args: Sequence[Any], _: Any) -> int:
@@ -79,12 +80,12 @@ def _contains_cidr(args: Sequence[Any], _: Any) -> int:
     return _contains_ip(args, None) + tenth(size(args[0])) + 1
 
 
-def _with_parsing(price: Price) -> Price:
-    return lambda args, result: price(args, result) + tenth(size(args[1]))
+def _with_parsing(cost: CostFunction) -> CostFunction:
+    return lambda args, result: cost(args, result) + tenth(size(args[1]))
 
 
 def traversal(value: Any) -> int:
-    """Return the price of visiting every part of a value."""
+    """Return the cost of a traversal of every part of a value."""
     kind = type(value)
     if kind is str:
         length = len(value) if value.isascii() else len(value.encode(errors="replace"))
@@ -97,7 +98,7 @@ def traversal(value: Any) -> int:
 
 
 class _Traversal:
-    """Adds up the parts of containers; one that is met again is not walked again."""
+    """Sums up the parts of containers, each container object once."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
@@ -108,7 +109,7 @@ class _Traversal:
             return self.of_parts(value)
         if kind is not str or value.isascii():
             return traversal(value)
-        # Many elements can be one long text, whose bytes are counted once.
+        # Many elements can be the same long text, which is encoded once.
         found = self._known.get(id(value))
         if found is None:
             found = self._known[id(value)] = traversal(value)
@@ -127,11 +128,11 @@ def _traversed(args: Sequence[Any], _: Any) -> int:
 
 
 _ADDERS: Final = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))
-"""Types that can do the first thing that cel-go's lists can, so it misses the second."""
+"""Types with the method Add of Go's list interface, so that cel-go reports Contains as missing."""
 
 
 def _confused(conversion: str) -> EvaluationAborted:
-    """Make the error of cel-go's cost tracker when an argument is not what it expects."""
+    """Return the error of cel-go's cost tracker for an argument of an unexpected type."""
     return EvaluationAborted(f"internal error: interface conversion: {conversion}")
 
 
@@ -140,7 +141,7 @@ def _go_type(value: Any) -> str:
 
 
 def _extent(value: Any) -> int:
-    """Return the size that cel-go's extensions count by: they do not look into an optional."""
+    """Return the size for cel-go's extensions, which do not unwrap an optional."""
     return 1 if type(value) is Optional else size(value)
 
 
@@ -155,8 +156,8 @@ def _flattened(args: Sequence[Any], _: Any) -> int:
     return _ALLOCATION + int(_extent(args[0]) * float(depth))
 
 
-def _self_compared(index: int) -> Price:
-    def price(args: Sequence[Any], _: Any) -> int:
+def _self_compared(index: int) -> CostFunction:
+    def cost(args: Sequence[Any], _: Any) -> int:
         items = args[index]
         if type(items) not in LISTS:
             method = "Contains" if type(items) in _ADDERS else "Add"
@@ -165,15 +166,15 @@ def _self_compared(index: int) -> Price:
         texts = type(items) in LISTS and length > 0 and type(items[0]) in (str, bytes)
         return _ALLOCATION + int(length * length * (2.1 if texts else 2.0))
 
-    return price
+    return cost
 
 
-def _as_sets(factor: float) -> Price:
+def _as_sets(factor: float) -> CostFunction:
     return lambda args, _: 1 + int(_extent(args[0]) * _extent(args[1]) * factor)
 
 
 def equality(left: Any, right: Any) -> int:
-    """Return the price of `==`: a tenth of the shorter operand."""
+    """Return the cost of `==`: a tenth of the shorter operand."""
     return tenth(min(size(left), size(right)))
 
 
@@ -191,45 +192,45 @@ def _listed(args: Sequence[Any], _: Any) -> int:
 
 def _selector(args: Sequence[Any], _: Any) -> int:
     length = size(args[1])
-    # Every second character may begin a requirement.
+    # At worst every second character begins a requirement.
     return LIST_LITERAL + tenth(length) + ceil(length * 0.5) * REQUIREMENT
 
 
-_BY_FUNCTION: Final[dict[str, int | Price]] = {
+_BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
     "check": AUTHORIZATION,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _walk(0)),
-    **dict.fromkeys(("cidr", "isIP", "isCIDR"), _walk(0)),
-    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _walk(0)),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _double_walk),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _traverse(0)),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR"), _traverse(0)),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _traverse(0)),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _traverse_twice),
     **dict.fromkeys(("find", "findAll"), _regex),
-    "ip": _walk(0),
+    "ip": _traverse(0),
     "join": _join,
     "validate": _validate,
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
 }
-"""Kubernetes goes by the name of the function, whatever overloads the checker left open."""
+"""Kubernetes' costs depend on the function's name, not on the overloads that are left."""
 
 _COMPARED: Final = tuple(
     f"{test}_{kind}"
     for test in ("less", "less_equals", "greater", "greater_equals")
     for kind in ("string", "bytes")
 )
-_BY_OVERLOAD: Final[dict[str, Price]] = {
-    **dict.fromkeys(("starts_with_string", "ends_with_string"), _walk(0)),
-    **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _walk(0)),
-    **dict.fromkeys(("strings_quote", "string_format"), _walk(0)),
+_BY_OVERLOAD: Final[dict[str, CostFunction]] = {
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _traverse(0)),
+    **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _traverse(0)),
+    **dict.fromkeys(("strings_quote", "string_format"), _traverse(0)),
     **dict.fromkeys(("add_string", "add_bytes"), _concatenated),
     **dict.fromkeys(_COMPARED, _smaller),
     "in_list": _listed,
     "matches_string": _regex,
     "contains_string": _contains,
 }
-"""cel-go goes by the overload, if the checker left exactly one."""
+"""cel-go's costs depend on the overload, if the checker left exactly one."""
 
-_LIST_LIBRARY: Final[dict[str, Price]] = {
+_LIST_LIBRARY: Final[dict[str, CostFunction]] = {
     **dict.fromkeys(("slice", "lists.range", "reverse"), _of_result),
     "flatten": _flattened,
     "distinct": _self_compared(0),
@@ -242,12 +243,12 @@ _LIST_LIBRARY: Final[dict[str, Price]] = {
 """Overload trackers of cel-go's extensions; each function's overloads share one."""
 
 
-RESULT_PRICED: Final = frozenset((_join, _of_result))
-"""Prices that need the result; the others are settled, and the limit checked, before the call."""
+COSTED_BY_RESULT: Final = frozenset((_join, _of_result))
+"""Costs that depend on the result; all others are charged before the call."""
 
 
-def price_of(function: str, overloads: tuple[str, ...]) -> int | Price:
-    """Return the price of a call.
+def call_cost_of(function: str, overloads: tuple[str, ...]) -> int | CostFunction:
+    """Return the cost of a call.
 
     Args:
         function: its qualified name.

@@ -1,4 +1,4 @@
-"""Devices as selectors see them: the API's JSON form, converted.
+"""Devices as selectors see them, converted from the API's JSON form.
 
 Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5491 (list attributes).
 """
@@ -18,11 +18,11 @@ _LISTS: Final = ("ints", "bools", "strings")
 
 
 class Device:
-    """A device whose attributes are converted already, for many evaluations.
+    """A device with converted attributes, for many evaluations.
 
     Attributes:
-        value: what the variable `device` holds.
-        failure: why no selector can be evaluated on it, None if all can.
+        value: the value of the variable `device`.
+        failure: the error of every selector on this device, None without one.
     """
 
     __slots__ = ("failure", "value")
@@ -33,7 +33,7 @@ class Device:
 
     @property
     def error(self) -> EvaluationError:
-        """Return what evaluating on the device raises, anew for each of several threads."""
+        """Return a new exception with the device's failure, since threads must not share one."""
         assert self.failure is not None
         return EvaluationError(self.failure.message)
 
@@ -41,7 +41,7 @@ class Device:
 def prepare(
     device: Mapping[str, Any], *, driver: str = "", list_attributes: bool = False
 ) -> Device:
-    """Convert a device of the API; what is wrong with it becomes the `failure` of the result.
+    """Convert a device of the API; an error becomes the `failure` of the result.
 
     Args:
         device: `attributes` (name to one of int, bool, string, version or a list of them),
@@ -59,12 +59,12 @@ def prepare(
 
 
 def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) -> dict[str, Any]:
-    """Return what the variable `device` holds.
+    """Return the value of the variable `device`.
 
     Raises:
-        EvaluationError: an attribute or a capacity that cannot be read.
-        AttributeError: there is something else where the API has objects.
-        TypeError: there is something else where the API has objects.
+        EvaluationError: an attribute or a capacity is invalid.
+        AttributeError: the device lacks objects where the API has them.
+        TypeError: the device lacks objects where the API has them.
     """
     attributes = DefaultMap()
     own: dict[str, Any] = {}
@@ -100,10 +100,10 @@ _SCALARS: Final = {"int": int, "bool": bool, "string": str}
 
 
 def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:
-    """Return the value of an attribute that is no plain scalar.
+    """Return the value of a version or list attribute.
 
     Raises:
-        EvaluationError: a bad version, or a kind of value that the gates leave out.
+        EvaluationError: an invalid version, or a kind of value that needs a feature gate.
     """
     version = attribute.get("version")
     if version is not None:
@@ -146,7 +146,7 @@ def _capacities(capacities: Mapping[str, Any], driver: str) -> DefaultMap:
 
 def _quantity(name: str, capacity: Any) -> Quantity:
     text = capacity.get("value") if isinstance(capacity, Mapping) else capacity
-    # The API takes whole numbers as well.
+    # The API accepts integers as well.
     if type(text) is not str and type(text) is not int:
         raise EvaluationError(f"capacity {name}: unsupported capacity value")
     try:

@@ -1,4 +1,4 @@
-"""An environment: what functions, variables and types expressions know; and what compiles them."""
+"""Environments: the functions, variables and types of expressions; and their programs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from dragoman.cel import types
-from dragoman.cel.budget import EVALUATION_PRICE, EVALUATION_STEPS, StepBudget
-from dragoman.cel.check import Overload, check
+from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
+from dragoman.cel.check import check
 from dragoman.cel.compile import Compiled, compile_tree
 from dragoman.cel.declarations import Version, overloads_of
 from dragoman.cel.errors import (
@@ -21,7 +21,8 @@ from dragoman.cel.errors import (
 )
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
-from dragoman.cel.state import COST, FIRST_VARIABLE, FUEL, LIMIT, State
+from dragoman.cel.overloads import Overload
+from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, children
 from dragoman.cel.syntax.parser import failure, parse
 from dragoman.cel.types import Type
@@ -52,7 +53,7 @@ class Program:
     Attributes:
         expression: its text.
         type: the type the checker found for its result.
-        variables: names of the environment's variables, in the order `evaluate` takes them.
+        variables: names of the environment's variables, in the order of `evaluate`'s values.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Program:
         self.variables = tuple(environment.variables)
         self.run = compiled.run
         self.cost = compiled.cost
-        self.spare: list[Any] = [None] * (compiled.slots - FIRST_VARIABLE - len(self.variables))
+        self.local_slots: list[Any] = [None] * (
+            compiled.slots - FIRST_VARIABLE - len(self.variables)
+        )
         self._tree = tree
         self._environment = environment
 
@@ -86,13 +89,14 @@ class Program:
         return estimate(self._tree, self._environment.size_of_path)
 
     @cached_property
-    def wary(self) -> Compiled:
-        """Return the program compiled anew without trust in any type.
+    def untyped(self) -> Compiled:
+        """Return the program compiled a second time, without use of static types.
 
-        The checker lets null pass for many types, and nullable data is null where its type is not.
-        The trusting program then meets a Python error instead of cel-go's; this one looks first.
+        The checker accepts null for many types, and nullable data can be null where its type is
+        not. The typed program then raises a Python error instead of cel-go's; this one checks
+        the run-time types first.
         """
-        return self._environment.compile_warily(self.expression)
+        return self._environment.compile_untyped(self.expression)
 
     def evaluate(
         self,
@@ -104,26 +108,26 @@ class Program:
         """Return the result and what it cost in CEL units.
 
         Args:
-            values: a value for each of `variables`, as `dynamic` represents them.
+            values: a value for each of `variables`, in the form that `representation` describes.
             cost_limit: units after which the evaluation is cancelled.
             budget: plain steps shared with other evaluations.
 
         Raises:
-            EvaluationError: with the scheduler's text; `cost` tells what was spent.
+            EvaluationError: with the scheduler's text; `cost` is the cost until then.
             CostLimitExceeded: the cost limit or the steps ran out.
-            StepBudgetExceeded: the steps of the evaluation or of the budget ran out; whatever
-                else came of an evaluation that the budget does not suffice for, this is raised.
+            StepBudgetExceeded: the steps of the evaluation or of the budget ran out; this error
+                takes precedence over the outcome of the evaluation.
         """
-        fuel = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
-        state: State = [self.cost, cost_limit, fuel, *values, *self.spare]
+        steps = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
+        state: State = [self.cost, cost_limit, steps, *values, *self.local_slots]
         try:
             return self.result(state), state[COST]
         finally:
             if budget is not None:
-                _spend(budget, fuel, state)
+                _spend(budget, steps, state)
 
     def result(self, state: State) -> Any:
-        """Evaluate in a state made for this program, which then tells the cost.
+        """Evaluate in a state made for this program; afterwards the state has the cost.
 
         Raises:
             EvaluationError: as `evaluate`.
@@ -133,40 +137,40 @@ class Program:
         except FAILURES as error:
             result = self.recovered(error, state)
         if state[COST] > state[LIMIT]:
-            raise priced(CostLimitExceeded(), state)
+            raise with_cost(CostLimitExceeded(), state)
         return result
 
     def recovered(self, error: Exception, state: State) -> Any:
-        """Return the result after all when the trusting program met a Python error.
+        """Return the result of the untyped program after a Python error of the typed one.
 
         Args:
             error: one of `FAILURES` that `run` has raised.
-            state: what it left; what was spent in vain counts as steps.
+            state: as `run` left it; the cost spent until then counts as steps.
 
         Raises:
-            EvaluationError: the error itself with its cost, or that of the wary program.
+            EvaluationError: the error itself with its cost, or that of the untyped program.
         """
         if isinstance(error, (AttributeError, TypeError)):
-            state[FUEL] -= state[COST]
+            state[STEPS] -= state[COST]
             try:
-                state[COST] = self.wary.cost
-                return self.wary.run(state)
+                state[COST] = self.untyped.cost
+                return self.untyped.run(state)
             except (EvaluationError, RecursionError) as failure:
                 error = failure
-            except TypeError as panic:  # of Go, which cel-go recovers from
+            except TypeError as panic:  # Go panics here, and cel-go recovers
                 error = EvaluationError(f"internal error: {panic}")
         if isinstance(error, RecursionError):
             error = EvaluationError(_TOO_DEEP)
         assert isinstance(error, EvaluationError)
-        raise priced(error, state) from None
+        raise with_cost(error, state) from None
 
 
 FAILURES: Final = (EvaluationError, RecursionError, AttributeError, TypeError)
-"""What the code of a program may raise."""
+"""Exceptions that the closures of a program raise."""
 
 
-def priced(error: EvaluationError, state: State) -> EvaluationError:
-    """Note what an evaluation cost until it failed; above the limit it had ended before."""
+def with_cost(error: EvaluationError, state: State) -> EvaluationError:
+    """Set the cost of a failed evaluation; above the limit, the limit ended it first."""
     cost, limit = state[COST], state[LIMIT]
     stopped = isinstance(error, CostLimitExceeded) and not isinstance(error, StepBudgetExceeded)
     if cost > limit and not isinstance(error, EvaluationAborted):
@@ -175,9 +179,9 @@ def priced(error: EvaluationError, state: State) -> EvaluationError:
     return error
 
 
-def _spend(budget: StepBudget, fuel: int, state: State) -> None:
+def _spend(budget: StepBudget, steps: int, state: State) -> None:
     try:
-        budget.spend(max(0, fuel - state[FUEL]) + state[COST] + EVALUATION_PRICE)
+        budget.spend(max(0, steps - state[STEPS]) + state[COST] + EVALUATION_OVERHEAD)
     except StepBudgetExceeded as error:
         error.cost = state[COST]
         raise
@@ -185,7 +189,7 @@ def _spend(budget: StepBudget, fuel: int, state: State) -> None:
 
 @dataclass(frozen=True)
 class Environment:
-    """What expressions can use.
+    """The functions, variables and types that expressions can use.
 
     Attributes:
         version: the Kubernetes version whose library applies, such as (1, 36).
@@ -193,11 +197,11 @@ class Environment:
         structs: fields of each declared object type.
         size_of_path: declared maximum sizes, for `Program.max_cost`.
         bind: whether `cel.bind` belongs to it.
-        guarded: whether data may be invalid for its declared type (`dynamic.Invalid`).
+        guarded: whether data may be invalid for its declared type (`representation.Invalid`).
         extra: further overloads by function name.
 
-    What it derives from these, and the resolutions of overloads it has met, it remembers; that is
-    the same whichever thread comes first.
+    It caches what it derives from these, and resolutions of overloads; every thread would compute
+    the same values.
     """
 
     version: Version
@@ -230,7 +234,7 @@ class Environment:
 
     @cached_property
     def resolved(self) -> dict[Any, Any]:
-        """Return the memory of overload resolutions."""
+        """Return the cache of overload resolutions."""
         return {}
 
     @cached_property
@@ -246,13 +250,13 @@ class Environment:
         return self.structs.get(name)
 
     def compile(
-        self, expression: str, *, complain: Callable[[Type], str] = lambda _: ""
+        self, expression: str, *, check_result: Callable[[Type], str] = lambda _: ""
     ) -> Program:
         """Parse, check and compile an expression.
 
         Args:
             expression: its text.
-            complain: returns what is wrong with the type of the result, "" if nothing is.
+            check_result: returns the error of a result's type, "" for a valid type.
 
         Raises:
             CompileError: with every issue found, drawn as cel-go draws them.
@@ -262,21 +266,21 @@ class Environment:
             issues = check(tree, self)
             if issues:
                 raise failure(expression, issues)
-            if complaint := complain(tree.type):
-                raise CompileError(complaint)
+            if problem := check_result(tree.type):
+                raise CompileError(problem)
             compiled = compile_tree(tree, self._slots, self.functions, guarded=self.guarded)
         except RecursionError:
             raise failure(expression, [(-1, _TOO_DEEP)]) from None
         return Program(expression, tree, compiled, self)
 
-    def compile_warily(self, expression: str) -> Compiled:
-        """Compile an expression that is known to compile, forgetting the types of its parts."""
+    def compile_untyped(self, expression: str) -> Compiled:
+        """Compile a valid expression without the static types of its nodes."""
         tree = parse(expression, self._macros)
         check(tree, self)
         pending = [tree]
         while pending:
             node = pending.pop()
-            # Reading an optional through a variable or condition changes it, whatever it holds.
+            # An optional stays an optional: cel-go rewraps one behind a variable or condition.
             node.type = _ANY_OPTIONAL if _is_optional(node.type) else types.DYN
             pending += children(node)
         return compile_tree(tree, self._slots, self.functions, guarded=self.guarded)

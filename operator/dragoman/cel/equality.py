@@ -1,4 +1,4 @@
-"""How values compare: `==` between any two of them, and the order of those that have one."""
+"""Equality of any two values, and the order of those types that have one."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from dragoman.cel.representation import (
     SetList,
     no_such_overload,
 )
-from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, burn
+from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, spend_steps
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity
 
 
 def equal(left: Any, right: Any, state: State) -> bool:
-    """Answer `==` between any two values, as cel-go does.
+    """Return `==` of any two values, as cel-go does.
 
     Raises:
-        EvaluationError: `no such overload` when the left one is a Kubernetes type and the right
-            one is of another type.
+        EvaluationError: `no such overload` when the left value is of a Kubernetes type and the
+            right one is of another type.
     """
     kind, other = type(left), type(right)
     if kind is other and kind in PLAIN:
         if (kind is str or kind is bytes) and len(left) > TEXT_PER_STEP:
-            burn(state, len(left) // TEXT_PER_STEP)
+            spend_steps(state, len(left) // TEXT_PER_STEP)
         return bool(left == right)
     if kind in NUMBERS and other in NUMBERS:
         return _as_alike(left, right)
@@ -68,7 +68,7 @@ def _equal_optionals(left: Optional, right: Optional, state: State) -> bool:
 
 
 def _as_alike(left: float, right: float) -> bool:
-    # Go compares an int with a double after converting it, whatever precision that loses.
+    # Go converts the int to a double before the comparison, and may lose precision.
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return left == right
@@ -87,7 +87,7 @@ def _same(left: Any, right: Any, state: State) -> bool:
 def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
     if len(left) != len(right):
         return False
-    burn(state, len(left) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     if type(left) is SetList:
         members = set(map(set_key, left))
         return all(type(item) is not Invalid and set_key(item) in members for item in right)
@@ -99,10 +99,10 @@ def _equal_lists(left: list[Any], right: list[Any], state: State) -> bool:
 
 
 def set_key(item: Any) -> Any:
-    """Return what tells the scalars of a set apart; true is not 1.
+    """Return the key of a scalar in a set, where true is not 1.
 
     Raises:
-        TypeError: the item is none; the API server lets a schema say so, and then its rules fail.
+        TypeError: the item is no scalar; the API server accepts such a schema, and its rules fail.
     """
     if isinstance(item, dict):
         raise TypeError("runtime error: hash of unhashable type: map[string]interface {}")
@@ -112,7 +112,7 @@ def set_key(item: Any) -> Any:
 
 
 def map_key(item: Any, names: tuple[str, ...]) -> Any:
-    """Return what tells the elements of a list map apart."""
+    """Return the key of an element of a list map."""
     source = item.raw if type(item) is Record else item
     if type(source) not in MAPS:
         return None
@@ -131,7 +131,7 @@ def _equal_map_lists(left: MapList, right: list[Any], state: State) -> bool:
 def _equal_records(left: Record, right: Record, state: State) -> bool:
     if len(left.raw) != len(right.raw) or len(left) != len(right):
         return False
-    burn(state, len(left.raw) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left.raw) + STEPS_PER_CONTAINER)
     for name, value in left.items():
         if name not in right or not equal(value, right[name], state):
             return False
@@ -143,7 +143,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bo
         return _equal_records(left, right, state)
     if len(left) != len(right):
         return False
-    burn(state, len(left) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     always = type(right) is DefaultMap
     return all(
         (always or key in right) and _same(value, right[key], state) for key, value in left.items()
@@ -168,12 +168,12 @@ def compare(left: Any, right: Any) -> int:
             raise no_such_overload()
         if math.isnan(left) or math.isnan(right):
             raise EvaluationError("NaN values cannot be ordered")
-        left, right = float(left), float(right)  # Go compares after this loss of precision, too
+        left, right = float(left), float(right)  # Go loses the same precision
     elif not (kind is other and kind in PLAIN) and not (kind in NUMBERS and other in NUMBERS):
         raise no_such_overload()
     return int(left > right) - int(left < right)
 
 
 def is_ordered(value: Any) -> bool:
-    """Return whether a value has an order at all."""
+    """Return whether the type of a value has an order."""
     return type(value) in PLAIN

@@ -1,4 +1,4 @@
-"""What can go wrong with an expression: when it is compiled, and when it is evaluated."""
+"""Errors of expressions: at compile time and at run time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 
 ISSUES_MAX: Final = 100
-"""Issues that are reported, the first ones found, as cel-go keeps them."""
+"""Most issues that an error reports: the first ones, as in cel-go."""
 
 _SNIPPET_MAX: Final = 16_384
-"""Bytes of the longest line that is drawn."""
+"""Bytes of the longest source line in an error text."""
 _WIDE_DOT: Final = "\uff0e"
 _WIDE_CARET: Final = "\uff3e"
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint of the parser or the type checker.
+    """One problem of the parser or the type checker.
 
     Attributes:
         message: cel-go's wording, without position.
-        line: 1-based line; 0 when the complaint has no position.
+        line: 1-based line; 0 when the problem has no position.
         column: 1-based column in code points; 0 when it has no position.
     """
 
@@ -31,14 +31,14 @@ class Issue:
 
     @classmethod
     def at(cls, source: str, pos: int, message: str) -> Issue:
-        """Make an issue of an offset in code points; a negative one means no position."""
+        """Make an issue at an offset in code points; a negative offset means no position."""
         if pos < 0:
             return cls(message)
         start = source.rfind("\n", 0, pos) + 1
         return cls(message, source.count("\n", 0, pos) + 1, pos - start + 1)
 
     def picture(self, source: str) -> str:
-        """Draw the issue as cel-go prints it: position, source line and a caret below it."""
+        """Return cel-go's text of the issue: position, source line and a caret below it."""
         if not self.line:
             return f"ERROR: <input>:-1:0: {self.message}"
         text = source.split("\n")[self.line - 1].replace("\t", " ")
@@ -51,12 +51,12 @@ class Issue:
 
 
 def drawn(source: str, issues: tuple[Issue, ...], total: int) -> str:
-    """Draw issues as cel-go lists them.
+    """Return cel-go's text of several issues.
 
     Args:
         source: the expression.
-        issues: those to draw, in source order.
-        total: how many there were; those beyond `issues` are only counted.
+        issues: those to print, in source order.
+        total: number of all issues; those beyond `issues` are only counted.
     """
     pictures = [issue.picture(source) for issue in issues]
     if total > len(issues):
@@ -65,10 +65,10 @@ def drawn(source: str, issues: tuple[Issue, ...], total: int) -> str:
 
 
 class CompileError(Exception):
-    """An expression that has no meaning in its environment.
+    """An expression that is invalid in its environment.
 
     Attributes:
-        issues: the complaints found, in source order, at most `ISSUES_MAX`; `line` and `column`
+        issues: the problems found, in source order, at most `ISSUES_MAX`; `line` and `column`
             are the first one's.
     """
 
@@ -99,7 +99,7 @@ class EvaluationError(Exception):
 
     def __init__(self, message: str | Callable[[], str]) -> None:
         super().__init__()
-        # Most errors are absorbed unread, and a text may take long to write.
+        # Most errors are absorbed, and a text may take long to build.
         self._message = message
         self.cost = 0
 
@@ -115,15 +115,15 @@ class EvaluationError(Exception):
 
 
 class EvaluationAborted(EvaluationError):  # noqa: N818 — not an error of the expression
-    """An evaluation that ended as a whole.
+    """An error that ends the whole evaluation.
 
     Unlike other errors it is never absorbed by `&&`, `||` or a macro. cel-go itself fails on some
-    calls, such as sorting what is no list: `internal error: interface conversion: ..`.
+    calls, such as sorting an int: `internal error: interface conversion: ..`.
     """
 
 
 class CostLimitExceeded(EvaluationAborted):
-    """An evaluation that was stopped because it became too expensive."""
+    """An evaluation that exceeded its cost limit."""
 
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What is checked of literals once the types are known: since Kubernetes 1.29, compile errors.
+"""Checks of literals after the type check: compile errors since Kubernetes 1.29.
 
 Constant durations, timestamps and patterns must be valid; elements of one list or map literal must
 have the same type; constant format strings must fit literal arguments.
@@ -14,19 +14,20 @@ from dragoman.cel import types
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.syntax.nodes import Call, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.durations import parse_duration
 from dragoman.cel.values.formatting import Clause, parse_format
 from dragoman.cel.values.regex import compile_regex
-from dragoman.cel.values.timestamps import parse_duration, parse_timestamp, timestamp_from_seconds
+from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_seconds
 
 Issues = list[tuple[int, str]]
 
 CHECKED: Final = frozenset(("duration", "timestamp", "matches", "format"))
-"""Functions whose literal arguments are looked at."""
+"""Functions whose literal arguments are checked."""
 
 
 @dataclass(slots=True)
 class Literals:
-    """What the checker came across.
+    """The literals and calls to check.
 
     Attributes:
         aggregates: list and map literals outside of `format` calls.
@@ -38,7 +39,7 @@ class Literals:
 
 
 def check_literals(literals: Literals) -> Issues:
-    """Return (offset, message) of every literal that can never be right."""
+    """Return (offset, message) of every invalid literal."""
     issues: Issues = []
     for call in literals.calls:
         if call.function == "format":
@@ -130,29 +131,29 @@ def _format_issues(call: Call) -> Issues:
         return []
     if not isinstance(arguments, ListNode):
         return []
-    items, asked, at = arguments.items, 0, call.pos
+    items, expected, at = arguments.items, 0, call.pos
 
     def visit(index: int, clause: Clause) -> str:
-        nonlocal asked, at
-        asked += 1
+        nonlocal expected, at
+        expected += 1
         bad = _unfit(items[index], clause.letter.lower())
         if bad is not None:
             at = bad.pos
-            raise EvaluationError(f"{clause.complaint}, was given {bad.type.name}")
+            raise EvaluationError(f"{clause.mismatch}, was given {bad.type.name}")
         return ""
 
     try:
         parse_format(template.value, len(items), visit)
     except EvaluationError as error:
         return [(at, error.message)]
-    if len(items) > asked:
-        counts = f"(expected {asked}, got {len(items)})"
+    if len(items) > expected:
+        counts = f"(expected {expected}, got {len(items)})"
         return [(call.pos, f"too many arguments supplied to string.format {counts}")]
     return []
 
 
 def _unfit(node: Node, letter: str) -> Node | None:
-    """Return the node that a clause cannot take: the argument, or a part of a literal."""
+    """Return the node that a clause does not accept: the argument, or a part of a literal."""
     kind: Type = node.type
     if kind.kind is Kind.DYN:
         return None

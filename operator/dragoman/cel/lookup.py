@@ -1,4 +1,4 @@
-"""Elements of lists and maps: which index or key finds them, and what is missing."""
+"""Elements of lists and maps by index or key, and the errors of missing ones."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dragoman.cel.representation import (
     shown,
     type_name,
 )
-from dragoman.cel.state import State, burn_text
+from dragoman.cel.state import State, spend_text_steps
 from dragoman.cel.values.scalars import Uint
 
 
 def index_of(value: Any) -> int:
-    """Return the list index a value stands for.
+    """Return a value as a list index.
 
     Raises:
-        EvaluationError: when it is not a whole number.
+        EvaluationError: the value is not a whole number.
     """
     kind = type(value)
     if kind is int:
@@ -39,11 +39,11 @@ def index_of(value: Any) -> int:
 
 
 MISSING: Final = object()
-"""What `find` returns for a key or index that is not there."""
+"""Result of `find` for a missing key or index."""
 
 
 def find(value: Any, key: Any) -> Any:
-    """Return the element of a list or map, MISSING when it is not there or value has none."""
+    """Return the element of a list or map, MISSING without one."""
     kind = type(value)
     if kind in MAPS:
         try:
@@ -60,16 +60,16 @@ def find(value: Any, key: Any) -> Any:
     return MISSING
 
 
-def missing(value: Any, key: Any) -> EvaluationError:
-    """Make the error of a key or index that is not there."""
+def missing_key(value: Any, key: Any) -> EvaluationError:
+    """Return the error of a missing key or index."""
     if type(value) in LISTS:
         return EvaluationError(lambda: f"index out of bounds: {shown(key)}")
     return EvaluationError(lambda: f"no such key: {shown(key)}")
 
 
 def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:
-    """Answer `value in map`, where 1, 1u and 1.0 are the same key."""
-    burn_text(state, value)
+    """Return `value in map`, where 1, 1u and 1.0 are the same key."""
+    spend_text_steps(state, value)
     try:
         return key_of(value) in mapping
     except TypeError:  # a list or map is never a key

@@ -1,4 +1,4 @@
-"""The macros: what `has`, `all`, `map`, `cel.bind` and the others expand to.
+"""The macros `has`, `all`, `map`, `cel.bind` and others: their expansions.
 
 The shapes are cel-go's, because costs and error positions follow from them.
 """
@@ -26,11 +26,11 @@ _SORT_INPUT = "@__sortBy_input__"
 
 Expander = Callable[[int, "Node | None", "list[Node]"], "Node | None"]
 Key = tuple[str, int, bool]
-"""Name, number of arguments, whether it is called on a receiver."""
+"""Name of a macro, number of arguments, whether the call has a receiver."""
 
 
 class MacroError(Exception):
-    """A macro whose arguments have the wrong form; `pos` is where cel-go points."""
+    """A macro with an invalid argument; `pos` is cel-go's error position."""
 
     def __init__(self, pos: int, message: str) -> None:
         super().__init__(message)
@@ -45,28 +45,28 @@ def _accu(pos: int) -> Ident:
     return Ident(pos, ACCUMULATOR)
 
 
-def _name(node: Node, complaint: str) -> str:
+def _name(node: Node, message: str) -> str:
     if not isinstance(node, Ident):
-        raise MacroError(node.pos, complaint)
+        raise MacroError(node.pos, message)
     return node.name
 
 
-def _variable(node: Node, complaint: str = "argument must be a simple name") -> str:
-    name = _name(node, complaint)
+def _variable(node: Node, message: str = "argument must be a simple name") -> str:
+    name = _name(node, message)
     if name in (ACCUMULATOR, _VISIBLE_ACCUMULATOR):
         raise MacroError(node.pos, "iteration variable overwrites accumulator variable")
     return name
 
 
 def _variables(args: list[Node]) -> tuple[str, str]:
-    complaint = "argument must be a simple name"
-    first, second = _name(args[0], complaint), _name(args[1], complaint)
+    message = "argument must be a simple name"
+    first, second = _name(args[0], message), _name(args[1], message)
     if first == second:
         raise MacroError(args[1].pos, f"duplicate variable name: {first}")
     return _variable(args[0]), _variable(args[1])
 
 
-def _fold(
+def _comprehension(
     pos: int,
     macro: str,
     target: Node,
@@ -88,14 +88,14 @@ def _all(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Nod
     condition = _call(pos, "@not_strictly_false", _accu(pos))
     step = _call(pos, "_&&_", _accu(pos), predicate)
     parts = (Literal(pos, True), condition, step, _accu(pos))  # noqa: FBT003 — a CEL constant
-    return _fold(pos, "all", target, names, parts, predicate)
+    return _comprehension(pos, "all", target, names, parts, predicate)
 
 
 def _exists(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Node:
     condition = _call(pos, "@not_strictly_false", _call(pos, "!_", _accu(pos)))
     step = _call(pos, "_||_", _accu(pos), predicate)
     parts = (Literal(pos, False), condition, step, _accu(pos))  # noqa: FBT003 — a CEL constant
-    return _fold(pos, "exists", target, names, parts, predicate)
+    return _comprehension(pos, "exists", target, names, parts, predicate)
 
 
 def _exists_one(pos: int, target: Node, names: tuple[str, str], predicate: Node) -> Node:
@@ -103,7 +103,7 @@ def _exists_one(pos: int, target: Node, names: tuple[str, str], predicate: Node)
     step = _call(pos, "_?_:_", predicate, found, _accu(pos))
     result = _call(pos, "_==_", _accu(pos), Literal(pos, 1))
     parts = (Literal(pos, 0), Literal(pos, True), step, result)  # noqa: FBT003 — a CEL constant
-    return _fold(pos, "exists_one", target, names, parts, predicate)
+    return _comprehension(pos, "exists_one", target, names, parts, predicate)
 
 
 def _collect(
@@ -113,7 +113,7 @@ def _collect(
     if predicate is not None:
         step = _call(pos, "_?_:_", predicate, step, _accu(pos))
     parts = (ListNode(pos, [], frozenset()), Literal(pos, True), step, _accu(pos))  # noqa: FBT003 — a CEL constant
-    return _fold(pos, "map", target, names, parts, predicate, transform)
+    return _comprehension(pos, "map", target, names, parts, predicate, transform)
 
 
 def _insert(
@@ -123,7 +123,7 @@ def _insert(
     if predicate is not None:
         step = _call(pos, "_?_:_", predicate, step, _accu(pos))
     parts = (MapNode(pos, []), Literal(pos, True), step, _accu(pos))  # noqa: FBT003 — a CEL constant
-    return _fold(pos, "insert", target, names, parts, predicate, *entry)
+    return _comprehension(pos, "insert", target, names, parts, predicate, *entry)
 
 
 def _one_variable(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
@@ -175,7 +175,7 @@ def _transform_entry(pos: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _bound(pos: int, name: str, value: Node, body: Node) -> Comprehension:
-    """Write `cel.bind` as the empty fold cel-go uses: the accumulator is the lazy variable."""
+    """Make cel-go's comprehension of `cel.bind`: an empty loop, the accumulator is the variable."""
     parts = (value, Literal(pos, False), Ident(pos, name), body)  # noqa: FBT003 — a CEL constant
     empty = ListNode(pos, [], frozenset())
     return Comprehension(pos, "bind", empty, UNUSED, "", name, *parts, (value, body))

@@ -1,9 +1,9 @@
-"""Values at run time: what represents them, and what they and their types are called.
+"""Values at run time: their Python types, and the names of their CEL and Go types.
 
 bool, int, float, str, bytes, None, list and dict are Python's own; uint is `Uint`; the others are
-classes of `values` and of this module. Lists and dicts are never changed once an expression can
-see them. Python holds True == 1 and {True} == {1}, CEL does not, so `==` goes through
-`equality.equal`, and a bool is a dict key only as a `StandIn`.
+classes of `values` and of this module. A list or dict does not change after an expression can see
+it. True == 1 and {True} == {1} in Python but not in CEL, so `==` goes through `equality.equal`, and
+a bool is a dict key only as a `StandIn`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.types import Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
 from dragoman.cel.values.text import format_double
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
 
 
 class StandIn:
-    """What stands for a value among the keys of a dict: a bool, apart from 0 and 1.
+    """A dict key for a value that Python would confuse with another: a bool with 0 or 1.
 
-    Lists, maps and others that Go tells apart by their address have one each.
+    Lists, maps and others that Go compares by address have a key of their own each.
     """
 
     __slots__ = ("value",)
@@ -46,7 +47,7 @@ _FALSE_KEY: Final = StandIn(value=False)
 
 
 class Optional:
-    """An `optional_type` value; `NONE` is the only one without content."""
+    """An `optional_type` value; `NONE` is the empty one."""
 
     __slots__ = ("value",)
 
@@ -61,8 +62,8 @@ class Record(dict[str, Any]):
     """An object of a structural schema: the fields that expressions can see, by escaped name.
 
     Attributes:
-        raw: the whole object, whose size counts and whose other fields only matter to `==`.
-        hidden: the names in `raw` that no expression can see.
+        raw: the whole object; costs depend on its size, and `==` on all its fields.
+        hidden: the names in `raw` that expressions cannot see.
     """
 
     __slots__ = ("hidden", "raw")
@@ -76,7 +77,7 @@ class Record(dict[str, Any]):
 class DataList(list[Any]):
     """A list of the data that a schema describes, whose elements may be `Invalid`.
 
-    Unlike cel-go's own lists it passes on what fails when elements are compared.
+    Unlike cel-go's own lists, a comparison of elements can fail.
     """
 
     __slots__ = ()
@@ -92,7 +93,7 @@ class MapList(DataList):
     """A list with x-kubernetes-list-type=map: `==` ignores order, `+` merges by key.
 
     Attributes:
-        names: the fields that make up the key.
+        names: the fields of the key.
     """
 
     __slots__ = ("names",)
@@ -103,10 +104,10 @@ class MapList(DataList):
 
 
 class Invalid:
-    """Data that does not fit its schema: whatever reads it fails with its message.
+    """Data that does not fit its schema: every read fails with its message.
 
     Attributes:
-        message: the text, or what writes it.
+        message: the text, or a function that returns it.
     """
 
     __slots__ = ("message",)
@@ -116,12 +117,12 @@ class Invalid:
 
     @property
     def error(self) -> EvaluationError:
-        """Return what reading the data raises."""
+        """Return the error of a read."""
         return EvaluationError(self.message)
 
 
 class DefaultMap(dict[Any, Any]):
-    """A map whose lookups always find something: an empty map for a missing key.
+    """A map that returns an empty map for a missing key.
 
     `in`, size and iteration see the real keys only, as in the scheduler's maps of domains.
     """
@@ -167,11 +168,11 @@ KUBERNETES: Final = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
 MAPS: Final = frozenset((dict, DefaultMap, Record))
 LISTS: Final = frozenset((list, DataList, SetList, MapList))
 NO_KEYS: Final = LISTS | MAPS | {type(None), Optional, Quantity, Semver, URL, IP, CIDR, NamedFormat}
-"""Types that nothing can be indexed with."""
+"""Types that cannot be an index or key."""
 _ADDRESSED: Final = LISTS | MAPS | {Quantity, URL}
-"""Types whose values are keys of their own each, however equal they are."""
+"""Types whose equal values are still different keys."""
 _UNHASHABLE: Final = frozenset((bytes, Semver, NamedFormat))
-"""Types that cel-go fails on as map keys."""
+"""Types of map keys that make cel-go fail."""
 
 
 def type_name(value: Any) -> str:
@@ -191,14 +192,14 @@ _GO_NAMES: Final = {
 
 
 def go_name(value: Any) -> str:
-    """Return the name of the Go type that represents a value, which some texts mention."""
+    """Return the name of a value's Go type, for error texts."""
     name = type_name(value)
     pointer = "*" if type(value) is Quantity and value.computed else ""
     return pointer + _GO_NAMES.get(name, name)
 
 
 def no_such_overload(function: str = "", *args: Any) -> EvaluationError:
-    """Make the error of a call whose arguments fit no overload."""
+    """Return the error of a call whose arguments fit no overload."""
     if not function:
         return EvaluationError("no such overload")
     if not args:
@@ -207,17 +208,17 @@ def no_such_overload(function: str = "", *args: Any) -> EvaluationError:
 
 
 def key_of(value: Any) -> Any:
-    """Return what stands for a value among the keys of a dict."""
+    """Return the dict key of a value."""
     if value is True:
         return _TRUE_KEY
     return _FALSE_KEY if value is False else value
 
 
 def entry_key(value: Any) -> Any:
-    """Return what stands for a value as the key of a new entry.
+    """Return the dict key of a value for a new entry.
 
     Raises:
-        EvaluationAborted: cel-go itself fails on such a key.
+        EvaluationAborted: such a key makes cel-go itself fail.
     """
     kind = type(value)
     if kind in _ADDRESSED:
@@ -229,7 +230,7 @@ def entry_key(value: Any) -> Any:
 
 
 def value_of(key: Any) -> Any:
-    """Return the value that a dict key stands for."""
+    """Return the value of a dict key."""
     return key.value if type(key) is StandIn else key
 
 
@@ -239,7 +240,7 @@ def keys(mapping: dict[Any, Any]) -> Iterator[Any]:
 
 
 def size(value: Any) -> int:
-    """Return the size that costs are counted by: 1 for everything without one."""
+    """Return the size of a value for costs: 1 for values without a size."""
     kind = type(value)
     if kind is str or kind is bytes or kind in LISTS:
         return len(value)
@@ -256,7 +257,7 @@ def shown(value: Any) -> str:
     if kind is bool:
         return "true" if value else "false"
     if value is None:
-        return "0"  # null is an enumeration's only value in Go
+        return "0"  # in Go null is the only value of an enumeration
     if kind is float:
         return format_double(value)
     if kind is str or kind in NUMBERS:
@@ -272,14 +273,14 @@ _NATIVE: Final = {
     CIDR: "netip.Prefix",
     URL: "*url.URL",
 }
-"""What errors and Kubernetes' values are in Go beneath their CEL form."""
+"""Go types that the CEL forms of errors and Kubernetes' values wrap."""
 
 
 def reread(value: Any) -> Any:
     """Return an optional as cel-go reads one through a variable or a condition.
 
-    It unwraps what is inside down to Go's own value and wraps that again: an optional in an
-    optional collapses, and what CEL has no form for turns into an error.
+    It converts the content to Go's own value and back: an optional in an optional collapses, and a
+    content without a CEL form turns into an error.
     """
     if type(value) is not Optional or value is NONE:
         return value
@@ -302,7 +303,7 @@ def reread(value: Any) -> Any:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a value is the zero of its type, for `optional.ofNonZeroValue`."""
+    """Return whether a value is the zero value of its type, for `optional.ofNonZeroValue`."""
     kind = type(value)
     if value is None:
         return True

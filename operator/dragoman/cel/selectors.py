@@ -15,7 +15,7 @@ from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
 from dragoman.cel.declarations import Version, parse_overload
 from dragoman.cel.deviceview import Device, prepare
-from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, priced
+from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
 from dragoman.cel.estimate import Path
 from dragoman.cel.representation import NONE, Invalid, Optional, type_name
@@ -23,7 +23,7 @@ from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type
 
 MAX_EXPRESSION: Final = 10 * 1024
-"""Length of an expression that the API server accepts; longer ones are compiled, not remembered."""
+"""Longest expression that the API server accepts; longer ones compile, but are not cached."""
 
 _TYPE: Final = "kubernetes.DRADevice"
 _ENTRIES: Final = 32
@@ -39,11 +39,11 @@ class Selector:
 
     Attributes:
         expression: its text.
-        program: what evaluates it, with its checked type.
+        program: its program, with the checked type.
         list_attributes: whether devices may have lists as attributes.
     """
 
-    __slots__ = ("_cost", "_run", "_spare", "expression", "list_attributes", "program")
+    __slots__ = ("_cost", "_local_slots", "_run", "expression", "list_attributes", "program")
 
     def __init__(self, program: Program, *, list_attributes: bool) -> None:
         self.expression = program.expression
@@ -51,17 +51,17 @@ class Selector:
         self.list_attributes = list_attributes
         self._run = program.run
         self._cost = program.cost
-        self._spare = program.spare
+        self._local_slots = program.local_slots
 
     @property
     def max_cost(self) -> int:
-        """Return the worst-case cost; the API server refuses selectors above 1,000,000."""
+        """Return the worst-case cost; the API server rejects selectors above 1,000,000."""
         return self.program.max_cost
 
     def prepare(self, device: Mapping[str, Any], *, driver: str = "") -> Device:
         """Convert a device once for many calls of `matches`.
 
-        What is wrong with the device, `matches` and `evaluate` raise.
+        For an invalid device, `matches` and `evaluate` raise the error.
 
         Args:
             device: as for `matches`.
@@ -76,7 +76,7 @@ class Selector:
         driver: str = "",
         budget: StepBudget | None = None,
     ) -> bool:
-        """Tell whether a device meets the selector.
+        """Return whether a device matches the selector.
 
         Args:
             device: the API's JSON form (`attributes`, `capacity`, `allowMultipleAllocations`), or
@@ -85,8 +85,8 @@ class Selector:
             budget: plain steps shared with other evaluations.
 
         Raises:
-            EvaluationError: with the scheduler's text; scheduling of the pod is aborted then. Also
-                for what is no device of the API.
+            EvaluationError: with the scheduler's text, where the scheduler aborts the pod. Also for
+                an invalid device.
             CostLimitExceeded: the evaluation cost more than 1,000,000 units or plain steps.
         """
         ready = device if isinstance(device, Device) else self.prepare(device, driver=driver)
@@ -95,21 +95,21 @@ class Selector:
             raise ready.error
         if budget is not None:
             return self._answer(self.program.evaluate((value,), budget=budget)[0])
-        state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._spare]
-        # As Program.result, without its call.
+        state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._local_slots]
+        # Program.result inlined: it saves one Python call for each device.
         try:
             result = self._run(state)
         except FAILURES as error:
             result = self.program.recovered(error, state)
         if state[COST] > COST_LIMIT:
-            raise priced(CostLimitExceeded(), state)
+            raise with_cost(CostLimitExceeded(), state)
         return result if result is True or result is False else self._answer(result)
 
     def evaluate(self, device: Device, *, budget: StepBudget | None = None) -> tuple[Any, int]:
         """Return the typed result and its cost in CEL units.
 
         Raises:
-            EvaluationError: as `matches`; its `cost` tells what was spent.
+            EvaluationError: as `matches`; `cost` is the cost until then.
         """
         if device.value is None:
             raise device.error
@@ -153,7 +153,7 @@ _CONVERSIONS: Final = {
     "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
     "null_type": "type conversion error from 'null_type' to 'bool'",
 }
-"""Go's words for a result that is no bool."""
+"""Go's text for a result that is not a bool."""
 
 
 def compile(  # noqa: A001 — read as device.compile
@@ -168,18 +168,18 @@ def compile(  # noqa: A001 — read as device.compile
 
     Args:
         expression: the selector.
-        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; what is
-            newer than 1.37 counts as that.
+        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; a newer
+            one than 1.37 counts as 1.37.
         list_attributes: feature gate DRAListTypeAttributes (since 1.36, off by default).
         consumable_capacity: feature gate DRAConsumableCapacity (since 1.34, on by default since
             1.36), without which `device.allowMultipleAllocations` does not exist.
-        stored: whether the expression is stored already, as for the scheduler. New ones, at
-            admission, know the libraries of the version before only, and since 1.37 lists only
+        stored: whether the expression is stored already, as for the scheduler. At admission, new
+            ones can use only the libraries of the version before, and since 1.37 lists only
             with the gate.
 
     Raises:
         CompileError: the text of the scheduler's error, with positions in `issues`.
-        ValueError: `kubernetes` is no version.
+        ValueError: `kubernetes` is not a version.
     """
     compiled = _compiled if len(expression) <= MAX_EXPRESSION else _compiled.__wrapped__
     return compiled(expression, kubernetes, list_attributes, consumable_capacity, stored)
@@ -208,25 +208,27 @@ _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:[.+-].*)?", re.ASC
 
 
 def parse_version(text: str) -> Version:
-    """Read a Kubernetes version such as "1.36" or "v1.36.2", of which two numbers count.
+    """Parse a Kubernetes version such as "1.36" or "v1.36.2" to its first two numbers.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a version.
     """
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise ValueError(f"no Kubernetes version: {text!r}")
+        raise ValueError(
+            f"invalid Kubernetes version {text!r}: expected one such as 1.36 or v1.36.2"
+        )
     return int(match[1]), int(match[2])
 
 
 def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> Program:
-    def complain(of: Type) -> str:
+    def result_error(of: Type) -> str:
         if of in allowed:
             return ""
         return f"must evaluate to bool or the unknown type, not {of.declared}"
 
     try:
-        return scope.compile(expression, complain=complain)
+        return scope.compile(expression, check_result=result_error)
     except CompileError as error:
         if not error.issues:
             raise
@@ -299,7 +301,7 @@ def _size_in_maps(path: list[str], *, attributes: bool) -> int | None:
         return None
     if path[1] == "@keys":
         return _ID
-    # Any name below an attribute map is an attribute; a capacity only counts by index.
+    # A name below an attribute map is an attribute; a capacity has a size only by index.
     if attributes:
         return _VALUE
     return 0 if path[1] in ("@items", "@values") else None

@@ -1,4 +1,4 @@
-"""What one evaluation changes: its cost, the plain steps it has left, and its variables."""
+"""The state of one evaluation: its cost, its remaining plain steps and its variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from dragoman.cel.errors import StepBudgetExceeded
 
 State = list[Any]
-"""What one evaluation changes: cost, limit, fuel, then the variables, each in its slot."""
+"""The state of one evaluation: cost, limit, steps, then the variables, each in its slot."""
 
 Functions = dict[str, Callable[..., Any]]
 """Implementations by overload id."""
@@ -17,35 +17,39 @@ COST: Final = 0
 """Slot of the CEL cost spent so far."""
 LIMIT: Final = 1
 """Slot of the CEL cost limit."""
-FUEL: Final = 2
-"""Slot of the plain steps left: iterations, elements copied or compared."""
+STEPS: Final = 2
+"""Slot of the remaining plain steps: iterations, elements copied or compared."""
 FIRST_VARIABLE: Final = 3
 
 STEPS_PER_CONTAINER: Final = 10
-"""What looking into a list or map costs besides its elements."""
+"""Plain steps of a list or map besides its elements."""
 TEXT_PER_STEP: Final = 1024
-"""Code points or bytes that are compared or copied in a plain step."""
+"""Code points or bytes that a plain step compares or copies."""
 
 
-def burn(state: State, steps: int) -> None:
-    """Take plain steps off the fuel; raise when none are left."""
-    state[FUEL] -= steps
-    if state[FUEL] < 0:
+def spend_steps(state: State, steps: int) -> None:
+    """Deduct plain steps.
+
+    Raises:
+        StepBudgetExceeded: fewer steps remain.
+    """
+    state[STEPS] -= steps
+    if state[STEPS] < 0:
         raise StepBudgetExceeded
 
 
-def burn_text(state: State, value: Any, per_step: int = TEXT_PER_STEP) -> None:
-    """Take the steps off the fuel that reading a value takes if it is a long text."""
+def spend_text_steps(state: State, value: Any, per_step: int = TEXT_PER_STEP) -> None:
+    """Deduct the plain steps of reading a value, if it is a long text."""
     if (type(value) is str or type(value) is bytes) and len(value) > per_step:
-        burn(state, len(value) // per_step)
+        spend_steps(state, len(value) // per_step)
 
 
 class Paced:
-    """A function of (state, *arguments) that pays for long texts among its arguments.
+    """A function of (state, *arguments) that deducts plain steps for long texts.
 
     Attributes:
-        function: of the arguments; its time with long texts is out of proportion to its cost.
-        per_step: code points that a plain step pays for.
+        function: of the arguments; long texts take longer than its cost says.
+        per_step: code points of a plain step.
     """
 
     __slots__ = ("function", "per_step")
@@ -55,16 +59,16 @@ class Paced:
         self.per_step = per_step
 
     def __call__(self, state: State, *args: Any) -> Any:
-        """Pay and call.
+        """Deduct the steps and call the function.
 
         Raises:
-            StepBudgetExceeded: the texts are longer than the steps that are left allow.
+            StepBudgetExceeded: the texts take more steps than remain.
         """
         for arg in args:
-            burn_text(state, arg, self.per_step)
+            spend_text_steps(state, arg, self.per_step)
         return self.function(*args)
 
 
 def paced(per_step: int, functions: Functions) -> Functions:
-    """Let functions pay for long texts among their arguments."""
+    """Return the functions with a deduction of plain steps for long texts."""
     return {name: Paced(function, per_step) for name, function in functions.items()}

@@ -12,7 +12,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What sort of type it is."""
+    """The kind of a type."""
 
     SCALAR = "scalar"
     """bool, int, uint, double, string, bytes, timestamp, duration"""
@@ -34,7 +34,7 @@ class Type:
 
     Attributes:
         kind: see `Kind`.
-        name: as the run-time type is called, such as `google.protobuf.Duration`.
+        name: the name of the run-time type, such as `google.protobuf.Duration`.
         params: element type, or key and value type, and so on.
         open: whether a PARAM occurs anywhere inside.
         exact: whether neither DYN, ANY, ERROR nor a PARAM occurs anywhere inside.
@@ -70,19 +70,19 @@ class Type:
         return str(self)
 
     def __str__(self) -> str:
-        """Return the text form of check errors, such as `map(string, int)`."""
+        """Return the text form in check errors, such as `map(string, int)`."""
         if not self.params:
             return self.text
         return f"{self.name}({', '.join(map(str, self.params))})"
 
     @property
-    def loose(self) -> bool:
+    def dynamic(self) -> bool:
         """Return whether the type accepts everything: dyn or any."""
         return self.kind is Kind.DYN or self.kind is Kind.ANY
 
     @property
     def declared(self) -> str:
-        """Return the text form of result types, which spells out `google.protobuf.Any`."""
+        """Return the text form in result types, with the full `google.protobuf.Any`."""
         if not self.params:
             return self.name
         return f"{self.name}({', '.join(param.declared for param in self.params)})"
@@ -135,7 +135,7 @@ def param(name: str) -> Type:
 
 
 def struct(name: str) -> Type:
-    """Return an object type; the checker asks the environment for its fields."""
+    """Return an object type; the environment has its fields."""
     return Type(Kind.STRUCT, name)
 
 
@@ -153,11 +153,11 @@ def _nullable(of: Type) -> bool:
 
 
 Settled = dict[int, tuple[Type, Type]]
-"""Types and what became of them, by the identity of the former."""
+"""Types and their settled forms, by the identity of the former."""
 
 
 class Bindings:
-    """What type parameters stand for, found by unification; one for each check."""
+    """The types of type parameters, found by unification; one object for each check."""
 
     def __init__(self) -> None:
         self._bound: dict[str, Type] = {}
@@ -179,11 +179,11 @@ class Bindings:
         return Type(of.kind, of.name, tuple(map(self.substitute, of.params)))
 
     def settle(self, of: Type, known: Settled) -> Type:
-        """Return a type with its parameters replaced, those that nothing is known of by dyn.
+        """Return a type with its parameters replaced, unbound ones by dyn.
 
         Args:
             of: the type.
-            known: what was settled before; shared as long as nothing is bound.
+            known: types settled before; valid as long as no binding changes.
         """
         if not of.open:
             return of
@@ -238,7 +238,7 @@ class Bindings:
         return all(self._unify(a, b) for a, b in zip(one.params, other.params, strict=True))
 
     def _stands_for(self, of: Type, parameter: Type) -> tuple[bool, bool]:
-        """Return whether the parameter can stand for a type, and whether it was bound before."""
+        """Return whether a type can be bound to the parameter, and whether one was bound before."""
         if of == parameter:
             return True, True
         bound = self._bound.get(parameter.name)
@@ -274,9 +274,9 @@ def most_general(one: Type, other: Type) -> Type:
 
 
 def _covers(one: Type, other: Type) -> bool:
-    if one.loose or one.kind is Kind.PARAM:
+    if one.dynamic or one.kind is Kind.PARAM:
         return True
-    if other.loose or other.kind is Kind.PARAM or one.kind is not other.kind:
+    if other.dynamic or other.kind is Kind.PARAM or one.kind is not other.kind:
         return False
     if one.kind is Kind.TYPE:
         return True

@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema for the `jsonschema` package, with prices.
+"""The keywords of JSON Schema for the `jsonschema` package, with costs.
 
 Ours instead of the package's own for three reasons: every step is paid for from the review's
 budget before it is done (a legal schema can keep the stock keywords busy for minutes), patterns run
@@ -21,10 +21,10 @@ from dragoman.driverconfigs import fielderrors, steps
 Errors = Iterable[ValidationError] | None
 Keyword = Callable[[Any, Any, Any, Any], Errors]
 
-# Prices in steps, from measurements: a step stands for half a microsecond at most.
+# Costs in steps, from measurements: a step stands for half a microsecond at most.
 _ALTERNATIVE_STEPS: Final = 12  # one that fails makes an error, which nobody will see
 ERROR_STEPS: Final = 8
-"""Price of an error that somebody may see."""
+"""Cost of an error that somebody may see."""
 
 _FORMAT_STEPS: Final = 6
 _PATTERN_STEPS: Final = 4
@@ -44,8 +44,8 @@ _IS: Final[dict[str, Callable[[Any], bool]]] = {
 _ARTICLES: Final = {"object": "an object", "array": "an array", "integer": "an integer"}
 
 
-def _spend(_validator: Any, price: int, _instance: Any, _schema: Any) -> Errors:
-    steps.current.get().spend(price)
+def _spend(_validator: Any, cost: int, _instance: Any, _schema: Any) -> Errors:
+    steps.current.get().spend(cost)
     return None
 
 

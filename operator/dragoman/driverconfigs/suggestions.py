@@ -29,7 +29,7 @@ class Effort:
 
     @property
     def steps(self) -> int:
-        """Give the price of what was done so far, in steps of a review."""
+        """Give the cost of what was done so far, in steps of a review."""
         return (EFFORT - max(self.left, 0)) // 3
 
 

@@ -1,4 +1,4 @@
-"""Cases: one question, asked of Kubernetes and of dragoman, and what tells their answers apart."""
+"""Cases: one request to Kubernetes and to dragoman, and the differences of their answers."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SelectorCase:
 
     @classmethod
     def generate(cls, random: Random) -> SelectorCase:
-        """Make a case up."""
+        """Generate a case."""
         lists = random.random() < 0.3
         source = Expressions(random, devices.roots(lists=lists))
         tree = source.expression(("bool",), random.choice((1, 2, 2, 3, 3, 4)))
         return cls(tree, devices.device(random, lists=lists), lists)
 
     def request(self) -> Answer:
-        """Return the question to the oracle."""
+        """Return the request to the oracle."""
         return {
             "op": "dra",
             "expression": str(self.tree),
@@ -60,12 +60,12 @@ class SelectorCase:
                 yield replace(self, device={**self.device, part: rest})
 
     def size(self) -> int:
-        """Measure what shrinking makes smaller."""
+        """Return the measure that shrinking reduces."""
         return len(str(self.tree)) + 5 * len(str(self.device))
 
 
 def answer_selector(request: Answer) -> Answer:
-    """Answer a question of the kind "dra" with dragoman, in the oracle's form."""
+    """Answer a request of the kind "dra" with dragoman, in the oracle's form."""
     lists = request["features"]["listAttributes"]
     try:
         selector = selectors.compile(request["expression"], list_attributes=lists)
@@ -83,11 +83,11 @@ def answer_selector(request: Answer) -> Answer:
 
 
 def differences(theirs: Answer, ours: Answer) -> list[str]:
-    """Name what differs between two answers, nothing when they agree."""
+    """Return the names of the parts that differ between two answers."""
     if "crash" in ours:
         return ["crash"]
     if "panic" in theirs:
-        # Kubernetes fell over: there is no answer to compare with.
+        # Kubernetes panicked: it has no answer to compare with.
         return []
     if ("compile_error" in theirs) != ("compile_error" in ours):
         return ["compiles"]
@@ -104,7 +104,7 @@ def differences(theirs: Answer, ours: Answer) -> list[str]:
         "cost",
     )
     if _CONFUSION in str(theirs):
-        # cel-go's cost tracker itself failed; what it had counted by then says nothing.
+        # cel-go's cost tracker itself failed; its count until then is meaningless.
         compared = ("match_error", "errors")
     return [name for name in compared if _comparable(theirs, name) != _comparable(ours, name)]
 
@@ -114,11 +114,11 @@ def complaints(text: str) -> tuple[str, ...]:
     if "Syntax error" in text:
         return ("Syntax error",)
     text = _GENERATED.sub(r"\1", text)
-    # How cel-go names the parts of the types `list` and `map`, which have none.
+    # cel-go's names of the missing parameters of the types `list` and `map`.
     text = text.replace("map(A, B)", "map(dyn, dyn)").replace("list(A)", "list(dyn)")
     issues = _ISSUE.findall(text)
     if issues:
-        # What a macro repeats, cel-go also complains about repeatedly; once is enough.
+        # cel-go repeats an issue for each copy that a macro makes; once is enough.
         return tuple(sorted({f"{place} {message}" for place, message in issues}))
     return (_PREFIXES.sub("", text),)
 
@@ -133,6 +133,6 @@ def _comparable(answer: Answer, name: str) -> Any:
         # A device that cannot be converted costs nothing; the oracle leaves the cost out.
         return value or 0
     if name == "cost" and value is not None:
-        # What is left of an exhausted budget is below zero there.
+        # Kubernetes' remaining budget can be below zero.
         return min(value, 10_000_000)
     return value

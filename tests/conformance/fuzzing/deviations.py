@@ -1,4 +1,4 @@
-"""Differences from Kubernetes that are meant, each with its reason."""
+"""Deliberate differences from Kubernetes, each with its reason."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ MUTABLE_QUANTITIES: Final = "quantities never change here, in Go comparing and a
 
 
 class Case(Protocol):
-    """A question both sides can be asked."""
+    """A request for both sides."""
 
     def request(self) -> Answer:
-        """Return the question to the oracle."""
+        """Return the request to the oracle."""
 
     def ours(self) -> Answer:
         """Answer with dragoman."""
 
 
-LOST_COUNT: Final = "what cel-go had counted of a message when it failed itself says nothing"
+LOST_COUNT: Final = "the count of a message in which cel-go itself failed is meaningless"
 
 
 def explanation(case: Case, theirs: Answer) -> str:
@@ -43,7 +43,7 @@ def explanation(case: Case, theirs: Answer) -> str:
 
 
 def _message_fails_inside(case: Case) -> bool:
-    """Tell whether cel-go itself fails on a messageExpression, which the answer does not show."""
+    """Return whether cel-go itself fails on a messageExpression, which the answer does not show."""
     failed: list[str] = []
     run = validation.Validation._run
 
@@ -56,7 +56,7 @@ def _message_fails_inside(case: Case) -> bool:
 
     with mock.patch.object(validation.Validation, "_run", running):
         _attempt(case)
-    # An aborted rule, unlike a message, would have told so in the answer.
+    # The answer would contain an aborted rule, unlike an aborted message.
     return any(message.startswith("internal error: ") for message in failed)
 
 
@@ -86,7 +86,7 @@ def quantities_as_in_go() -> Iterator[None]:
     with (
         mock.patch.object(Quantity, "compare", comparing),
         mock.patch.dict(library.OVERLOADS, functions),
-        # Kept values must not change, and compiled expressions hold the functions they call.
+        # Cached values must not change, and compiled expressions contain their functions.
         mock.patch.object(deviceview, "_parsed_quantity", parse_quantity),
         mock.patch.object(selectors, "_compiled", selectors._compiled.__wrapped__),
     ):
@@ -104,5 +104,5 @@ def _into(receiver: Quantity, total: Quantity) -> Quantity:
 def _attempt(case: Case) -> dict[str, Any]:
     try:
         return case.ours()
-    except Exception as error:  # noqa: BLE001 — reported by whoever compares without a reason
+    except Exception as error:  # noqa: BLE001 — the comparison reports it
         return {"crash": repr(error)}

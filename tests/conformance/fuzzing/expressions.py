@@ -1,4 +1,4 @@
-"""Random expressions: well-typed trees of the grammar, with faults strewn in."""
+"""Random expressions: well-typed trees of the grammar, some with a fault."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 
 from tests.conformance.fuzzing.grammar import (
+    CORE,
     OBJECTS,
     PRODUCTIONS,
     SCALARS,
@@ -120,6 +121,7 @@ class Expressions:
         random: where every choice comes from.
         roots: expressions that need no further parts, with the type they (mostly) have.
         fields: for each type of object, its fields with their types.
+        core: whether to leave out everything that the CEL language definition lacks.
     """
 
     def __init__(
@@ -127,8 +129,12 @@ class Expressions:
         random: Random,
         roots: Sequence[tuple[Type, str]],
         fields: Mapping[str, list[tuple[Type, str]]] | None = None,
+        *,
+        core: bool = False,
     ) -> None:
         self._random = random
+        self._productions = CORE if core else PRODUCTIONS
+        self._objects = () if core else OBJECTS
         self._roots = list(roots)
         self._fields = fields or {}
         self._names = 0
@@ -140,7 +146,7 @@ class Expressions:
             "string": self._string,
             "bytes": lambda: random.choice(('b""', 'b"abc"', "b'\\xff'")),
             "null": lambda: "null",
-            # Kubernetes builds whatever list it is asked for, until memory ends.
+            # Kubernetes builds a list of any size, until memory ends.
             "small": lambda: random.choice(("-1", "0", "1", "3", "10")),
             "regex": lambda: f'"{random.choice(REGEXES)}"',
             "template": lambda: f'"{random.choice(TEMPLATES)}"',
@@ -167,7 +173,7 @@ class Expressions:
     def _tree(self, kind: Type, depth: int, scope: tuple[tuple[str, Type], ...]) -> Tree:
         random = self._random
         if random.random() < 0.02:
-            kind = (random.choice(("int", "string", "bool", "null", "double", "quantity")),)
+            kind = (random.choice(("int", "string", "bool", "null", "double", *self._objects[:1])),)
         if depth <= 0 or random.random() < 0.18:
             return Tree(kind, self._leaf(kind, depth, scope))
         known = self._known(kind, scope)
@@ -224,7 +230,7 @@ class Expressions:
 
     def _production(self, kind: Type) -> Production | None:
         head = kind[0]
-        fitting = [found for found in PRODUCTIONS if _unify(found.result, kind, {})]
+        fitting = [found for found in self._productions if _unify(found.result, kind, {})]
         own = [found for found in fitting if found.result[0] == head]
         if own and self._random.random() < 0.85:
             return self._random.choice(own)
@@ -276,12 +282,13 @@ class Expressions:
 
     def _any_type(self, variable: str) -> Type:
         random = self._random
-        roots = [found for found, _ in self._roots if found[0] in pool(variable)]
+        possible = pool(variable, self._objects)
+        roots = [found for found, _ in self._roots if found[0] in possible]
         if roots and random.random() < 0.5:
             return random.choice(roots)
         if variable in "ABCD" and random.random() < 0.08:
             return ("L", (random.choice(SCALARS),))
-        return (random.choice(pool(variable)),)
+        return (random.choice(possible),)
 
     def _int(self) -> str:
         return str(self._random.choice((0, 1, 2, 3, -1, 5, 42, 1000, 9223372036854775807)))
@@ -294,7 +301,7 @@ class Expressions:
         return json.dumps(self._random.choice(STRINGS[group]), ensure_ascii=False)
 
     def _broken(self, tree: Tree) -> Tree:
-        """Put a fault somewhere into the text."""
+        """Insert a fault at a random place of the text."""
         text = str(tree)
         start = self._random.randrange(len(text) + 1)
         end = min(len(text), start + self._random.choice((0, 0, 1, 1, 3)))

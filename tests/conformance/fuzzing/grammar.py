@@ -1,6 +1,6 @@
-"""Typed productions of CEL: what expression yields which type.
+"""Typed productions of CEL: expressions of each type.
 
-Between guillemets stands what is filled in: a type (`«string»`, `«L(T)»`), or a type with a
+Holes are in guillemets: a type (`«string»`, `«L(T)»`), or a type with a
 variable bound in it (`«bool|$x:T»`). Upper-case single letters are type variables, `$x` and `$y`
 fresh names.
 """
@@ -156,13 +156,13 @@ def parse_type(text: str) -> Type:
     return (name, *map(parse_type, _split(rest[:-1])))
 
 
-def pool(variable: str) -> tuple[str, ...]:
-    """Return what a type variable may stand for."""
-    return _POOLS.get(variable, (*SIMPLE, *SCALARS, *OBJECTS))
+def pool(variable: str, objects: tuple[str, ...] = OBJECTS) -> tuple[str, ...]:
+    """Return what a type variable may stand for, given the object types that exist."""
+    return _POOLS.get(variable, (*SIMPLE, *SCALARS, *objects))
 
 
 def is_variable(kind: Type) -> bool:
-    """Tell a type variable by its single upper-case letter; L, M and O are constructors."""
+    """Return whether a type is a variable: one letter; L, M and O have parameters."""
     return len(kind) == 1 and len(str(kind[0])) == 1 and str(kind[0]).isupper()
 
 
@@ -199,3 +199,29 @@ def _productions() -> tuple[Production, ...]:
 
 
 PRODUCTIONS: Final = _productions()
+"""All productions of Kubernetes' environments."""
+
+_CORE_FUNCTIONS: Final = frozenset(
+    (
+        "", "all", "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "exists",
+        "exists_one", "filter", "getDate", "getDayOfWeek", "getDayOfYear", "getFullYear",
+        "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds", "int", "map",
+        "matches", "size", "startsWith", "string", "timestamp", "type", "uint",
+    )
+)  # fmt: skip
+_CALLED = re.compile(r"([A-Za-z_.]*)\(")
+
+
+def _is_core(production: Production) -> bool:
+    texts = [part for part in production.parts if isinstance(part, str)]
+    holes = [part for part in production.parts if isinstance(part, Hole)]
+    called = {name.lstrip(".") for text in texts for name in _CALLED.findall(text)}
+    types = {str(hole.type[0]) for hole in holes} | {str(production.result[0])}
+    spelled = "".join(texts)
+    # Optional values, two-variable macros and trailing commas came with later libraries.
+    extended = "O" in types or "$y" in spelled or "?«" in spelled or ",]" in spelled
+    return called <= _CORE_FUNCTIONS and not extended and not types & set(OBJECTS)
+
+
+CORE: Final = tuple(filter(_is_core, PRODUCTIONS))
+"""Those of the CEL language definition alone, without any library."""

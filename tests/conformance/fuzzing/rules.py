@@ -54,7 +54,7 @@ class RuleCase:
 
     @classmethod
     def generate(cls, random: Random) -> RuleCase:
-        """Make a case up."""
+        """Generate a case."""
         root = random.random() < 0.1
         schema = schemas.object_schema(random, 3)
         places = list(_places(schema, ()))
@@ -71,7 +71,7 @@ class RuleCase:
         return cls(schema, found, value, old, root)
 
     def request(self) -> Answer:
-        """Return the question to the oracle."""
+        """Return the request to the oracle."""
         return {
             "op": "rules",
             "schema": self.document(),
@@ -117,12 +117,12 @@ class RuleCase:
         )
 
     def size(self) -> int:
-        """Measure what shrinking makes smaller."""
+        """Return the measure that shrinking reduces."""
         return len(json.dumps(self.request()))
 
 
 def answer_rules(request: Answer) -> Answer:
-    """Answer a question of the kind "rules" with dragoman, in the oracle's form."""
+    """Answer a request of the kind "rules" with dragoman, in the oracle's form."""
     compiled = rules.compile(request["schema"], path=request["path"], resource_root=request["root"])
     outcome = compiled.outcome(request["value"], request["old"])
     own = compiled.level.rules if compiled.level is not None else ()

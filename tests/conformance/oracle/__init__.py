@@ -1,4 +1,4 @@
-"""Asks the code of Kubernetes itself: builds the Go program of this folder once and talks to it.
+"""The oracle: Kubernetes' own Go code behind a pipe, built once from this folder.
 
     with Oracle() as oracle:
         oracle.ask({"op": "base", "expression": "1 + 1"})
@@ -25,7 +25,7 @@ Answer = dict[str, Any]
 
 
 class OracleUnavailableError(RuntimeError):
-    """There is no Go compiler, or the program does not build."""
+    """Go is missing, or the program does not build."""
 
 
 class Oracle:
@@ -43,11 +43,11 @@ class Oracle:
         self.stop()
 
     def ask(self, request: Answer) -> Answer:
-        """Ask one question."""
+        """Query one answer."""
         return next(self.ask_all([request]))
 
     def ask_all(self, requests: Iterable[Answer]) -> Iterator[Answer]:
-        """Ask many questions; they are written while the answers are read."""
+        """Query many answers; one thread writes requests while another reads."""
         asked = [json.dumps(request) for request in requests]
         writer = threading.Thread(target=self._write, args=(asked,), daemon=True)
         writer.start()
@@ -60,7 +60,7 @@ class Oracle:
         writer.join()
 
     def kill(self) -> None:
-        """End a program that does not answer; whoever waits for it gets a RuntimeError."""
+        """Kill a program that does not answer; `ask_all` raises RuntimeError."""
         self._process.kill()
 
     def stop(self) -> None:
@@ -73,7 +73,7 @@ class Oracle:
 
     def _write(self, lines: list[str]) -> None:
         assert self._process.stdin
-        # An oracle that was killed reads no more; whoever waits for its answers notices.
+        # A killed oracle reads no more; the reader of its answers notices.
         with contextlib.suppress(BrokenPipeError):
             for line in lines:
                 self._process.stdin.write(line.encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Expressions that would run for hours, or fill the memory, if nothing stopped them."""
+"""Expressions that would run for hours, or fill the memory, without limits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ TEN: Final = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 
 
 def nested(template: str, times: int, inside: str) -> str:
-    """Put an expression inside a template, and that into it again."""
+    """Nest a template several times around an expression."""
     for number in range(times):
         inside = template.format(n=number, inside=inside)
     return inside
 
 
 def chained(first: str, step: str, last: str, times: int = 60) -> str:
-    """Bind a value, then `times` values each made of the one before, and end in `last`."""
+    """Bind a value, then `times` values each of the one before, and end in `last`."""
     names = [f"v{number}" for number in range(times)]
     text = f"cel.bind(v0, {first}, "
     for before, name in pairwise(names):
@@ -25,17 +25,17 @@ def chained(first: str, step: str, last: str, times: int = 60) -> str:
 
 
 def repeated(first: str, test: str) -> str:
-    """Bind a value, and ask it something many times, whatever the answers."""
+    """Bind a value, and evaluate a test on it many times."""
     return f"cel.bind(v, {first}, lists.range(30000).all(i, {test.replace('@', 'v')} || true))"
 
 
 def many(test: str) -> str:
-    """Ask something 360,000 times, whatever the answers."""
+    """Evaluate a test 360,000 times."""
     return f"cel.bind(r, lists.range(600), r.all(i, r.all(j, {test} || true)))"
 
 
 def long(body: str) -> str:
-    """Let a body read a text of 65,536 digits as `@`."""
+    """Bind a text of 65,536 digits as `@` of a body."""
     return chained("'" + "9" * 64 + "'", "@ + @", body, 11)
 
 
@@ -103,9 +103,9 @@ RUNAWAYS: Final = {
     "long versions read": many(f"semver('1.2.3-{'a.' * 240}' + 'b').major() == 0"),
     "patterns compiled": many("'aaa'.matches(string(i) + string(j) + 'b{500}c*')"),
 }
-"""Expressions by what they are. They end by their cost or by their steps."""
+"""Expressions by description; cost or plain steps end them."""
 
-UNDERPRICED: Final = {
+UNDERCHARGED: Final = {
     "numbers read": long(many("double(@) > 0.0")),
     "timestamps read": long(many("timestamp(@) > timestamp(0)")),
     "durations read": long(many("duration(@) > duration('1s')")),
@@ -127,4 +127,4 @@ UNDERPRICED: Final = {
     "keys looked up": beside("@ + '1'", "{@ + '1': 1}", "other[one] == 2"),
     "texts put in order": beside("@ + '1'", "@ + '2'", "dyn(one) < dyn(other)"),
 }
-"""Expressions by what CEL charges too little for. They end by their steps alone."""
+"""Expressions whose CEL cost is too low for their time; plain steps alone end them."""

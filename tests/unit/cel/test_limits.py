@@ -10,7 +10,7 @@ from dragoman import cel
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS
 from dragoman.cel.environment import COST_LIMIT, Environment
-from tests.unit.cel.hostile import RUNAWAYS, TEN, UNDERPRICED, chained, nested
+from tests.unit.cel.hostile import RUNAWAYS, TEN, UNDERCHARGED, chained, nested
 from tests.unit.examples import examples
 
 BASE = Environment((1, 36), {"s": types.STRING, "d": types.DYN}, {}, lambda _: None, bind=True)
@@ -23,7 +23,7 @@ def run(expression: str, budget: cel.StepBudget | None = None) -> Any:
 
 
 def run_away(expression: str) -> None:
-    """Evaluate under limits that stop it as the real ones do, ten times sooner."""
+    """Evaluate with a tenth of the real limits."""
     values = ["a" * 60, [1] * 10]
     BASE.compile(expression).evaluate(values, cost_limit=COST, budget=cel.StepBudget(STEPS))
 
@@ -34,7 +34,7 @@ def test_an_expression_that_runs_away_is_stopped(expression: str) -> None:
         run_away(expression)
 
 
-@pytest.mark.parametrize("expression", UNDERPRICED.values(), ids=UNDERPRICED)
+@pytest.mark.parametrize("expression", UNDERCHARGED.values(), ids=UNDERCHARGED)
 def test_what_cel_charges_too_little_for_is_stopped_by_steps(expression: str) -> None:
     with pytest.raises(cel.StepBudgetExceeded) as caught:
         run_away(expression)

@@ -1,4 +1,4 @@
-"""Device selectors: what the scheduler would answer, and what it would cost."""
+"""Device selectors: the scheduler's outcomes and costs."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_version_of_kubernetes_may_be_a_full_one() -> None:
 
 @pytest.mark.parametrize("version", ["", "1", "abc", "1.x", "latest"])
 def test_what_is_no_version_of_kubernetes_is_refused(version: str) -> None:
-    with pytest.raises(ValueError, match="no Kubernetes version"):
+    with pytest.raises(ValueError, match="invalid Kubernetes version"):
         cel.selectors.compile("true", kubernetes=version)
 
 

@@ -1,4 +1,4 @@
-"""Function calls: evaluate every argument, pay, run the overload.
+"""Function calls: evaluate every argument, charge the cost, run the overload.
 
 cel-go evaluates both arguments of a call with one or two even if the first one fails, and charges
 the call as well; a call in sequence (three arguments or more, several overloads left open, a
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.cel.compile.closure import ABSENT, Code, Piece, drain, paid, spend
-from dragoman.cel.cost import FAILED, RESULT_PRICED, Price
+from dragoman.cel.compile.closure import ABSENT, Closure, Code, known, run_for_cost, spend_cost
+from dragoman.cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.representation import NONE, Invalid, Optional
 from dragoman.cel.state import COST, Paced, State
@@ -22,73 +22,86 @@ Function = Callable[..., Any]
 
 def call(
     function: Function,
-    args: Sequence[Piece],
-    price: int | Price,
+    args: Sequence[Closure],
+    call_cost: int | CostFunction,
     *,
     stateful: bool,
     sequence: bool = False,
-) -> Piece:
+) -> Closure:
     """Compile a call.
 
     Args:
         function: the overload's implementation.
         args: the arguments, receiver first.
-        price: what the call itself costs.
+        call_cost: cost of the call itself.
         stateful: whether the function takes the state first.
-        sequence: whether the arguments behind one that fails are left out.
+        sequence: whether a failed argument ends the evaluation of arguments.
     """
     cost = sum(arg.cost for arg in args)
     flat = all(arg.flat for arg in args)
     pure = function.function if isinstance(function, Paced) else None if stateful else function
     if pure is not None and all(arg.is_constant for arg in args):
-        once = _once(pure, [arg.constant for arg in args], price)
+        once = _once(pure, [arg.constant for arg in args], call_cost)
         if once is not None:
             return once
-    codes = [arg.run for arg in args]
     if len(args) > 2 or (sequence and len(args) == 2):
-        return _in_sequence(function, args, price, cost, stateful=stateful)
-    if not isinstance(price, int):
-        if len(args) == 1 and not stateful:
-            return Piece(_priced_one(function, codes[0], price), cost, flat=False)
-        if len(args) == 2 and not stateful and args[1].known is not ABSENT:
-            run = _priced_with(function, codes[0], args[1].known, price)
-        else:
-            run = _priced(function, codes, price, stateful=stateful)
-        return Piece(run, cost, flat=False)
+        return _in_sequence(function, args, call_cost, cost, stateful=stateful)
+    if not isinstance(call_cost, int):
+        run = _at_varying_cost(function, args, call_cost, stateful=stateful)
+        return Closure(run, cost, flat=False)
     if stateful:
-        return Piece(_stateful(function, args), cost + price, flat)
-    return Piece(_plain(function, args), cost + price, flat)
+        return Closure(_stateful(function, args), cost + call_cost, flat)
+    return Closure(_plain(function, args), cost + call_cost, flat)
+
+
+def _at_varying_cost(
+    function: Function, args: Sequence[Closure], call_cost: CostFunction, *, stateful: bool
+) -> Code:
+    """Compile a call whose cost depends on its values, by the fastest closure that fits."""
+    codes = [arg.run for arg in args]
+    if stateful or call_cost in COSTED_BY_RESULT:
+        return _costed(function, codes, call_cost, stateful=stateful)
+    if len(args) == 1:
+        return _costed_unary(function, codes[0], call_cost)
+    if len(args) == 2 and args[1].known is not ABSENT:
+        return _costed_with_known(function, codes[0], args[1].known, call_cost)
+    return _costed(function, codes, call_cost, stateful=False)
 
 
 def _in_sequence(
-    function: Function, args: Sequence[Piece], price: int | Price, cost: int, *, stateful: bool
-) -> Piece:
-    """Compile a call whose arguments come one after the other until one fails."""
-    if len(args) == 2 and isinstance(price, int):
+    function: Function,
+    args: Sequence[Closure],
+    call_cost: int | CostFunction,
+    cost: int,
+    *,
+    stateful: bool,
+) -> Closure:
+    """Compile a call whose first failed argument ends the evaluation."""
+    if len(args) == 2 and isinstance(call_cost, int):
         flat = all(arg.flat for arg in args)
-        return Piece(_pair(function, args, price, stateful=stateful), cost + price, flat)
-    priced = not isinstance(price, int) and price not in RESULT_PRICED
-    if priced and len(args) == 2 and args[1].is_constant:
-        run = _with_constant(function, args, price, stateful=stateful)
-        return Piece(run, cost, flat=False)
-    run = _sequence(function, args, price, stateful=stateful)
-    return Piece(run, cost + _fixed(price), flat=False)
+        return Closure(_pair(function, args, call_cost, stateful=stateful), cost + call_cost, flat)
+    varies = not isinstance(call_cost, int) and call_cost not in COSTED_BY_RESULT
+    if varies and len(args) == 2 and args[1].is_constant:
+        run = _with_constant(function, args, call_cost, stateful=stateful)
+        return Closure(run, cost, flat=False)
+    run = _sequence(function, args, call_cost, stateful=stateful)
+    return Closure(run, cost + _fixed(call_cost), flat=False)
 
 
-def _once(function: Function, values: list[Any], price: int | Price) -> Piece | None:
-    """Call a function of constants now; None if it fails, which then happens each time."""
+def _once(function: Function, values: list[Any], call_cost: int | CostFunction) -> Closure | None:
+    """Call a function of constants now; None if it fails: then every evaluation fails."""
     try:
         result = function(*values)
     except (EvaluationError, AttributeError, TypeError):
         return None
-    return paid(result, price if isinstance(price, int) else price(values, result))
+    return known(result, call_cost if isinstance(call_cost, int) else call_cost(values, result))
 
 
-def _fixed(price: int | Price) -> int:
-    return price if isinstance(price, int) else 0
+def _fixed(call_cost: int | CostFunction) -> int:
+    return call_cost if isinstance(call_cost, int) else 0
 
 
-def _plain(function: Function, args: Sequence[Piece]) -> Code:
+def _plain(function: Function, args: Sequence[Closure]) -> Code:
     if not args:
         return lambda _: function()
     first = args[0].run
@@ -101,7 +114,7 @@ def _plain(function: Function, args: Sequence[Piece]) -> Code:
     return lambda state: function(*both(first, second, state))
 
 
-def _stateful(function: Function, args: Sequence[Piece]) -> Code:
+def _stateful(function: Function, args: Sequence[Closure]) -> Code:
     if not args:
         return function
     first = args[0].run
@@ -118,33 +131,30 @@ def both(first: Code, second: Code, state: State) -> tuple[Any, Any]:
     except EvaluationAborted:
         raise
     except EvaluationError:
-        drain(second, state)
+        run_for_cost(second, state)
         raise
     return left, second(state)
 
 
-def _priced_one(function: Function, code: Code, price: Price) -> Code:
-    if price in RESULT_PRICED:
-        return _priced(function, (code,), price, stateful=False)
-
+def _costed_unary(function: Function, code: Code, call_cost: CostFunction) -> Code:
     def run(state: State) -> Any:
         try:
             value = code(state)
         except EvaluationAborted:
             raise
         except EvaluationError:
-            spend(state, price((FAILED,), FAILED))
+            spend_cost(state, call_cost((FAILED,), FAILED))
             raise
-        spend(state, price((value,), None))
+        spend_cost(state, call_cost((value,), None))
         return function(value)
 
     return run
 
 
-def _priced_with(function: Function, code: Code, second: Any, price: Price) -> Code:
+def _costed_with_known(
+    function: Function, code: Code, second: Any, call_cost: CostFunction
+) -> Code:
     """Compile a call whose second argument is known."""
-    if price in RESULT_PRICED:
-        return _priced(function, (code, lambda _: second), price, stateful=False)
 
     def run(state: State) -> Any:
         try:
@@ -152,16 +162,18 @@ def _priced_with(function: Function, code: Code, second: Any, price: Price) -> C
         except EvaluationAborted:
             raise
         except EvaluationError:
-            spend(state, price((FAILED, second), FAILED))
+            spend_cost(state, call_cost((FAILED, second), FAILED))
             raise
-        spend(state, price((value, second), None))
+        spend_cost(state, call_cost((value, second), None))
         return function(value, second)
 
     return run
 
 
-def _priced(function: Function, codes: Sequence[Code], price: Price, *, stateful: bool) -> Code:
-    """Compile a call whose price depends on its values."""
+def _costed(
+    function: Function, codes: Sequence[Code], call_cost: CostFunction, *, stateful: bool
+) -> Code:
+    """Compile a call whose cost depends on its values."""
 
     def run(state: State) -> Any:
         values, failure = [], None
@@ -174,37 +186,37 @@ def _priced(function: Function, codes: Sequence[Code], price: Price, *, stateful
                 failure = failure or error
                 values.append(FAILED)
         if failure is not None:
-            spend(state, price(values, FAILED))
+            spend_cost(state, call_cost(values, FAILED))
             raise failure
-        return _paid_call(function, values, price, state, stateful=stateful)
+        return _charged_call(function, values, call_cost, state, stateful=stateful)
 
     return run
 
 
-def _paid_call(
-    function: Function, values: list[Any], price: Price, state: State, *, stateful: bool
+def _charged_call(
+    function: Function, values: list[Any], call_cost: CostFunction, state: State, *, stateful: bool
 ) -> Any:
-    """Pay for a call and make it; the price comes first unless only the result tells it."""
-    first = price not in RESULT_PRICED
+    """Charge and run a call; the charge comes first unless it depends on the result."""
+    first = call_cost not in COSTED_BY_RESULT
     if first:
-        spend(state, price(values, None))
+        spend_cost(state, call_cost(values, None))
     try:
         result = function(state, *values) if stateful else function(*values)
     except EvaluationAborted:
         raise
     except EvaluationError:
         if not first:
-            spend(state, price(values, FAILED))
+            spend_cost(state, call_cost(values, FAILED))
         raise
     if not first:
-        spend(state, price(values, result))
+        spend_cost(state, call_cost(values, result))
     return result
 
 
-def _pair(function: Function, args: Sequence[Piece], price: int, *, stateful: bool) -> Code:
-    """Compile a call of two arguments in sequence with a fixed price."""
+def _pair(function: Function, args: Sequence[Closure], call_cost: int, *, stateful: bool) -> Code:
+    """Compile a call of two arguments in sequence with a fixed cost."""
     first, second, known = args[0].run, args[1].run, args[1].known
-    unpaid = args[1].cost + price
+    unpaid = args[1].cost + call_cost
     call_of: Function = function if stateful else lambda _, one, two: function(one, two)
 
     def run(state: State) -> Any:
@@ -227,27 +239,27 @@ def _pair(function: Function, args: Sequence[Piece], price: int, *, stateful: bo
 
 
 def _with_constant(
-    function: Function, args: Sequence[Piece], price: int | Price, *, stateful: bool
+    function: Function, args: Sequence[Closure], call_cost: int | CostFunction, *, stateful: bool
 ) -> Code:
-    """Compile a call in sequence whose second argument is constant and whose price varies."""
-    assert not isinstance(price, int)
+    """Compile a call in sequence whose second argument is constant and whose cost varies."""
+    assert not isinstance(call_cost, int)
     first, constant = args[0].run, args[1].constant
 
     def run(state: State) -> Any:
         value = first(state)
-        spend(state, price((value, constant), None))
+        spend_cost(state, call_cost((value, constant), None))
         return function(state, value, constant) if stateful else function(value, constant)
 
     return run
 
 
 def _sequence(
-    function: Function, args: Sequence[Piece], price: int | Price, *, stateful: bool
+    function: Function, args: Sequence[Closure], call_cost: int | CostFunction, *, stateful: bool
 ) -> Code:
-    """Compile a call in sequence of any number of arguments and with any price."""
+    """Compile a call in sequence of any number of arguments and with any cost."""
     codes = [arg.run for arg in args]
-    # What a failure of each argument leaves unpaid: the arguments behind it and the call.
-    unpaid = [sum(arg.cost for arg in args[n + 1 :]) + _fixed(price) for n in range(len(args))]
+    # The refund after a failure of each argument: the arguments behind it and the call.
+    unpaid = [sum(arg.cost for arg in args[n + 1 :]) + _fixed(call_cost) for n in range(len(args))]
     unpaid[-1] = 0
 
     def run(state: State) -> Any:
@@ -257,17 +269,17 @@ def _sequence(
                 values.append(code(state))
             except EvaluationError:
                 state[COST] -= unpaid[index]
-                if index == len(codes) - 1 and not isinstance(price, int):
-                    spend(state, price([*values, FAILED], FAILED))
+                if index == len(codes) - 1 and not isinstance(call_cost, int):
+                    spend_cost(state, call_cost([*values, FAILED], FAILED))
                 raise
-        if isinstance(price, int):
+        if isinstance(call_cost, int):
             return function(state, *values) if stateful else function(*values)
-        return _paid_call(function, values, price, state, stateful=stateful)
+        return _charged_call(function, values, call_cost, state, stateful=stateful)
 
     return run
 
 
-def or_else(optional: Piece, other: Piece, *, unwrap: bool) -> Piece:
+def or_else(optional: Closure, other: Closure, *, unwrap: bool) -> Closure:
     """Compile `optional.or(other)` and `optional.orValue(other)`, which cost nothing themselves."""
     run_optional, run_other, cost = optional.run, other.run, other.cost
 
@@ -282,4 +294,4 @@ def or_else(optional: Piece, other: Piece, *, unwrap: bool) -> Piece:
             raise value.value.error
         return value.value
 
-    return Piece(run, optional.cost, flat=optional.flat and other.flat and cost == 0)
+    return Closure(run, optional.cost, flat=optional.flat and other.flat and cost == 0)

@@ -1,9 +1,9 @@
-"""What the compiler makes of a node: a closure and its price.
+"""Closures: what the compiler makes of a node, with its cost.
 
-The price that does not depend on values is `cost`. Whoever runs a piece pays it, whether the run
-succeeds or fails; the closure itself only changes `state[COST]` by what depends on values, and
-gives back what a failure left undone. So straight-line code counts its whole price in one
-addition, and still every outcome costs what cel-go's step-by-step tracker counts.
+The cost that does not depend on values is `cost`. The caller of a closure charges it, whether the
+run succeeds or fails; the closure itself adds to `state[COST]` only what depends on values, and
+refunds what a failure left undone. So straight-line code counts its whole cost in one addition,
+and still every outcome costs what cel-go's step-by-step tracker counts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.cel.errors import CostLimitExceeded, EvaluationAborted, EvaluationError
+from dragoman.cel.representation import Invalid, reread
 from dragoman.cel.state import COST, LIMIT, State
 
 Code = Callable[[State], Any]
 
 ABSENT: Final = object()
-"""Marks a piece that is not constant."""
+"""Marks a closure whose value is not known at compile time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Closure:
     """Compiled code.
 
     Attributes:
         run: evaluates in a state; raises EvaluationError.
-        cost: price in any case, paid by the caller.
+        cost: CEL cost of every run, charged by the caller.
         flat: whether a successful run never adds to `state[COST]`.
         constant: its value if it is a constant, which costs nothing, else ABSENT.
-        known: its value if it is known at compile time although it must be paid, else ABSENT.
+        known: its value if it is known at compile time, although each run costs, else ABSENT.
     """
 
     run: Code
@@ -45,25 +46,53 @@ class Piece:
         return self.constant is not ABSENT
 
 
-def constant(value: Any) -> Piece:
-    """Make the piece of a known value, which costs nothing."""
-    return Piece(lambda _: value, 0, flat=True, constant=value, known=value)
+def constant(value: Any) -> Closure:
+    """Make the closure of a known value, which costs nothing."""
+    return Closure(lambda _: value, 0, flat=True, constant=value, known=value)
 
 
-def paid(value: Any, cost: int) -> Piece:
-    """Make the piece of a known value that is paid for as if it were computed each time."""
-    return Piece(lambda _: value, cost, flat=True, known=value)
+def known(value: Any, cost: int) -> Closure:
+    """Make the closure of a known value that costs as if each run computed it."""
+    return Closure(lambda _: value, cost, flat=True, known=value)
 
 
-def spend(state: State, cost: int) -> None:
-    """Pay a price that depends on values; raise when the limit is passed."""
+def variable(slot: int) -> Closure:
+    """Make the closure that reads a slot of the state, which the selection itself charges."""
+    return Closure(lambda state: state[slot], 0, flat=True)
+
+
+def rewrapped(closure: Closure) -> Closure:
+    """Make the closure of an optional that cel-go converts to Go's value and back."""
+    run = closure.run
+    return Closure(lambda state: reread(run(state)), closure.cost, closure.flat)
+
+
+def checked(closure: Closure) -> Closure:
+    """Make a closure that fails where the data is invalid."""
+    read = closure.run
+
+    def run(state: State) -> Any:
+        value = read(state)
+        if type(value) is Invalid:
+            raise value.error
+        return value
+
+    return Closure(run, closure.cost, closure.flat)
+
+
+def spend_cost(state: State, cost: int) -> None:
+    """Charge a cost that depends on values.
+
+    Raises:
+        CostLimitExceeded: the evaluation cost more than its limit.
+    """
     state[COST] += cost
     if state[COST] > state[LIMIT]:
         raise CostLimitExceeded
 
 
-def drain(code: Code, state: State) -> None:
-    """Run code only for what it costs: a failure before it has settled the result."""
+def run_for_cost(code: Code, state: State) -> None:
+    """Run code for its cost alone: an earlier failure is the result already."""
     try:
         code(state)
     except EvaluationAborted:

@@ -1,4 +1,4 @@
-"""`==`, `!=`, `<` and `in`, with straight code where the types are known."""
+"""`==`, `!=`, `<` and `in`, with Python's operators where the types are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.compile.calls import both
-from dragoman.cel.compile.closure import ABSENT, Code, Piece, constant
+from dragoman.cel.compile.closure import ABSENT, Closure, Code, constant
 from dragoman.cel.cost import FAILED, equality, tenth
 from dragoman.cel.equality import equal
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
@@ -24,28 +24,28 @@ from dragoman.cel.representation import (
     no_such_overload,
     size,
 )
-from dragoman.cel.state import COST, State, burn_text
+from dragoman.cel.state import COST, State, spend_text_steps
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.scalars import Uint
 
 _FIXED: Final = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION)
 
 
-def equals_piece(left: Piece, right: Piece, kinds: tuple[Type, Type], *, negated: bool) -> Piece:
+def equals(left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: bool) -> Closure:
     """Compile `==`, or `!=` when negated."""
     cost = left.cost + right.cost
     flat = left.flat and right.flat
     test = operator.ne if negated else operator.eq
     if kinds[0] is kinds[1] and kinds[0] in _FIXED:
-        return Piece(_alike(test, left, right), cost + 1, flat)
+        return Closure(_alike(test, left, right), cost + 1, flat)
     if not left.is_constant and type(right.constant) in _SIMPLE:
         return _with_constant(left, right.constant, negated=negated)
     if not right.is_constant and type(left.constant) in _SIMPLE and kinds[1].exact:
         return _with_constant(right, left.constant, negated=negated)
-    return Piece(_any(left.run, right.run, negated=negated), cost, flat=False)
+    return Closure(_any(left.run, right.run, negated=negated), cost, flat=False)
 
 
-def _alike(test: Callable[[Any, Any], bool], left: Piece, right: Piece) -> Code:
+def _alike(test: Callable[[Any, Any], bool], left: Closure, right: Closure) -> Code:
     first, second = left.run, right.run
     if right.known is not ABSENT:
         value = right.known
@@ -59,19 +59,19 @@ def _alike(test: Callable[[Any, Any], bool], left: Piece, right: Piece) -> Code:
 _SIMPLE: Final = frozenset((str, int, bool))
 
 
-def _with_constant(piece: Piece, constant: Any, *, negated: bool) -> Piece:
-    """Compile the comparison of anything with a constant text, int or bool.
+def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure:
+    """Compile the comparison of any value with a constant text, int or bool.
 
-    The price for the constant itself is paid beforehand; what turns out to be shorter, or to have
-    failed, gives back the difference.
+    The caller charges the cost for the constant's size; a shorter or failed value refunds the
+    difference.
     """
-    code, of = piece.run, type(constant)
+    code, of = closure.run, type(constant)
     most = tenth(size(constant))
     equals = not negated
 
     def other(state: State, value: Any) -> bool:
-        state[COST] += _price(value, constant, negated=negated) - most
-        return _answer(value, constant, state, negated=negated)
+        state[COST] += _equality_cost(value, constant, negated=negated) - most
+        return _equality(value, constant, state, negated=negated)
 
     def run(state: State) -> bool:
         try:
@@ -88,7 +88,7 @@ def _with_constant(piece: Piece, constant: Any, *, negated: bool) -> Piece:
                 return negated
         return other(state, value)
 
-    return Piece(run, piece.cost + most, piece.flat)
+    return Closure(run, closure.cost + most, closure.flat)
 
 
 def _any(left: Code, right: Code, *, negated: bool) -> Code:
@@ -97,15 +97,15 @@ def _any(left: Code, right: Code, *, negated: bool) -> Code:
         if failure is not None:
             state[COST] += equality(one, two)
             raise failure
-        # Only `==` has a fixed price for Kubernetes' types, and their size is 1 anyway.
-        state[COST] += _price(one, two, negated=negated)
-        return _answer(one, two, state, negated=negated)
+        # Only `==` has a fixed cost for Kubernetes' types, and their size is 1 anyway.
+        state[COST] += _equality_cost(one, two, negated=negated)
+        return _equality(one, two, state, negated=negated)
 
     return run
 
 
-def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
-    """Answer `==` or `!=`; what cannot be compared is an error to `==` and unequal to `!=`."""
+def _equality(left: Any, right: Any, state: State, *, negated: bool) -> bool:
+    """Return `==` or `!=`; incomparable values are an error for `==` and unequal for `!=`."""
     if not negated:
         return equal(left, right, state)
     try:
@@ -116,8 +116,8 @@ def _answer(left: Any, right: Any, state: State, *, negated: bool) -> bool:
         return True
 
 
-def _price(left: Any, right: Any, *, negated: bool) -> int:
-    # On its left, Kubernetes has a price of its own for them.
+def _equality_cost(left: Any, right: Any, *, negated: bool) -> int:
+    # A Kubernetes type on the left has a cost of its own.
     if not negated and type(left) in KUBERNETES:
         return 1
     return equality(left, right)
@@ -153,22 +153,24 @@ _TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 _EXACT_ORDER: Final = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATION)
 
 
-def ordered(function: str, left: Piece, right: Piece, kinds: tuple[Type, Type]) -> Piece | None:
+def ordered(
+    function: str, left: Closure, right: Closure, kinds: tuple[Type, Type]
+) -> Closure | None:
     """Compile an ordering of two values of one simple type; None for any other."""
     if kinds[0] is not kinds[1] or kinds[0] not in _EXACT_ORDER:
         return None
     run = _alike(_TESTS[function], left, right)
-    return Piece(run, left.cost + right.cost + 1, left.flat and right.flat)
+    return Closure(run, left.cost + right.cost + 1, left.flat and right.flat)
 
 
-def ordered_with(function: str, left: Piece, number: int, other: Code2) -> Piece:
-    """Compile an ordering of anything with a constant int.
+def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Closure:
+    """Compile an ordering of any value with a constant int.
 
     Args:
         function: the operator.
-        left: what is compared.
+        left: the value.
         number: the constant.
-        other: compares with anything but an int, or refuses.
+        other: compares values that are not ints, or raises.
     """
     test, code = _TESTS[function], left.run
 
@@ -176,33 +178,33 @@ def ordered_with(function: str, left: Piece, number: int, other: Code2) -> Piece
         value = code(state)
         return test(value, number) if type(value) is int else other(value, number)
 
-    return Piece(run, left.cost + 1, left.flat)
+    return Closure(run, left.cost + 1, left.flat)
 
 
 def contained(
-    item: Piece, items: Piece, kinds: tuple[Type, Type], overloads: tuple[str, ...]
-) -> Piece:
+    item: Closure, items: Closure, kinds: tuple[Type, Type], overloads: tuple[str, ...]
+) -> Closure:
     """Compile `item in items`."""
     if overloads == ("in_list",) and items.is_constant:
         if not items.constant:
             return constant(value=False)
         members = _members(items.constant)
         if members is not None:
-            return Piece(_in_set(item.run, members), item.cost, item.flat)
+            return Closure(_in_set(item.run, members), item.cost, item.flat)
     cost = item.cost + items.cost
     if overloads == ("in_list",):
-        return Piece(_in_list(item.run, items.run), cost, flat=False)
+        return Closure(_in_list(item.run, items.run), cost, flat=False)
     straight = kinds[0] is types.STRING and kinds[1].kind is Kind.MAP
     run = _in_map(item, items.run) if straight else _in_any(item.run, items.run)
-    return Piece(run, cost + 1, item.flat and items.flat)
+    return Closure(run, cost + 1, item.flat and items.flat)
 
 
 def _members(items: list[Any]) -> dict[type, frozenset[Any]] | None:
-    """Return the members by kind, for a list of plain constants."""
+    """Return the elements by type, for a list of plain constants."""
     kinds = set(map(type, items))
     if not kinds <= {bool, int, Uint, float, str}:
         return None
-    # NaN is a member of nothing, itself included.
+    # NaN is in no list: it is not equal to itself.
     numbers = frozenset(item for item in items if type(item) in NUMBERS and not isnan(item))
     texts = frozenset(item for item in items if type(item) is str)
     bools = frozenset(item for item in items if type(item) is bool)
@@ -216,7 +218,7 @@ def _in_set(code: Code, members: dict[type, frozenset[Any]]) -> Code:
         value = code(state)
         of_kind = members.get(type(value), nothing)
         if of_kind is nothing:
-            # cel-go looks the value up in a map, which fails on what it cannot hash.
+            # cel-go looks the value up in a Go map, which fails for values without a hash.
             entry_key(value)
             return False
         return value in of_kind
@@ -235,7 +237,7 @@ def _in_list(item: Code, items: Code) -> Code:
     return run
 
 
-def _in_map(item: Piece, items: Code) -> Code:
+def _in_map(item: Closure, items: Code) -> Code:
     find = item.run
     if item.is_constant:
         key = item.constant
@@ -243,7 +245,7 @@ def _in_map(item: Piece, items: Code) -> Code:
 
     def run(state: State) -> bool:
         key, mapping = both(find, items, state)
-        burn_text(state, key)
+        spend_text_steps(state, key)
         return key in mapping
 
     return run

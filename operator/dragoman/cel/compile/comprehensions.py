@@ -1,29 +1,29 @@
-"""The macros that loop: all, exists, exists_one, map, filter, transform*; and cel.bind.
+"""Comprehensions: the macros all, exists, exists_one, map, filter and transform*.
 
-Each stands for a fold, but is compiled to a plain loop that charges what the fold would. Errors
-differ: all and exists absorb them like `&&` and `||`; the others keep folding, and paying, with an
-accumulator that has failed.
+cel-go evaluates the expansion of a macro step by step. A closure runs a plain loop instead, and
+charges what the expansion would cost. Errors differ: all and exists absorb them like `&&` and `||`;
+the others continue, and charge, with an accumulator that has failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.cel.compile.closure import Code, Piece, spend
+from dragoman.cel.compile.closure import Closure, Code, spend_cost
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.library.containers import insert
 from dragoman.cel.representation import LISTS, MAPS, go_name, keys, no_such_overload, value_of
-from dragoman.cel.state import COST, LIMIT, State, burn
+from dragoman.cel.state import COST, LIMIT, State, spend_steps
 
 _RESULT: Final = 1
-"""Reading the accumulator when the loop is done."""
+"""Cost of reading the accumulator at the end of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What is iterated over, and where the loop variables live.
+    """A loop: its items, and the slots of its variables.
 
     Attributes:
         items: the list or map.
@@ -31,13 +31,13 @@ class Loop:
         second: slot of the value of a two-variable macro, 0 for one variable.
     """
 
-    items: Piece
+    items: Closure
     slot: int
     second: int
 
 
 Rounds = Callable[[State], tuple[Iterator[None], int]]
-"""Starts a loop: returns what sets the variables for each round, and the number of rounds."""
+"""Starts a loop: returns an iterator that sets the variables of each round, and their number."""
 
 
 def _rounds(loop: Loop) -> Rounds:
@@ -46,10 +46,10 @@ def _rounds(loop: Loop) -> Rounds:
 
 
 def _start(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
-    """Begin to loop over a value, or refuse it.
+    """Start a loop over a value.
 
     Raises:
-        EvaluationError: it is neither list nor map.
+        EvaluationError: the value is neither list nor map.
         StepBudgetExceeded: there are not enough steps left for all rounds.
     """
     two = bool(loop.second)
@@ -59,7 +59,7 @@ def _start(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
         if two:
             raise EvaluationError(f"unsupported comprehension range type: {name}")
         raise EvaluationError(f"got '{name}', expected iterable type")
-    burn(state, len(items) + 1)
+    spend_steps(state, len(items) + 1)
     if two:
         pairs = enumerate(items) if kind in LISTS else _pairs(items)
         return _set_two(state, loop, pairs), len(items)
@@ -83,33 +83,54 @@ def _set_two(state: State, loop: Loop, pairs: Iterable[tuple[Any, Any]]) -> Iter
         yield
 
 
-def quantifier(loop: Loop, predicate: Piece, *, decisive: bool) -> Piece:
+def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Closure:
+    """Compile a macro.
+
+    Args:
+        macro: `Comprehension.macro`.
+        loop: what the macro iterates over.
+        parts: the predicate, None without one, and the transformation if there is any.
+    """
+    predicate, *others = parts
+    if macro in ("all", "exists"):
+        assert predicate is not None
+        return quantifier(loop, predicate, decisive=macro == "exists")
+    if macro == "exists_one":
+        assert predicate is not None
+        return exists_one(loop, predicate)
+    transform = tuple(part for part in others if part is not None)
+    if macro == "map":
+        return collect(loop, predicate, transform[0])
+    return collect_map(loop, predicate, transform)
+
+
+def quantifier(loop: Loop, predicate: Closure, *, decisive: bool) -> Closure:
     """Compile `all` (decided by false) or `exists` (decided by true)."""
     check = 3 if decisive else 2  # the loop condition; exists also negates
-    prices = (check + 1 + predicate.cost, check)
+    costs = (check + 1 + predicate.cost, check)
     if predicate.flat and not loop.second:
-        run = _quantify_fast(loop, predicate.run, prices, decisive=decisive)
+        run = _quantify_fast(loop, predicate.run, costs, decisive=decisive)
     else:
         run_items = loop.items.run
-        careful = _quantify_carefully(loop, predicate.run, prices, decisive=decisive)
+        careful = _quantify_carefully(loop, predicate.run, costs, decisive=decisive)
 
         def run(state: State) -> Any:
             return careful(state, run_items(state))
 
-    return Piece(run, loop.items.cost, flat=False)
+    return Closure(run, loop.items.cost, flat=False)
 
 
-def _quantify_fast(loop: Loop, code: Code, prices: tuple[int, int], *, decisive: bool) -> Code:
-    """Loop over a list when no round can cost more than the others."""
-    each, check = prices
+def _quantify_fast(loop: Loop, code: Code, costs: tuple[int, int], *, decisive: bool) -> Code:
+    """Compile a loop whose rounds all cost the same: over a list it charges them together."""
+    each, check = costs
     run_items, slot, other = loop.items.run, loop.slot, not decisive
-    careful = _quantify_carefully(loop, code, prices, decisive=decisive)
+    careful = _quantify_carefully(loop, code, costs, decisive=decisive)
 
     def run(state: State) -> Any:
         items = run_items(state)
         if type(items) not in LISTS or len(items) * each > state[LIMIT] - state[COST]:
             return careful(state, items)
-        burn(state, len(items) + 1)
+        spend_steps(state, len(items) + 1)
         error: EvaluationError | None = None
         done = 0
         for item in items:
@@ -136,16 +157,16 @@ def _quantify_fast(loop: Loop, code: Code, prices: tuple[int, int], *, decisive:
 
 
 def _quantify_carefully(
-    loop: Loop, code: Code, prices: tuple[int, int], *, decisive: bool
+    loop: Loop, code: Code, costs: tuple[int, int], *, decisive: bool
 ) -> Callable[[State, Any], Any]:
-    each, check = prices
+    each, check = costs
     other = not decisive
 
     def run(state: State, items: Any) -> Any:
         rounds, size = _start(loop, items, state)
         error: EvaluationError | None = None
         for done, _ in enumerate(rounds, 1):
-            spend(state, each)
+            spend_cost(state, each)
             try:
                 value = code(state)
             except EvaluationAborted:
@@ -166,7 +187,7 @@ def _quantify_carefully(
     return run
 
 
-def exists_one(loop: Loop, predicate: Piece) -> Piece:
+def exists_one(loop: Loop, predicate: Closure) -> Closure:
     """Compile `exists_one`: no early end, no absorbed error."""
     start, holds = _rounds(loop), _test(predicate)
     hit = 2  # reading the counter and adding
@@ -187,17 +208,17 @@ def exists_one(loop: Loop, predicate: Piece) -> Piece:
             raise error
         return found == 1
 
-    return Piece(run, loop.items.cost, flat=False)
+    return Closure(run, loop.items.cost, flat=False)
 
 
-def _test(predicate: Piece | None) -> Callable[[State], bool]:
-    """Return what pays for and evaluates a predicate, and refuses anything but a bool."""
+def _test(predicate: Closure | None) -> Callable[[State], bool]:
+    """Return a function that charges and evaluates a predicate, which must be a bool."""
     if predicate is None:
         return lambda _: True
     code, cost = predicate.run, predicate.cost
 
     def holds(state: State) -> bool:
-        spend(state, cost)
+        spend_cost(state, cost)
         value = code(state)
         if value is True or value is False:
             return bool(value)
@@ -207,23 +228,23 @@ def _test(predicate: Piece | None) -> Callable[[State], bool]:
 
 
 Take = Callable[[State, Any, bool], None]
-"""Pays for an element or entry and adds it; told whether the accumulator has failed before."""
+"""Charges an element or entry and adds it; the flag says if the accumulator has failed before."""
 
 
-def collect(loop: Loop, predicate: Piece | None, transform: Piece) -> Piece:
+def collect(loop: Loop, predicate: Closure | None, transform: Closure) -> Closure:
     """Compile map, filter and transformList: a list of what the transformation gives."""
     # The accumulator, the call of `+`, and the one-element list unless that is a constant.
     cost = 2 + (0 if transform.is_constant else 10) + transform.cost
     build = transform.run
 
     def take(state: State, built: list[Any], _: bool) -> None:  # noqa: FBT001 — as Take
-        spend(state, cost)
+        spend_cost(state, cost)
         built.append(build(state))
 
     return _accumulate(loop, predicate, list, take)
 
 
-def collect_map(loop: Loop, predicate: Piece | None, entry: tuple[Piece, ...]) -> Piece:
+def collect_map(loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...]) -> Closure:
     """Compile transformMap (key and value) and transformMapEntry (a map)."""
     cost = 2 + sum(part.cost for part in entry)  # reading the accumulator, inserting
     codes = [part.run for part in entry]
@@ -232,16 +253,18 @@ def collect_map(loop: Loop, predicate: Piece | None, entry: tuple[Piece, ...]) -
 
     def take(state: State, built: dict[Any, Any], failed: bool) -> None:  # noqa: FBT001 — as Take
         if failed and stops:
-            spend(state, 1)
+            spend_cost(state, 1)
         else:
-            spend(state, cost)
+            spend_cost(state, cost)
             _add(state, built, [code(state) for code in codes])
 
     return _accumulate(loop, predicate, dict, take)
 
 
-def _accumulate(loop: Loop, predicate: Piece | None, empty: Callable[[], Any], take: Take) -> Piece:
-    """Compile a loop that builds a list or map, and goes on after an error without it."""
+def _accumulate(
+    loop: Loop, predicate: Closure | None, empty: Callable[[], Any], take: Take
+) -> Closure:
+    """Compile a loop that builds a list or map, and continues after an error to count the cost."""
     start, holds = _rounds(loop), _test(predicate)
 
     def run(state: State) -> Any:
@@ -267,64 +290,15 @@ def _accumulate(loop: Loop, predicate: Piece | None, empty: Callable[[], Any], t
             raise error
         return built
 
-    return Piece(run, loop.items.cost, flat=False)
+    return Closure(run, loop.items.cost, flat=False)
 
 
 def _add(state: State, building: dict[Any, Any], entry: list[Any]) -> None:
     if len(entry) == 2:
         insert(building, *entry)
     elif type(entry[0]) in MAPS:
-        burn(state, len(entry[0]))
+        spend_steps(state, len(entry[0]))
         for key, value in entry[0].items():
             insert(building, value_of(key), value)
     else:
         raise no_such_overload("cel.@mapInsert", building, entry[0])
-
-
-class _Unset:
-    """Marks the slot of a bound variable that nobody has asked for yet."""
-
-
-_UNSET: Final = _Unset()
-
-
-class _Failed:
-    """Holds the error of a bound variable whose expression failed."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: EvaluationError) -> None:
-        self.error = error
-
-
-def bound_variable(slot: int, value: Piece) -> Piece:
-    """Compile reading a variable of `cel.bind`: its expression runs once, when first asked for."""
-    compute, cost = value.run, value.cost
-
-    def run(state: State) -> Any:
-        found = state[slot]
-        if found is _UNSET:
-            state[COST] += cost
-            try:
-                found = compute(state)
-            except EvaluationError as error:
-                state[slot] = _Failed(error)
-                raise
-            state[slot] = found
-        elif type(found) is _Failed:
-            # Its traceback would grow with every use of the variable.
-            raise found.error.with_traceback(None)
-        return found
-
-    return Piece(run, 0, flat=False)
-
-
-def bind(slot: int, body: Piece) -> Piece:
-    """Compile the body of `cel.bind`, which starts with the variable not computed."""
-    inner = body.run
-
-    def run(state: State) -> Any:
-        state[slot] = _UNSET
-        return inner(state)
-
-    return Piece(run, body.cost, flat=False)

@@ -1,4 +1,4 @@
-"""List and map literals; those of constants only are built once and cost nothing."""
+"""List and map literals; a literal of constants is built once and costs nothing."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from dragoman.cel.compile.closure import Code, Piece, constant
+from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.representation import NONE, Optional, entry_key, shown
 from dragoman.cel.state import COST, State
 
 
-def list_literal(items: Sequence[Piece], optional: frozenset[int]) -> Piece:
+def list_literal(items: Sequence[Closure], optional: frozenset[int]) -> Closure:
     """Compile `[a, ?b]`."""
     if not optional and all(item.is_constant for item in items):
         return constant([item.constant for item in items])
     cost = LIST_LITERAL + sum(item.cost for item in items)
     flat = all(item.flat for item in items)
-    return Piece(_list(items, optional), cost, flat)
+    return Closure(_list(items, optional), cost, flat)
 
 
-def _unpaid(parts: Sequence[Piece]) -> list[int]:
-    """Return what a failure of each part leaves unevaluated behind it."""
+def _unpaid(parts: Sequence[Closure]) -> list[int]:
+    """Return the refund after a failure of each part: the cost of the parts behind it."""
     left, found = 0, []
     for part in reversed(parts):
         found.append(left)
@@ -31,7 +31,7 @@ def _unpaid(parts: Sequence[Piece]) -> list[int]:
     return found[::-1]
 
 
-def _list(items: Sequence[Piece], optional: frozenset[int]) -> Code:
+def _list(items: Sequence[Closure], optional: frozenset[int]) -> Code:
     codes, unpaid = [item.run for item in items], _unpaid(items)
     if len(codes) == 1 and not optional:
         only = codes[0]
@@ -62,7 +62,7 @@ def _content(value: Any, kind: str) -> Any:
     return value.value
 
 
-def map_literal(entries: Sequence[tuple[Piece, Piece, bool]]) -> Piece:
+def map_literal(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
     """Compile `{k: v, ?k: v}`."""
     parts = [part for key, value, _ in entries for part in (key, value)]
     optional = any(mark for _, _, mark in entries)
@@ -70,10 +70,10 @@ def map_literal(entries: Sequence[tuple[Piece, Piece, bool]]) -> Piece:
         with suppress(EvaluationAborted):
             return constant({entry_key(key.constant): value.constant for key, value, _ in entries})
     cost = MAP_LITERAL + sum(part.cost for part in parts)
-    return Piece(_map(entries, _unpaid(parts)), cost, all(part.flat for part in parts))
+    return Closure(_map(entries, _unpaid(parts)), cost, all(part.flat for part in parts))
 
 
-def _map(entries: Sequence[tuple[Piece, Piece, bool]], unpaid: list[int]) -> Code:
+def _map(entries: Sequence[tuple[Closure, Closure, bool]], unpaid: list[int]) -> Code:
     codes = [(key.run, value.run, mark) for key, value, mark in entries]
 
     def run(state: State) -> dict[Any, Any]:

@@ -1,35 +1,35 @@
-"""`&&`, `||` and `?:`: evaluate what is needed, absorb the errors that do not matter."""
+"""`&&`, `||` and `?:`: they evaluate only what decides, and absorb errors of the rest."""
 
 from __future__ import annotations
 
 from itertools import accumulate
 from typing import Any
 
-from dragoman.cel.compile.closure import Code, Piece
+from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import COST, State
 
 
-def all_of(terms: list[Piece]) -> Piece:
+def all_of(terms: list[Closure]) -> Closure:
     """Compile `a && b && ..`: false as soon as one is false, else the first error."""
-    return _chain(terms, decisive=False)
+    return _logical(terms, decisive=False)
 
 
-def any_of(terms: list[Piece]) -> Piece:
+def any_of(terms: list[Closure]) -> Closure:
     """Compile `a || b || ..`: true as soon as one is true, else the first error."""
-    return _chain(terms, decisive=True)
+    return _logical(terms, decisive=True)
 
 
-def _chain(terms: list[Piece], *, decisive: bool) -> Piece:
+def _logical(terms: list[Closure], *, decisive: bool) -> Closure:
     first = terms[0].cost
-    # Price of the terms up to each one, without the first: that one is always paid.
+    # Cost of the terms up to each one, without the first, which the caller charges.
     paid = [total - first for total in accumulate(term.cost for term in terms)]
     codes = tuple(zip((term.run for term in terms), paid, strict=True))
     flat = all(term.flat for term in terms) and paid[-1] == 0
     if len(terms) == 2:
-        return Piece(_pair(terms[0].run, terms[1].run, paid[1], decisive=decisive), first, flat)
-    return Piece(_many(codes, paid[-1], decisive=decisive), first, flat)
+        return Closure(_pair(terms[0].run, terms[1].run, paid[1], decisive=decisive), first, flat)
+    return Closure(_many(codes, paid[-1], decisive=decisive), first, flat)
 
 
 def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
@@ -57,7 +57,7 @@ def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
 
 
 def _last(code: Code, state: State, error: EvaluationError, *, decisive: bool) -> Any:
-    """Run the other side of an error: only the decisive value makes up for it."""
+    """Run the other operand after an error: only the decisive value absorbs the error."""
     try:
         if code(state) is decisive:
             return decisive
@@ -94,8 +94,8 @@ def _many(codes: tuple[tuple[Code, int], ...], total: int, *, decisive: bool) ->
     return run
 
 
-def conditional(test: Piece, then: Piece, other: Piece) -> Piece:
-    """Compile `test ? then : other`; only the branch taken is run and paid."""
+def conditional(test: Closure, then: Closure, other: Closure) -> Closure:
+    """Compile `test ? then : other`; only the branch taken runs and costs."""
     check, yes, no = test.run, then.run, other.run
     yes_cost, no_cost = then.cost, other.cost
 
@@ -111,4 +111,4 @@ def conditional(test: Piece, then: Piece, other: Piece) -> Piece:
 
     free = yes_cost == 0 and no_cost == 0
     flat = free and test.flat and then.flat and other.flat
-    return Piece(run, test.cost, flat)
+    return Closure(run, test.cost, flat)

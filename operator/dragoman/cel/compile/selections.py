@@ -1,7 +1,8 @@
-"""Selections and indexes: `a.b["c"][i].?d`, `has(a.b)`, and whatever they start from.
+"""Selections and indexes: `a.b["c"][i].?d`, `has(a.b)`, and the base they start from.
 
-cel-go resolves a chain as a whole and counts one unit for each step that it applied, plus one for
-the chain itself unless it is the branch of a condition or the key of another chain.
+cel-go calls a selection an attribute and its steps qualifiers. It resolves an attribute as a whole
+and counts one unit for each qualifier that it applied, plus one for the attribute itself unless
+that is the branch of a condition or the key of another one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.cel.compile.closure import Code, Piece
+from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.lookup import MISSING, find, index_of, missing
+from dragoman.cel.lookup import MISSING, find, index_of, missing_key
 from dragoman.cel.representation import (
     LISTS,
     MAPS,
@@ -22,17 +23,17 @@ from dragoman.cel.representation import (
     Optional,
     go_name,
 )
-from dragoman.cel.state import COST, State, burn_text
+from dragoman.cel.state import COST, State, spend_text_steps
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One selection or index.
+class Qualifier:
+    """One field selection or index.
 
     Attributes:
         key: the constant key, or None when `code` computes it.
         code: computes the key.
-        cost: fixed price of computing the key.
+        cost: fixed cost of computing the key.
         optional: whether it was written `.?` or `[?`.
     """
 
@@ -43,112 +44,116 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """A base and the steps from it.
+class Selection:
+    """A base and the qualifiers that apply to it.
 
     Attributes:
-        base: what the chain starts from.
+        base: what the selection starts from.
         slot: slot of the variable it starts from, 0 when it is no variable.
-        lead: price of the chain itself.
-        steps: the steps, outermost last.
-        test: whether the last step only asks if it could be taken (`has`).
+        lead: cost of the selection itself.
+        qualifiers: the outermost last.
+        test: whether the last qualifier is only tested (`has`).
     """
 
-    base: Piece
+    base: Closure
     slot: int
     lead: int
-    steps: tuple[Step, ...] = ()
+    qualifiers: tuple[Qualifier, ...] = ()
     test: bool = False
 
-    def then(self, step: Step, *, test: bool = False) -> Chain:
-        """Return the chain with one more step."""
-        return Chain(self.base, self.slot, 0 if test else self.lead, (*self.steps, step), test)
+    def then(self, qualifier: Qualifier, *, test: bool = False) -> Selection:
+        """Return the selection with one more qualifier."""
+        return Selection(
+            self.base, self.slot, 0 if test else self.lead, (*self.qualifiers, qualifier), test
+        )
 
-    def piece(self, *, bare: bool = False) -> Piece:
-        """Compile the chain; a bare one has no price of its own."""
+    def closure(self, *, bare: bool = False) -> Closure:
+        """Compile the selection; a bare one has no cost of its own."""
         own = 0 if bare else self.lead
-        cost = self.base.cost + own + sum(1 + step.cost for step in self.steps)
-        if not self.steps:
-            return Piece(self.base.run, cost, flat=self.base.flat)
-        flat = self.base.flat and all(s.code is None and not s.optional for s in self.steps)
-        return Piece(_resolver(self, bare=bare), cost, flat=flat)
+        cost = self.base.cost + own + sum(1 + qualifier.cost for qualifier in self.qualifiers)
+        if not self.qualifiers:
+            return Closure(self.base.run, cost, flat=self.base.flat)
+        flat = self.base.flat and all(s.code is None and not s.optional for s in self.qualifiers)
+        return Closure(_compiled(self, bare=bare), cost, flat=flat)
 
 
-def _resolver(chain: Chain, *, bare: bool) -> Code:
-    keys = [step.key for step in chain.steps]
-    plain = all(type(step.key) is str and not step.optional for step in chain.steps)
-    walk = _Walk(chain.steps, test=chain.test, bare=bare)
-    if chain.test and plain:
-        return _plain_test(chain, keys, walk)
-    if plain and chain.slot and len(keys) in _FROM_SLOT:
-        return _FROM_SLOT[len(keys)](chain.slot, keys, walk)
-    run = chain.base.run if chain.slot else _base(chain.base.run, walk.cost)
+def _compiled(selection: Selection, *, bare: bool) -> Code:
+    keys = [qualifier.key for qualifier in selection.qualifiers]
+    plain = all(
+        type(qualifier.key) is str and not qualifier.optional for qualifier in selection.qualifiers
+    )
+    resolver = _Resolver(selection.qualifiers, test=selection.test, bare=bare)
+    if selection.test and plain:
+        return _plain_test(selection, keys, resolver)
+    if plain and selection.slot and len(keys) in _FROM_SLOT:
+        return _FROM_SLOT[len(keys)](selection.slot, keys, resolver)
+    run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if plain and len(keys) == 1:
-        return _one_from(run, keys[0], walk)
-    return lambda state: walk(state, run(state))
+        return _one_from(run, keys[0], resolver)
+    return lambda state: resolver(state, run(state))
 
 
-def _base(run: Code, steps: int) -> Code:
-    """Compile what a chain starts from: when that fails, no step is taken."""
+def _base(run: Code, qualifiers: int) -> Code:
+    """Compile the base of a selection: its failure refunds all qualifiers."""
 
     def base(state: State) -> Any:
         try:
             return run(state)
         except EvaluationError:
-            state[COST] -= steps
+            state[COST] -= qualifiers
             raise
 
     return base
 
 
-# Straight ways for constant text keys. Anything unusual (a missing key, a list, a scalar, an
-# optional base) raises KeyError or TypeError in Python and goes the long way of _Walk.
+# Fast closures for constant text keys. Anything unusual (a missing key, a list, a scalar, an
+# optional base) raises KeyError or TypeError in Python, and _Resolver applies the qualifiers.
 
 
-def _one(slot: int, keys: list[str], walk: _Walk) -> Code:
+def _one(slot: int, keys: list[str], resolver: _Resolver) -> Code:
     key = keys[0]
 
     def run(state: State) -> Any:
         try:
             return state[slot][key]
         except (KeyError, TypeError):
-            return walk(state, state[slot])
+            return resolver(state, state[slot])
 
     return run
 
 
-def _two(slot: int, keys: list[str], walk: _Walk) -> Code:
+def _two(slot: int, keys: list[str], resolver: _Resolver) -> Code:
     first, second = keys
 
     def run(state: State) -> Any:
         try:
             return state[slot][first][second]
         except (KeyError, TypeError):
-            return walk(state, state[slot])
+            return resolver(state, state[slot])
 
     return run
 
 
-def _three(slot: int, keys: list[str], walk: _Walk) -> Code:
+def _three(slot: int, keys: list[str], resolver: _Resolver) -> Code:
     first, second, third = keys
 
     def run(state: State) -> Any:
         try:
             return state[slot][first][second][third]
         except (KeyError, TypeError):
-            return walk(state, state[slot])
+            return resolver(state, state[slot])
 
     return run
 
 
-def _four(slot: int, keys: list[str], walk: _Walk) -> Code:
+def _four(slot: int, keys: list[str], resolver: _Resolver) -> Code:
     first, second, third, fourth = keys
 
     def run(state: State) -> Any:
         try:
             return state[slot][first][second][third][fourth]
         except (KeyError, TypeError):
-            return walk(state, state[slot])
+            return resolver(state, state[slot])
 
     return run
 
@@ -156,20 +161,20 @@ def _four(slot: int, keys: list[str], walk: _Walk) -> Code:
 _FROM_SLOT = {1: _one, 2: _two, 3: _three, 4: _four}
 
 
-def _one_from(base: Code, key: str, walk: _Walk) -> Code:
+def _one_from(base: Code, key: str, resolver: _Resolver) -> Code:
     def run(state: State) -> Any:
         value = base(state)
         try:
             return value[key]
         except (KeyError, TypeError):
-            return walk(state, value)
+            return resolver(state, value)
 
     return run
 
 
-def _plain_test(chain: Chain, keys: list[str], walk: _Walk) -> Code:
+def _plain_test(selection: Selection, keys: list[str], resolver: _Resolver) -> Code:
     *before, last = keys
-    base = chain.base.run if chain.slot else _base(chain.base.run, walk.cost)
+    base = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
 
     def run(state: State) -> Any:
         start = value = base(state)
@@ -177,31 +182,34 @@ def _plain_test(chain: Chain, keys: list[str], walk: _Walk) -> Code:
             for key in before:
                 value = value[key]
         except (KeyError, TypeError):
-            return walk(state, start)
+            return resolver(state, start)
         if type(value) in MAPS and type(value) is not DefaultMap:
             found = value.get(last, MISSING)
             if type(found) is not Invalid:
                 return found is not MISSING
-        return walk(state, start)
+        return resolver(state, start)
 
     return run
 
 
-class _Walk:
-    """Takes the steps of a chain one by one, as cel-go does, and gives back what was not taken."""
+class _Resolver:
+    """Applies qualifiers one by one, as cel-go does, and refunds those that it does not reach."""
 
-    __slots__ = ("absent", "after", "bare", "cost", "steps", "test")
+    __slots__ = ("absent", "after", "bare", "cost", "qualifiers", "test")
 
-    def __init__(self, steps: tuple[Step, ...], *, test: bool, bare: bool) -> None:
-        self.steps = steps
+    def __init__(self, qualifiers: tuple[Qualifier, ...], *, test: bool, bare: bool) -> None:
+        self.qualifiers = qualifiers
         self.test = test
-        # As a branch or key, cel-go leaves the answer of `has` behind an optional an optional.
+        # As a branch or key, `has` behind an optional returns an optional in cel-go.
         self.bare = bare
         self.absent = NONE if bare or not test else False
-        # What the steps behind each step cost.
-        self.after = [sum(1 + s.cost for s in steps[index + 1 :]) for index in range(len(steps))]
-        self.cost = sum(1 + s.cost for s in steps)
+        # The cost of the qualifiers behind each one.
+        self.after = [
+            sum(1 + s.cost for s in qualifiers[index + 1 :]) for index in range(len(qualifiers))
+        ]
+        self.cost = sum(1 + s.cost for s in qualifiers)
 
+    # One frame: selections nest as keys of each other, and Python's stack is the limit.
     def __call__(self, state: State, value: Any) -> Any:
         wrapped = type(value) is Optional
         if wrapped:
@@ -209,53 +217,54 @@ class _Walk:
                 state[COST] -= self.cost
                 return self.absent
             value = value.value
-        last = len(self.steps) - 1 if self.test else -1
-        for index, step in enumerate(self.steps):
-            wrapped = wrapped or step.optional
+        last = len(self.qualifiers) - 1 if self.test else -1
+        for index, qualifier in enumerate(self.qualifiers):
+            wrapped = wrapped or qualifier.optional
             after = self.after[index]
             if type(value) is Invalid:
-                state[COST] -= after + 1 + step.cost
+                state[COST] -= after + 1 + qualifier.cost
                 raise value.error
             try:
-                key = step.key
-                if step.code is not None:
-                    key = step.code(state)
+                key = qualifier.key
+                if qualifier.code is not None:
+                    key = qualifier.code(state)
                     self.check(state, key)
                 if index == last:
                     present = self.tested(state, value, key, wrapped=wrapped)
-                    return self.answer(present=present, wrapped=wrapped)
+                    return self.presence(present=present, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
-                # An optional step that fails is not taken; a plain one counts all the same.
-                state[COST] -= after + step.optional
+                # A failed optional qualifier costs nothing; a plain one costs its unit.
+                state[COST] -= after + qualifier.optional
                 raise
             if found is not MISSING:
                 value = found
-                if step.optional and type(found) is Invalid:
+                if qualifier.optional and type(found) is Invalid:
                     state[COST] -= after + 1
                     raise found.error
             else:
+                # cel-go counts a missing key, but not behind an optional.
                 state[COST] -= after + wrapped
-                return self.nothing(value, key, wrapped=wrapped)
+                return self.missing(value, key, wrapped=wrapped)
         return Optional(value) if wrapped else value
 
-    def nothing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
-        """Answer for a key that is not there."""
+    def missing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
+        """Return the result for a missing key."""
         if wrapped:
             return self.absent
-        raise missing(value, key)
+        raise missing_key(value, key)
 
-    def answer(self, *, present: bool, wrapped: bool) -> Any:
+    def presence(self, *, present: bool, wrapped: bool) -> Any:
         if wrapped and self.bare:
             return Optional(None) if present else NONE
         return present
 
     @staticmethod
     def check(state: State, key: Any) -> None:
-        """Refuse what is no key; a long one is paid for, since it is compared and printed."""
+        """Check the type of a key; a long text takes plain steps: it is compared and printed."""
         if type(key) in NO_KEYS:
             raise EvaluationError(f"invalid qualifier type: {go_name(key)}")
-        burn_text(state, key)
+        spend_text_steps(state, key)
 
     @staticmethod
     def tested(state: State, value: Any, key: Any, *, wrapped: bool) -> bool:

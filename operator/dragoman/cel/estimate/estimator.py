@@ -1,4 +1,4 @@
-"""The walk over a checked tree that adds up its worst case."""
+"""The estimator: it sums up the worst-case cost over a checked tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.cel.estimate.sizes import (
     times,
     union,
 )
-from dragoman.cel.estimate.worstcase import Operand, Priced, Prices, SizeOfPath
+from dragoman.cel.estimate.worstcase import CallEstimate, CallEstimator, Operand, SizeOfPath
 from dragoman.cel.macros import ACCUMULATOR
 from dragoman.cel.syntax.nodes import (
     Call,
@@ -40,7 +40,7 @@ _JOINING: Final = ("add_string", "add_bytes", "add_list")
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """What is known of a variable that a macro introduced."""
+    """Path and sizes of a variable that a macro introduced."""
 
     path: Names
     size: Size | None
@@ -60,7 +60,7 @@ def estimate(tree: Node, size_of_path: SizeOfPath) -> int:
 class _Estimator:
     def __init__(self, size_of_path: SizeOfPath) -> None:
         self.size_of_path = size_of_path
-        self.prices = Prices(size_of_path)
+        self.calls = CallEstimator(size_of_path)
         self.paths: dict[int, Names] = {}
         self.sizes: dict[int, Size] = {}
         self.entries: dict[int, Entries] = {}
@@ -73,7 +73,7 @@ class _Estimator:
             found = self.costs[id(node)] = _COSTS[type(node)](self, node)
         return found
 
-    # What is known of a node ------------------------------------------------------------------
+    # Path and sizes of a node ------------------------------------------------------------------
 
     def local(self, name: str) -> _Local | None:
         stack = self.locals.get(name)
@@ -173,7 +173,7 @@ class _Estimator:
             self.copy_sizes(node, node.result)
             return cost
         self.enter_loop(node)
-        # The step holds what was written deep inside; to look there first saves stack.
+        # The step nests the body deeply; to estimate the body first saves stack.
         for part in node.body:
             if part is not None:
                 self.cost(part)
@@ -264,7 +264,7 @@ class _Estimator:
         target: Operand | None,
         args: list[Operand],
         costs: list[int],
-    ) -> Priced:
+    ) -> CallEstimate:
         """Return the cost of the call with its arguments, and the size of its result if known."""
         if node.function in ("_&&_", "_||_"):
             return summed(*costs), None
@@ -272,16 +272,16 @@ class _Estimator:
             return self.conditional(node, args, costs)
         if overload in _JOINING:
             self.join_entries(node, node.args[0], node.args[1])
-        cost, size = self.prices.call(node.function, overload, target, args)
+        cost, size = self.calls.call(node.function, overload, target, args)
         return summed(cost, *costs), size
 
     def join_entries(self, node: Call, one: Node, other: Node) -> None:
-        """Note that the parts of a result come from either of two nodes."""
+        """Set the entries of a result that come from either of two nodes."""
         first, second = self.entry_sizes(one), self.entry_sizes(other)
         if first is not None and second is not None:
             self.entries[id(node)] = _joined(first, second)
 
-    def conditional(self, node: Call, args: list[Operand], costs: list[int]) -> Priced:
+    def conditional(self, node: Call, args: list[Operand], costs: list[int]) -> CallEstimate:
         self.join_entries(node, node.args[1], node.args[2])
         size = union(args[1].size or UNKNOWN, args[2].size or UNKNOWN)
         return summed(costs[0], max(costs[1], costs[2])), size

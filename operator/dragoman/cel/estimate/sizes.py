@@ -1,4 +1,4 @@
-"""Bounds of sizes and costs, and the paths that lead to declared sizes. All of it saturates."""
+"""Bounds of sizes and costs, and the paths that lead to declared sizes. All of them saturate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman.cel.types import Kind
 
 UNLIMITED: Final = 2**64 - 1
 TRAVERSAL: Final = 0.1
-"""What walking over one code point, byte or element costs."""
+"""Cost of the traversal of one code point, byte or element."""
 Path = tuple[str, ...]
 
 
@@ -32,11 +32,11 @@ class Entries(NamedTuple):
 
 
 class Names:
-    """A path under construction: a slice of names, kept in room that other paths may share.
+    """A path under construction: a slice of names in an array that other paths may share.
 
-    cel-go extends the path of a node for several others, and Go's slices write into the same room
-    when there is some left. So the path of a key becomes the one of its value where a macro has
-    both (`m.all(k, v, ..)`), which shows in the estimate.
+    cel-go extends the path of a node for several others, and Go's `append` writes into the same
+    array while that has capacity. So the path of a key becomes the one of its value where a macro
+    has both (`m.all(k, v, ..)`), and the estimate depends on it.
     """
 
     __slots__ = ("_length", "_room")
@@ -81,12 +81,12 @@ def scaled(size: int, factor: float) -> int:
 
 
 def union(one: Size, other: Size) -> Size:
-    """Return the bounds of what is one or the other."""
+    """Return the bounds of either of two sizes."""
     return Size(min(one.least, other.least), max(one.most, other.most))
 
 
 def added(one: Size, other: Size) -> Size:
-    """Return the bounds of both together."""
+    """Return the bounds of the sum."""
     return Size(summed(one.least, other.least), summed(one.most, other.most))
 
 

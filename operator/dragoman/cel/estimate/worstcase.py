@@ -1,4 +1,4 @@
-"""What calls cost at worst, by function or overload: cel-go's prices and Kubernetes' own."""
+"""The worst-case cost of calls, by function or overload: cel-go's and Kubernetes' own."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from dragoman.cel.syntax.nodes import Literal, Node
 from dragoman.cel.types import Type
 
 SizeOfPath = Callable[[Path], "int | None"]
-"""Returns the declared maximum size of what a path such as ("self", "ports", "@items") names."""
-Priced = tuple[int, "Size | None"]
-"""What a call costs without its arguments, and the size of its result if that is known."""
+"""Returns the declared maximum size at a path such as ("self", "ports", "@items"), if any."""
+CallEstimate = tuple[int, "Size | None"]
+"""Cost of a call without its arguments, and the size of its result if known."""
 
 _REGEX: Final = 0.25
 _ALLOCATION: Final = 11
@@ -40,7 +40,7 @@ _DRA_LIST: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument as the price list sees it."""
+    """An argument of a call: what its cost can depend on."""
 
     node: Node | None
     type: Type
@@ -48,16 +48,16 @@ class Operand:
     size: Size | None
 
 
-class Prices:
-    """The price lists, with what is declared about sizes."""
+class CallEstimator:
+    """Estimates calls with the declared sizes of variables."""
 
     def __init__(self, size_of_path: SizeOfPath) -> None:
         self.size_of_path = size_of_path
 
     def call(
         self, function: str, overload: str, target: Operand | None, args: list[Operand]
-    ) -> Priced:
-        """Return the price of a call by one overload, and the size of its result if known."""
+    ) -> CallEstimate:
+        """Return the cost of a call by one overload, and the size of its result if known."""
         return (
             self.extension(function, overload, target, args)
             or self.kubernetes(function, overload, target, args)
@@ -65,14 +65,14 @@ class Prices:
         )
 
     def operand_size(self, operand: Operand) -> Size:
-        """Return the size of an operand: its own, what its declaration allows, or unknown."""
+        """Return the size of an operand: its own, the declared maximum, or unknown."""
         if operand.size is not None:
             return operand.size
         most = self.size_of_path(operand.path.read()) if operand.path else None
         return Size(0, most) if most is not None else UNKNOWN
 
     def element(self, items: Operand) -> Operand | None:
-        """Return the elements of a list, sized as their declaration allows."""
+        """Return the elements of a list as an operand with their path."""
         if not items.type.params:
             return None
         path = items.path.then("@items") if items.path else NO_NAMES
@@ -80,8 +80,8 @@ class Prices:
 
     def extension(
         self, function: str, overload: str, target: Operand | None, args: list[Operand]
-    ) -> Priced | None:
-        """Price the functions of cel-go's list and set libraries, and the selectors' `includes`."""
+    ) -> CallEstimate | None:
+        """Estimate cel-go's list and set libraries, and the selectors' `includes`."""
         if overload == "dra_includes_dyn_dyn":
             return _DRA_LIST, None
         if function.startswith("sets."):
@@ -103,8 +103,8 @@ class Prices:
 
     def self_compared(
         self, function: str, overload: str, size: Size, args: list[Operand]
-    ) -> Priced | None:
-        """Price what compares the elements of a list with each other."""
+    ) -> CallEstimate | None:
+        """Estimate functions that compare the elements of a list with each other."""
         if function == "distinct":
             return _allocating(2.0, multiplied(size, size))
         if function in ("sort", "@sortByAssociatedKeys"):
@@ -116,17 +116,17 @@ class Prices:
 
     def kubernetes(
         self, function: str, overload: str, target: Operand | None, args: list[Operand]
-    ) -> Priced | None:
-        """Price the functions of Kubernetes' own libraries, which go by name."""
+    ) -> CallEstimate | None:
+        """Estimate the functions of Kubernetes' own libraries, by name."""
         if function == "_==_":
             return self.kubernetes_equality(args)
         if function in _UNIT or overload == "cidr_ip":
             return 1, None
-        priced = _KUBERNETES.get(function)
-        return priced(self, overload, target, args) if priced is not None else None
+        estimated = _KUBERNETES.get(function)
+        return estimated(self, overload, target, args) if estimated is not None else None
 
-    def kubernetes_equality(self, args: list[Operand]) -> Priced | None:
-        """Price a comparison of two values of a Kubernetes type."""
+    def kubernetes_equality(self, args: list[Operand]) -> CallEstimate | None:
+        """Estimate a comparison of two values of a Kubernetes type."""
         kind = args[0].type
         if kind != args[1].type:
             return None
@@ -139,8 +139,8 @@ class Prices:
             return scaled(size.most if size is not None else 1, TRAVERSAL), None
         return None
 
-    def standard(self, overload: str, target: Operand | None, args: list[Operand]) -> Priced:
-        """Price the standard library, which goes by overload."""
+    def standard(self, overload: str, target: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate the standard library, by overload."""
         if overload == "string_format" and target is not None:
             return scaled((target.size or UNKNOWN).most, TRAVERSAL), None
         if overload in ("string_to_bytes", "bytes_to_string", "strings_quote") and len(args) == 1:
@@ -160,8 +160,8 @@ class Prices:
         return 1, None
 
     @staticmethod
-    def converted(overload: str, size: Size) -> Priced:
-        """Price a conversion between text and bytes, or a quotation, and size its result."""
+    def converted(overload: str, size: Size) -> CallEstimate:
+        """Estimate a conversion between text and bytes, or a quotation, and size its result."""
         cost = scaled(size.most, TRAVERSAL)
         if overload == "string_to_bytes":
             return cost, Size(size.least, size.most * 4 % 2**64)
@@ -171,17 +171,17 @@ class Prices:
 
     @staticmethod
     def searched(overload: str, target: Operand, part: Operand) -> int:
-        """Price a search for a text or a pattern: one length times the other."""
+        """Estimate a search for a text or a pattern: one length times the other."""
         text, searched = target.size or UNKNOWN, (part.size or UNKNOWN).most
         if overload == "matches_string":
-            walk = scaled(summed(text.most, 1), TRAVERSAL)
-            return times(walk, scaled(searched, _REGEX))
+            traversal = scaled(summed(text.most, 1), TRAVERSAL)
+            return times(traversal, scaled(searched, _REGEX))
         return times(scaled(text.most, TRAVERSAL), scaled(searched, TRAVERSAL))
 
-    # Prices of Kubernetes' functions ------------------------------------------------------------
+    # Kubernetes' functions ----------------------------------------------------------------------
 
-    def traversed(self, _: str, target: Operand | None, __: Any) -> Priced | None:
-        """Price what walks a list once, and the strings in it."""
+    def traversed(self, _: str, target: Operand | None, __: Any) -> CallEstimate | None:
+        """Estimate one traversal of a list and of the strings in it."""
         if target is None:
             return None
         size = self.operand_size(target)
@@ -193,21 +193,21 @@ class Prices:
             each = summed(1, scaled(self.operand_size(element).most, TRAVERSAL))
         return times(size.most, each), None
 
-    def same_size(self, _: str, target: Operand | None, args: list[Operand]) -> Priced:
-        """Price what walks a string and returns one as long."""
+    def same_size(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate a traversal of a string whose result has the same size."""
         size = self.operand_size(target if target is not None else args[0])
         return scaled(size.most, TRAVERSAL), size
 
-    def walked(self, _: str, __: Operand | None, args: list[Operand]) -> Priced:
-        """Price what reads its first argument once."""
+    def parsed(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate one traversal of the first argument."""
         return scaled(self.operand_size(args[0]).most, TRAVERSAL), None
 
-    def walked_twice(self, _: str, __: Operand | None, args: list[Operand]) -> Priced:
-        """Price what reads its first argument twice."""
+    def parsed_twice(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate two traversals of the first argument."""
         return scaled(self.operand_size(args[0]).most, 2 * TRAVERSAL), None
 
-    def replaced(self, _: str, target: Operand | None, args: list[Operand]) -> Priced | None:
-        """Price a replacement; the result is between the fewest and the most replacements."""
+    def replaced(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate | None:
+        """Estimate a replacement; the result is between the fewest and the most replacements."""
         if target is None or len(args) < 2:
             return None
         size, old, new = (self.operand_size(o) for o in (target, args[0], args[1]))
@@ -227,8 +227,8 @@ class Prices:
         result = added(multiplied(Size(least, most), new), Size(least_kept, most_kept))
         return scaled(size.most, 2 * TRAVERSAL), result
 
-    def split(self, _: str, target: Operand | None, args: list[Operand]) -> Priced | None:
-        """Price a split; its limit, where it is a literal, bounds the number of parts."""
+    def split(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate | None:
+        """Estimate a split; its limit, where it is a literal, bounds the number of parts."""
         if target is None:
             return None
         size = self.operand_size(target)
@@ -238,8 +238,8 @@ class Prices:
             most = limit % 2**64 if type(limit) is int else most
         return scaled(size.most, 2 * TRAVERSAL), Size(0, most)
 
-    def joined(self, _: str, target: Operand | None, args: list[Operand]) -> Priced | None:
-        """Price a join; the result has every element and the separators between them."""
+    def joined(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate | None:
+        """Estimate a join; the result has every element and the separators between them."""
         if target is None:
             return None
         count = self.operand_size(target)
@@ -250,17 +250,19 @@ class Prices:
             size = added(size, multiplied(self.operand_size(args[0]), between))
         return scaled(size.most, TRAVERSAL), size
 
-    def found(self, _: str, target: Operand | None, args: list[Operand]) -> Priced | None:
-        """Price a search for a pattern that returns the parts found."""
+    def found(self, _: str, target: Operand | None, args: list[Operand]) -> CallEstimate | None:
+        """Estimate a search for a pattern that returns the parts found."""
         if target is None:
             return None
         size = self.operand_size(target)
-        walk = scaled(summed(size.most, 1), TRAVERSAL)
+        traversal = scaled(summed(size.most, 1), TRAVERSAL)
         pattern = scaled(self.operand_size(args[0]).most, _REGEX)
-        return times(walk, pattern), Size(0, size.most)
+        return times(traversal, pattern), Size(0, size.most)
 
-    def contains_address(self, overload: str, _: Operand | None, args: list[Operand]) -> Priced:
-        """Price the containment of an address or a range, given as value or as text."""
+    def contains_address(
+        self, overload: str, _: Operand | None, args: list[Operand]
+    ) -> CallEstimate:
+        """Estimate the containment of an address or a range, given as value or as text."""
         cost = scaled(16 + 16, TRAVERSAL)
         if overload.startswith("cidr_contains_cidr"):
             cost += scaled(16, TRAVERSAL) + 1
@@ -268,17 +270,17 @@ class Prices:
             cost = summed(cost, scaled(self.operand_size(args[0]).most, TRAVERSAL))
         return cost, None
 
-    def validated(self, _: str, __: Operand | None, args: list[Operand]) -> Priced:
-        """Price the validation of a text by a named format: its longest regular expression."""
-        walk = scaled(self.operand_size(args[0]).most, TRAVERSAL)
-        return scaled(walk, _LONGEST_FORMAT_REGEX * _REGEX), None
+    def validated(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate the validation of a text by a named format: its longest regular expression."""
+        traversal = scaled(self.operand_size(args[0]).most, TRAVERSAL)
+        return scaled(traversal, _LONGEST_FORMAT_REGEX * _REGEX), None
 
-    def authorized(self, _: str, __: Operand | None, ___: list[Operand]) -> Priced:
-        """Price a question to the authorizer."""
+    def authorized(self, _: str, __: Operand | None, ___: list[Operand]) -> CallEstimate:
+        """Estimate a check by the authorizer."""
         return AUTHORIZATION, None
 
-    def selected(self, _: str, __: Operand | None, args: list[Operand]) -> Priced:
-        """Price the reading of a label or field selector by its length."""
+    def selected(self, _: str, __: Operand | None, args: list[Operand]) -> CallEstimate:
+        """Estimate the parsing of a label or field selector by its length."""
         length = self.operand_size(args[0]).most
         requirements = scaled(scaled(length, 0.5), REQUIREMENT)
         return summed(LIST_LITERAL, scaled(length, TRAVERSAL), requirements), None
@@ -319,20 +321,22 @@ _COMPARED: Final = frozenset(
     )
 )  # fmt: skip
 _TRAVERSING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
-_WALKING: Final = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver")
+_PARSING: Final = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver")
 _KUBERNETES: Final[dict[str, Any]] = {
-    **dict.fromkeys(_TRAVERSING, Prices.traversed),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), Prices.same_size),
-    **dict.fromkeys(_WALKING, Prices.walked),
-    "ip.isCanonical": Prices.walked_twice,
-    "replace": Prices.replaced,
-    "split": Prices.split,
-    "join": Prices.joined,
-    "find": Prices.found,
-    "findAll": Prices.found,
-    "containsIP": Prices.contains_address,
-    "containsCIDR": Prices.contains_address,
-    "validate": Prices.validated,
-    "check": Prices.authorized,
-    **dict.fromkeys(("fieldSelector", "labelSelector"), Prices.selected),
+    **dict.fromkeys(_TRAVERSING, CallEstimator.traversed),
+    **dict.fromkeys(
+        ("url", "lowerAscii", "upperAscii", "substring", "trim"), CallEstimator.same_size
+    ),
+    **dict.fromkeys(_PARSING, CallEstimator.parsed),
+    "ip.isCanonical": CallEstimator.parsed_twice,
+    "replace": CallEstimator.replaced,
+    "split": CallEstimator.split,
+    "join": CallEstimator.joined,
+    "find": CallEstimator.found,
+    "findAll": CallEstimator.found,
+    "containsIP": CallEstimator.contains_address,
+    "containsCIDR": CallEstimator.contains_address,
+    "validate": CallEstimator.validated,
+    "check": CallEstimator.authorized,
+    **dict.fromkeys(("fieldSelector", "labelSelector"), CallEstimator.selected),
 }

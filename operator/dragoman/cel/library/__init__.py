@@ -1,8 +1,8 @@
-"""What the overloads do, one module for each library.
+"""Implementations of the overloads, one module for each library.
 
 A module offers `OVERLOADS`, functions of the arguments by overload id, and `STATEFUL` for those
 that also take the evaluation's state first, because they compare or copy any number of values,
-or because their time with long texts is out of proportion to their CEL cost (`paced`).
+or because long texts take longer than their CEL cost says (`paced`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dragoman.cel.library import (
     containers,
     conversions,
     formats,
-    instants,
     ip,
     lists,
     optionals,
@@ -27,6 +26,7 @@ from dragoman.cel.library import (
     semver,
     sets,
     strings,
+    timestamps,
     url,
 )
 
@@ -37,7 +37,7 @@ OVERLOADS: Final[dict[str, Callable[..., Any]]] = {
     **containers.OVERLOADS,
     **conversions.OVERLOADS,
     **formats.OVERLOADS,
-    **instants.OVERLOADS,
+    **timestamps.OVERLOADS,
     **ip.OVERLOADS,
     **lists.OVERLOADS,
     **optionals.OVERLOADS,
@@ -52,7 +52,7 @@ STATEFUL: Final[dict[str, Callable[..., Any]]] = {
     **cidr.STATEFUL,
     **containers.STATEFUL,
     **conversions.STATEFUL,
-    **instants.STATEFUL,
+    **timestamps.STATEFUL,
     **ip.STATEFUL,
     **lists.STATEFUL,
     **optionals.STATEFUL,

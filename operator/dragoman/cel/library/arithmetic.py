@@ -8,7 +8,7 @@ from typing import Any, Final
 from dragoman.cel.equality import map_key, set_key
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import DataList, MapList, SetList
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import bounded
 
@@ -77,8 +77,8 @@ def _add_bytes(left: bytes, right: bytes) -> bytes:
 
 
 def _add_list(state: State, left: list[Any], right: list[Any]) -> list[Any]:
-    # Go joins lists lazily for one unit; here they are copied, so the plain steps pay for it.
-    burn(state, len(left) + len(right))
+    # cel-go joins lists lazily for one unit; this copy takes plain steps instead.
+    spend_steps(state, len(left) + len(right))
     if type(left) is SetList:
         known = set(map(set_key, left))
         return SetList([*left, *(item for item in right if set_key(item) not in known)])
@@ -89,7 +89,7 @@ def _add_list(state: State, left: list[Any], right: list[Any]) -> list[Any]:
 
 
 def _merged(left: MapList, right: list[Any]) -> MapList:
-    """Overwrite elements that have the same key where they stand, append the others."""
+    """Replace elements that have the same key in place, append the others."""
     places = {map_key(item, left.names): index for index, item in enumerate(left)}
     merged = list(left)
     for item in right:

@@ -1,4 +1,4 @@
-"""The authorizer's functions, which nothing in selectors and rules can be asked for."""
+"""The authorizer's functions; selectors and rules have no authorizer to call them on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dragoman.cel.state import Functions
 
 
 def _refuse(*_: Any) -> NoReturn:
-    # A null, which the checker lets pass; see Program.wary.
+    # The checker accepts null here; see Program.untyped.
     raise TypeError
 
 

@@ -12,12 +12,12 @@ from dragoman.cel.values.ip import CIDR, is_cidr, parse_cidr, parse_ip
 
 def _contains_text(network: CIDR, text: str) -> bool:
     if type(network) is not CIDR:
-        # A null, which the checker lets pass; see Program.wary.
+        # The checker accepts null here; see Program.untyped.
         raise TypeError
     try:
         address = parse_ip(text)
     except EvaluationError:
-        # Kubernetes forgets why the text is no address.
+        # Kubernetes drops the reason why the text is not an address.
         raise no_such_overload() from None
     return network.contains_ip(address)
 

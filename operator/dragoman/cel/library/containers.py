@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import entry_key, shown, value_of
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 
 _SIZES: Final = ("bytes", "list", "map", "string")
 
 
 def _insert(state: State, mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    burn(state, len(mapping) + 1)
+    spend_steps(state, len(mapping) + 1)
     return insert({**mapping}, key, value)
 
 
 def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
-    burn(state, len(mapping) + len(more))
+    spend_steps(state, len(mapping) + len(more))
     built = {**mapping}
     for key, value in more.items():
         insert(built, value_of(key), value)
@@ -25,10 +25,10 @@ def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> 
 
 
 def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """Add an entry to a map that nobody else can see yet, and return that map.
+    """Add an entry to a map under construction, and return the map.
 
     Raises:
-        EvaluationError: the key is there already.
+        EvaluationError: the map has the key already.
     """
     stored = entry_key(key)
     if stored in building:

@@ -11,15 +11,10 @@ from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import type_name
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.durations import Duration, parse_duration
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import format_double
-from dragoman.cel.values.timestamps import (
-    Duration,
-    Timestamp,
-    parse_duration,
-    parse_timestamp,
-    timestamp_from_seconds,
-)
+from dragoman.cel.values.timestamps import Timestamp, parse_timestamp, timestamp_from_seconds
 
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
@@ -120,7 +115,7 @@ def type_value(value: Any) -> Type:
 
 def _same(value: Any) -> Any:
     if value is None:
-        # The checker lets null pass for some types; see Program.wary.
+        # The checker accepts null for some types; see Program.untyped.
         raise TypeError
     return value
 

@@ -1,4 +1,4 @@
-"""Choose an overload at run time, when the checker left it open."""
+"""Dispatchers: they choose an overload at run time, where the static types leave it open."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dragoman.cel import types
-from dragoman.cel.check import Overload
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
+from dragoman.cel.overloads import Overload
 from dragoman.cel.representation import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
 from dragoman.cel.state import State
 from dragoman.cel.types import Kind, Type
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
 _SCALARS: Final[dict[str, type]] = {
     "bool": bool,
@@ -30,7 +31,7 @@ _ADDABLE: Final = _NUMBERS | LISTS | {str, bytes, Duration, Timestamp}
 _ORDERED: Final = _NUMBERS | {bool, str, bytes, Duration, Timestamp}
 _SIZED: Final = MAPS | LISTS | {str, bytes}
 _RECEIVERS: Final = frozenset((str, Timestamp, Duration))
-"""Types that cel-go asks for any function by its name; they refuse without naming it."""
+"""Types that receive calls by function name in cel-go; their errors lack the name."""
 _ABLE: Final[dict[str, frozenset[type]]] = {
     "_+_": _ADDABLE,
     "_-_": _NUMBERS | {Duration, Timestamp},
@@ -44,7 +45,7 @@ _ABLE: Final[dict[str, frozenset[type]]] = {
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
     "size": _SIZED,
 }
-"""Functions that cel-go gives to the first operand: without the ability it names the function."""
+"""Functions that cel-go calls on the first operand: the error of an unfit operand names them."""
 
 
 def implementation(name: str) -> Callable[..., Any]:
@@ -57,9 +58,9 @@ def implementation(name: str) -> Callable[..., Any]:
 
 
 def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Any] | None:
-    """Return a function of two arguments that takes the overload for their types.
+    """Return a function of two arguments that calls the overload for their types.
 
-    None when that needs more than their types, or the state.
+    None if the choice needs more than their types, or an overload needs the state.
     """
     if any(overload.name not in OVERLOADS or _looks_inside(overload) for overload in overloads):
         return None
@@ -81,7 +82,7 @@ def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[.
 
 
 def fits(kind: Type, value: Any) -> bool:
-    """Return whether a value can be passed for a parameter; of containers the first part counts."""
+    """Return whether a value fits a parameter; of a container, its first part decides."""
     if kind.kind is Kind.SCALAR:
         return type(value) is _SCALARS[kind.name]
     if kind.kind is Kind.LIST:
@@ -101,12 +102,12 @@ def fits(kind: Type, value: Any) -> bool:
 
 
 def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
-    """Return a function of (state, *args) that takes the first overload the arguments fit."""
+    """Return a function of (state, *args) that calls the first overload that fits."""
     if function == "flatten":
         return _flatten
     choices = [(overload.params, implementation(overload.name)) for overload in overloads]
     if function == "-_":
-        # Durations can be negated although that is not declared.
+        # cel-go negates durations, although no overload declares it.
         choices.append(((types.DURATION,), lambda _, duration: duration.negated()))
     if not any(_looks_inside(overload) for overload in overloads):
         return _by_types(function, choices)
@@ -121,14 +122,14 @@ def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., An
 
 
 def _looks_inside(overload: Overload) -> bool:
-    """Return whether the parts of an argument decide if it fits."""
+    """Return whether the parts of an argument decide whether it fits."""
     return any(kind.kind in (Kind.LIST, Kind.MAP) for kind in overload.params)
 
 
 def _by_types(
     function: str, choices: Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
 ) -> Callable[..., Any]:
-    """Remember which overload the types of the arguments lead to."""
+    """Cache the overload for each combination of argument types."""
     chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def dispatch(state: State, *args: Any) -> Any:
@@ -145,7 +146,7 @@ def _by_types(
 
 
 def _flatten(state: State, items: Any, *depth: Any) -> Any:
-    """Flatten any list: cel-go does not look at the elements before it calls this one."""
+    """Flatten any list: cel-go does not check the elements before this overload."""
     if type(items) not in LISTS or (depth and type(depth[0]) is not int):
         shown = ", ".join(map(type_name, depth))
         name = "map(dyn, dyn)" if type(items) in MAPS else type_name(items)
@@ -154,7 +155,7 @@ def _flatten(state: State, items: Any, *depth: Any) -> Any:
 
 
 _UNGUARDED: Final = frozenset(("contains", "startsWith", "endsWith", "!_"))
-"""Functions whose own code refuses, without naming itself."""
+"""Functions whose own code raises the error, without its name."""
 
 
 def _refusal(function: str, args: Sequence[Any]) -> Exception:

@@ -16,8 +16,8 @@ def _named(name: str) -> Optional:
 
 
 def _validate(form: NamedFormat, text: str) -> Optional:
-    complaints = form.validate(text)
-    return Optional(complaints) if complaints else NONE
+    problems = form.validate(text)
+    return Optional(problems) if problems else NONE
 
 
 def _constant(form: NamedFormat) -> Callable[[], NamedFormat]:

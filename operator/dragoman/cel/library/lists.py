@@ -11,9 +11,9 @@ from dragoman.cel.equality import compare, equal, is_ordered
 from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
 from dragoman.cel.representation import LISTS, DataList, Invalid, no_such_overload, type_name
-from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, burn
+from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import Duration
 
 _COMPARABLE: Final = (
     "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",
@@ -32,7 +32,7 @@ _ZEROES: Final[dict[str, tuple[Any, str]]] = {
 
 def _fitting(items: list[Any]) -> list[Any]:
     if items and (items[0] is None or type(items[0]) is Invalid):
-        # Null or invalid data: the overload does not fit; see Program.wary.
+        # Null or invalid data does not fit the overload; see Program.untyped.
         raise TypeError
     return items
 
@@ -51,7 +51,7 @@ def _is_sorted(items: list[Any]) -> bool:
 
 
 def _compared(one: Any, two: Any) -> int:
-    """Compare as Kubernetes does, which takes what cannot be compared for equal."""
+    """Compare as Kubernetes does: incomparable values count as equal."""
     try:
         return compare(one, two)
     except EvaluationError:
@@ -99,7 +99,7 @@ def equals(left: Any, right: Any, state: State) -> bool:
 
 
 def contains(items: list[Any], item: Any, state: State) -> bool:
-    """Answer whether a list holds a value; what data cannot be compared with it counts at the end.
+    """Return whether a list contains a value; an invalid element fails only without a match.
 
     Raises:
         EvaluationError: no element is equal, and one of them does not fit its schema.
@@ -130,21 +130,21 @@ def _last_index_of(state: State, items: list[Any], item: Any) -> int:
 
 
 def _slice(state: State, items: list[Any], start: int, end: int) -> list[Any]:
-    complaint = f"cannot slice({start}, {end}), "
+    problem = f"cannot slice({start}, {end}), "
     if start < 0 or end < 0:
-        raise EvaluationError(complaint + "negative indexes not supported")
+        raise EvaluationError(problem + "negative indexes not supported")
     if start > end:
-        raise EvaluationError(complaint + "start index must be less than or equal to end index")
+        raise EvaluationError(problem + "start index must be less than or equal to end index")
     if end > len(items):
-        raise EvaluationError(f"{complaint}list is length {len(items)}")
-    burn(state, end - start)
+        raise EvaluationError(f"{problem}list is length {len(items)}")
+    spend_steps(state, end - start)
     return list(items[start:end])
 
 
 def _flatten(state: State, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    burn(state, len(items) + STEPS_PER_CONTAINER)
+    spend_steps(state, len(items) + STEPS_PER_CONTAINER)
     flat: list[Any] = []
     for item in items:
         if type(item) in LISTS and depth > 0:
@@ -155,19 +155,19 @@ def _flatten(state: State, items: list[Any], depth: int = 1) -> list[Any]:
 
 
 def _range(state: State, size: int) -> list[int]:
-    burn(state, max(size, 0))
+    spend_steps(state, max(size, 0))
     return list(range(size))
 
 
 def _reverse(state: State, items: list[Any]) -> list[Any]:
-    burn(state, len(items))
+    spend_steps(state, len(items))
     return list(items[::-1])
 
 
 def _distinct(state: State, items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        burn(state, len(found) + 1)
+        spend_steps(state, len(found) + 1)
         if not any(equals(item, other, state) for other in found):
             found.append(item)
     return found
@@ -191,9 +191,9 @@ def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
     kind = type_name(keys[0])
     if any(type_name(key) != kind for key in keys):
         raise EvaluationError("list elements must have the same type")
-    burn(state, len(items))
+    spend_steps(state, len(items))
     if kind in ("string", "bytes"):
-        burn(state, sum(map(len, keys)) // TEXT_PER_STEP)
+        spend_steps(state, sum(map(len, keys)) // TEXT_PER_STEP)
     by_key = cmp_to_key(compare)
     order = sorted(range(len(keys)), key=lambda index: by_key(keys[index]))
     return [items[index] for index in order]
@@ -203,7 +203,7 @@ _INCLUDES_MAX: Final = 48
 
 
 def _includes(state: State, value: Any, item: Any) -> bool:
-    """Answer the selectors' `includes`: membership for a list, equality for anything else."""
+    """Return the selectors' `includes`: membership for a list, equality for other values."""
     if type(value) not in LISTS:
         return equals(value, item, state)
     for index, one in enumerate(value):

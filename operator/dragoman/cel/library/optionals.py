@@ -1,6 +1,6 @@
-"""Optional values: making them, asking them, unwrapping lists of them.
+"""Functions of optional values.
 
-`or` and `orValue` do not evaluate what they do not need, so the compiler handles them.
+The compiler handles `or` and `orValue`, which do not evaluate an argument they do not need.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import NONE, Invalid, Optional, is_zero, shown
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 
 
 def _of_non_zero(value: Any) -> Optional:
@@ -18,7 +18,7 @@ def _of_non_zero(value: Any) -> Optional:
 
 def _has_value(optional: Optional) -> bool:
     if type(optional) is not Optional:
-        # A null, which the checker lets pass; see Program.wary.
+        # The checker accepts null here; see Program.untyped.
         raise TypeError
     return optional is not NONE
 
@@ -32,9 +32,9 @@ def _value(optional: Optional) -> Any:
 
 
 def _unwrap(state: State, items: list[Any]) -> list[Any]:
-    burn(state, len(items))
+    spend_steps(state, len(items))
     if items and type(items[0]) is not Optional:
-        # The overload does not fit such a list; see Program.wary.
+        # The overload does not fit such a list; see Program.untyped.
         raise TypeError
     for item in items:
         if type(item) is not Optional:

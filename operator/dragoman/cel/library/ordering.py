@@ -1,4 +1,4 @@
-"""`<`, `<=`, `>`, `>=` on everything that has an order."""
+"""`<`, `<=`, `>`, `>=` of all types with an order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _compared(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
 def _all() -> dict[str, Callable[[Any, Any], bool]]:
     found: dict[str, Callable[[Any, Any], bool]] = {}
     for name, test in _TESTS.items():
-        # Doubles and mixed numbers need care about NaN and precision; the others are Python's.
+        # Doubles and mixed numbers have rules for NaN and precision; Python's operators do others.
         found.update({f"{name}_{kind}": test for kind in _ALIKE})
         found[f"{name}_double"] = _compared(test)
         pairs = [(a, b) for a in _NUMBERS for b in _NUMBERS if a != b]

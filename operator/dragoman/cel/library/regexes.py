@@ -1,4 +1,4 @@
-"""`matches`, `find` and `findAll` with patterns that are not known before, on RE2."""
+"""`matches`, `find` and `findAll` with patterns that are computed at run time, on RE2."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from functools import partial
 from typing import Final
 
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
 
 
 def _compiled(state: State, pattern: str) -> Regex:
-    """Compile a pattern and take the steps for it, which CEL's cost knows nothing of."""
+    """Compile a pattern and deduct plain steps for it, which CEL's cost does not count."""
     try:
         regex = compile_regex(pattern)
     except EvaluationError:
-        burn(state, failed_steps(pattern))
+        spend_steps(state, failed_steps(pattern))
         raise
-    burn(state, regex.steps)
+    spend_steps(state, regex.steps)
     return regex
 
 
 def _matches(state: State, value: str, pattern: str) -> bool:
     regex = _compiled(state, pattern)
-    burn(state, regex.match_steps(value))
+    spend_steps(state, regex.match_steps(value))
     return regex.matches(value)
 
 
 def _find(state: State, value: str, pattern: str) -> str:
     regex = _searching(state, pattern)
-    burn(state, regex.match_steps(value))
+    spend_steps(state, regex.match_steps(value))
     return regex.find(value)
 
 
 def _find_all(state: State, value: str, pattern: str, limit: int = -1) -> list[str]:
-    return _searching(state, pattern).find_all(value, limit, pay=partial(burn, state))
+    return _searching(state, pattern).find_all(value, limit, pay=partial(spend_steps, state))
 
 
 def _searching(state: State, pattern: str) -> Regex:

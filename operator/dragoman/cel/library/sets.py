@@ -7,13 +7,13 @@ from typing import Any, Final
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.representation import DataList, Invalid
-from dragoman.cel.state import Functions, State, burn
+from dragoman.cel.state import Functions, State, spend_steps
 
 
 def _has(state: State, items: list[Any], item: Any) -> bool:
-    burn(state, len(items))
+    spend_steps(state, len(items))
     if type(item) is Invalid:
-        # Only data asks what it shall hold; a list of the expression holds nothing invalid.
+        # Only lists from data can have invalid elements; lists of the expression cannot.
         if isinstance(items, DataList):
             raise item.error
         return False

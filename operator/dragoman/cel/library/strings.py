@@ -6,20 +6,20 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import LISTS, MAPS, Invalid, type_name, value_of
-from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, burn, burn_text
+from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, spend_steps, spend_text_steps
 from dragoman.cel.values import text
 from dragoman.cel.values.formatting import format_string
 
 _STEPS_PER_PART: Final = 4
-"""What printing an element, key or value of a list or map takes."""
+"""Plain steps of an element, key or value of a list or map in a text."""
 _QUOTED_PER_STEP: Final = 8
-"""Code points that are escaped in a plain step."""
+"""Code points that a plain step escapes."""
 _PRINTED_PER_STEP: Final = 128
-"""Code points that are written in a plain step."""
+"""Code points that a plain step writes."""
 
 
 class _Entries(dict[Any, Any]):
-    """A map as the formatter sees it: with bools for keys, and those apart from 0 and 1."""
+    """A map for the formatter: bool keys as values, distinct from 0 and 1."""
 
     def items(self) -> Any:
         return [(value_of(key), value) for key, value in super().items()]
@@ -30,36 +30,36 @@ def _name(value: Any) -> str:
 
 
 def _printable(state: State, value: Any) -> Any:
-    """Prepare a value for formatting; nested lists can print exponentially longer than they are."""
+    """Prepare a value for formatting; shared nested lists can print exponentially long texts."""
     if type(value) in LISTS:
-        burn(state, _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
+        spend_steps(state, _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
         return [_printable(state, item) for item in value]
     if type(value) in MAPS:
-        burn(state, 2 * _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
+        spend_steps(state, 2 * _STEPS_PER_PART * len(value) + STEPS_PER_CONTAINER)
         return _Entries((key, _printable(state, item)) for key, item in value.items())
-    burn_text(state, value, _QUOTED_PER_STEP)
+    spend_text_steps(state, value, _QUOTED_PER_STEP)
     return value
 
 
 def _format(state: State, template: str, args: list[Any]) -> str:
-    # CEL charges for the template's length, not for its clauses and what they print.
-    burn(state, 2 * template.count("%"))
+    # CEL's cost depends on the template's length, not on the formatted arguments.
+    spend_steps(state, 2 * template.count("%"))
     made = format_string(template, _printable(state, args), _name)
-    burn(state, len(made) // _PRINTED_PER_STEP)
+    spend_steps(state, len(made) // _PRINTED_PER_STEP)
     return made
 
 
 def _replace(state: State, value: str, old: str, new: str, limit: int = -1) -> str:
     made = text.replace(value, old, new, limit)
-    burn(state, len(made) // _PRINTED_PER_STEP)
+    spend_steps(state, len(made) // _PRINTED_PER_STEP)
     return made
 
 
 def _join(state: State, parts: list[Any], separator: str = "") -> str:
-    # CEL charges for the result only: a list that cannot be joined would be read for nothing.
-    burn(state, len(parts))
+    # CEL's cost depends on the result only: a list with an invalid element would cost nothing.
+    spend_steps(state, len(parts))
     if parts and type(parts[0]) is not str:
-        # The overload does not fit such a list; see Program.wary.
+        # The overload does not fit such a list; see Program.untyped.
         raise TypeError
     odd = next((part for part in parts if type(part) is not str), None)
     if type(odd) is Invalid:

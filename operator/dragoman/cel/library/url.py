@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.cel.state import Functions, State, burn, paced
+from dragoman.cel.state import Functions, State, paced, spend_steps
 from dragoman.cel.values.url import URL, is_url, parse_url
 
 _READ_PER_STEP: Final = 64
-"""Code points of a host that are looked at in a plain step."""
+"""Code points of a host that a plain step parses."""
 
 
 def _hostname(state: State, url: URL) -> str:
-    burn(state, len(url.host) // _READ_PER_STEP)
+    spend_steps(state, len(url.host) // _READ_PER_STEP)
     return url.hostname
 
 
 def _port(state: State, url: URL) -> str:
-    burn(state, len(url.host) // _READ_PER_STEP)
+    spend_steps(state, len(url.host) // _READ_PER_STEP)
     return url.port
 
 
 def _query(state: State, url: URL) -> dict[str, list[str]]:
-    burn(state, len(url.raw_query))
+    spend_steps(state, len(url.raw_query))
     return url.query()
 
 

@@ -1,4 +1,4 @@
-"""Validation rules of structural schemas: x-kubernetes-validations, as the API server runs them.
+"""Validation rules of structural schemas: x-kubernetes-validations, as in the API server.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel, Kubernetes 1.36.
 """

@@ -1,6 +1,6 @@
 """From JSON data to CEL values, guided by a structural schema.
 
-Data that does not fit becomes `Invalid`: it fails the expressions that read it, and only those.
+Data that does not fit the schema becomes `Invalid`: only expressions that read it fail.
 Source: apiserver pkg/cel/common/valuesunstructured.go.
 """
 
@@ -16,8 +16,8 @@ from dragoman.cel.rules.names import RESERVED, escape
 from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
 from dragoman.cel.values.base64 import decode_base64
 from dragoman.cel.values.dates import parse_date, parse_date_time
+from dragoman.cel.values.durations import Duration, parse_duration
 from dragoman.cel.values.scalars import INT_MAX, wrap_int64
-from dragoman.cel.values.timestamps import Duration, parse_duration
 
 _GO_NAMES: Final = {
     bool: "bool",
@@ -31,7 +31,7 @@ _GO_NAMES: Final = {
 
 
 class Converter:
-    """Converts values of one schema; parts that were converted before are not converted again."""
+    """Converts values of one schema, each part once."""
 
     def __init__(self, schema: Schema, convert: _Convert) -> None:
         self._schema = schema
@@ -43,7 +43,7 @@ class Converter:
 
         Args:
             value: data as `json.loads` returns it.
-            known: what was converted in the same validation, which the caller keeps.
+            known: the caller's cache of converted parts, for one validation.
         """
         if value is None:
             if self._nullable:
@@ -59,13 +59,13 @@ class Converter:
 
 Known = dict[tuple[int, int], Any]
 Fields = dict[str, tuple[tuple[str, ...], Converter]]
-"""By name of a property: its names in expressions and its converter."""
+"""By name of a property: its name in expressions and its converter."""
 
 _Convert = Callable[[Any, Known], Any]
 
 
 class Converters:
-    """Makes the converters of the parts of one schema, each once."""
+    """Builds the converters of the parts of one schema, each once."""
 
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
@@ -176,7 +176,7 @@ _NANOS: Final = (
 
 
 def _duration(text: str) -> Duration:
-    """Read Go's durations, and those of OpenAPI such as `2 days`."""
+    """Parse Go's durations, and those of OpenAPI such as `2 days`."""
     try:
         return parse_duration(text)
     except EvaluationError:

@@ -21,7 +21,7 @@ _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/"
 
 
 def escape(name: str) -> str | None:
-    """Return the identifier of a property, None if no expression can name it."""
+    """Return the identifier of a property, None if CEL cannot name it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _ACCESSIBLE.fullmatch(name):

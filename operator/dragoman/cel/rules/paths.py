@@ -29,14 +29,14 @@ def element(path: str, key: object) -> str:
 
 
 def normalized(text: str, schema: Mapping[str, Any]) -> str:
-    """Return a rule's `fieldPath` as it is appended to the path of its object.
+    """Return a rule's `fieldPath` in the form that follows the path of its object.
 
     Args:
         text: such as `.sharing.strategy` or `.labels['k']`.
-        schema: the schema that the rule stands in.
+        schema: the schema of the rule.
 
     Raises:
-        PathError: it does not lead to a field of the schema.
+        PathError: the schema has no such field.
     """
     path = ""
     for name in _names(text):
@@ -53,24 +53,24 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    # One by one: where a quote never closes, the first token ends the search, not each one.
-    pieces = (match[0] for match in _TOKEN.finditer(text))
-    for piece in pieces:
-        if piece == ".":
-            yield _next(pieces)
-        elif piece == "[":
-            yield _unquoted(_next(pieces))
-            if _next(pieces) != "]":
+    # One part at a time: an unclosed quote ends the search at the first part.
+    tokens = (match[0] for match in _TOKEN.finditer(text))
+    for part in tokens:
+        if part == ".":
+            yield _next(tokens)
+        elif part == "[":
+            yield _unquoted(_next(tokens))
+            if _next(tokens) != "]":
                 raise PathError("expected ]")
         else:
-            raise PathError(f"expected [ or . but got: {piece}")
+            raise PathError(f"expected [ or . but got: {part}")
 
 
 def _next(tokens: Iterator[str]) -> str:
-    token = next(tokens, None)
-    if token is None:
+    part = next(tokens, None)
+    if part is None:
         raise PathError("unexpected end of JSON path")
-    return token
+    return part
 
 
 def _unquoted(token: str) -> str:

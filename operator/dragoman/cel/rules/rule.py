@@ -1,4 +1,4 @@
-"""One validation rule of a schema: compiled, with the message it gives."""
+"""One compiled validation rule of a schema, with its message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.cel.rules.paths import PathError, normalized
 from dragoman.cel.rules.shapes import Schema
 
 MESSAGE_BYTES: Final = 5 * 1024
-"""Longest message that an expression may make."""
+"""Longest message of a messageExpression."""
 
 _REASONS: Final = frozenset(
     (FieldErrorType.FORBIDDEN, FieldErrorType.REQUIRED, FieldErrorType.DUPLICATE)
@@ -26,16 +26,16 @@ class Rule:
 
     Attributes:
         text: the expression, trimmed.
-        program: what evaluates it, None when it is blank or does not compile.
+        program: its program, None when the rule is blank or does not compile.
         error: why it does not compile, "" if it does.
-        transition: whether it reads `oldSelf`.
+        transition: whether the rule reads `oldSelf`.
         optional_old_self: whether `oldSelf` is an optional that may be empty.
         message: the fixed message, trimmed; "" without one.
-        message_program: what makes the message, None without a messageExpression that compiles.
+        message_program: the program of the messageExpression, None without one that compiles.
         message_error: why the messageExpression does not compile, "" if it does.
         reason: one of `FieldErrorType`.
         field_path: appended to the path of the value, "" for the value itself.
-        field_path_error: why the given fieldPath is ignored, "" if it is not.
+        field_path_error: why the fieldPath is invalid, so that it is ignored; "" if it is valid.
     """
 
     text: str
@@ -52,24 +52,24 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """Return what run-time errors call the rule: its message, or its text."""
+        """Return the name of the rule in run-time errors: its message, or its text."""
         return self.message or self.text
 
     @property
     def fixed_message(self) -> str:
-        """Return the message when no expression makes one."""
+        """Return the message without a messageExpression."""
         return self.message or f"failed rule: {self.text}"
 
 
 def compile_rule(
     source: Mapping[str, Any], environments: tuple[Environment, Environment], schema: Schema
 ) -> Rule:
-    """Compile a rule; what is wrong with it becomes part of the result.
+    """Compile a rule; its errors become part of the result.
 
     Args:
         source: `rule`, `message`, `messageExpression`, `reason`, `fieldPath`, `optionalOldSelf`.
         environments: with a plain and with an optional `oldSelf`.
-        schema: the schema it stands in.
+        schema: the schema of the rule.
     """
     optional = bool(source.get("optionalOldSelf"))
     environment = environments[optional]
@@ -83,7 +83,7 @@ def compile_rule(
         )
     field_path, path_error = _field_path(source.get("fieldPath") or "", schema)
     if message_error:
-        # The API server looks no further than a messageExpression that does not compile.
+        # The API server checks nothing else after a messageExpression that does not compile.
         field_path = ""
     reason = source.get("reason") or ""
     return Rule(
@@ -109,18 +109,18 @@ _MESSAGE_COMPLAINTS: Final = (
 
 
 def _compiled(
-    text: str, environment: Environment, expected: types.Type, complaints: tuple[str, str]
+    text: str, environment: Environment, expected: types.Type, problems: tuple[str, str]
 ) -> tuple[Program | None, str]:
     if not text.strip():
         return None, ""
 
-    def complain(of: types.Type) -> str:
-        return "" if of is expected else complaints[1]
+    def result_error(of: types.Type) -> str:
+        return "" if of is expected else problems[1]
 
     try:
-        return environment.compile(text, complain=complain), ""
+        return environment.compile(text, check_result=result_error), ""
     except CompileError as error:
-        return None, f"{complaints[0]}{error.message}" if error.issues else error.message
+        return None, f"{problems[0]}{error.message}" if error.issues else error.message
 
 
 def _field_path(text: str, schema: Schema) -> tuple[str, str]:

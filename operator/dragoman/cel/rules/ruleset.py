@@ -1,4 +1,4 @@
-"""All rules of a schema, and their application to a value."""
+"""Rule sets: all rules of a schema, and their evaluation on a value."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _SELF: Final = "selfType"
 _REMEMBERED: Final = 128
 
 _MEMORABLE: Final = 128 * 1024
-"""Characters of a schema above which its rule set is not remembered."""
+"""Characters of the largest schema whose rule set is cached."""
 
 MAX_LEVELS: Final = 100
-"""Levels of the deepest schema; Kubernetes itself knows no limit but the size of a request."""
+"""Levels of the deepest schema; in Kubernetes only the size of a request limits them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a rule itself, which the author of the schema must know.
+    """An error in a rule itself, for the author of the schema.
 
     Attributes:
         path: path in the schema, such as `properties[ports].items.x-kubernetes-validations[0]`.
@@ -74,10 +74,10 @@ class RuleSet:
     def validate(
         self, value: Any, old: Any = None, *, budget: StepBudget | None = None
     ) -> list[FieldError]:
-        """Return what the rules have against a value, nothing if it is valid.
+        """Return the errors of a value, none if it is valid.
 
         Args:
-            value: data as `json.loads` returns it; it is never changed.
+            value: data as `json.loads` returns it; it does not change.
             old: the stored value in an update; rules that read `oldSelf` are skipped without it.
             budget: plain steps shared with other evaluations.
 
@@ -110,8 +110,8 @@ def compile(  # noqa: A001 — read as rules.compile
     """Compile the x-kubernetes-validations of a structural schema, at every level.
 
     Rules that do not compile do not raise: like the API server, `validate` reports them as errors
-    of the value, and `RuleSet.problems` tells the schema's author. The rule sets compiled last are
-    remembered by the schema's content.
+    of the value, and `RuleSet.problems` has them for the schema's author. A cache keeps the rule
+    sets compiled last by the schema's content.
 
     Args:
         schema: an OpenAPI v3 structural schema as JSON.
@@ -164,7 +164,7 @@ def _has_rules(schema: Any) -> bool:
 
 
 class _Builder:
-    """Builds the levels of one schema, each with environments of its own."""
+    """Builds the levels of one schema, each with its own environments."""
 
     def __init__(self, variables: Variables, shapes: Shapes) -> None:
         self.variables = variables
@@ -174,12 +174,12 @@ class _Builder:
     def level(
         self, rules: Schema, node: Schema, shape: Shape | None, *, root: bool
     ) -> Level | None:
-        """Return the rules of a schema and of what is below it, None if there are none.
+        """Return the rules of a schema and of its parts, None without any.
 
         Args:
-            rules: the schema whose rules count: the node, or a part of its `allOf`.
+            rules: the schema that has the rules: the node, or a part of its `allOf`.
             node: the schema of the value.
-            shape: what expressions see of the value.
+            shape: the part of the value that expressions can see.
             root: whether it is a whole resource.
         """
         own = self.rules(rules, node, shape)

@@ -1,4 +1,4 @@
-"""What expressions can see of a structural schema: its CEL type and the sizes costs go by.
+"""Shapes: the CEL type of a structural schema, and the declared sizes for cost estimates.
 
 Source: apiserver pkg/cel/common/schemas.go.
 """
@@ -35,7 +35,7 @@ class Shape:
 
     Attributes:
         type: the CEL type of a scalar; of containers only its kind counts.
-        most: maximum size, 0 where the size of a value is always 1.
+        most: maximum size, 0 for values whose size is always 1.
         least_bytes: minimum size of the value in JSON.
         fields: shapes of an object's fields, by escaped name.
         element: shape of the elements of a list or map.
@@ -92,14 +92,14 @@ _NESTING: Final = ("items", "additionalProperties")
 
 
 class Shapes:
-    """The shapes of the parts of one schema; each part is looked at once."""
+    """The shapes of the parts of one schema, each computed once."""
 
     def __init__(self) -> None:
-        # A schema that is kept keeps its id.
+        # The reference to the schema keeps its id valid as a key.
         self._made: dict[tuple[int, bool], tuple[Schema, Shape | None]] = {}
 
     def of(self, schema: Schema, *, root: bool = False) -> Shape | None:
-        """Return the shape of a schema, None if expressions cannot see such values.
+        """Return the shape of a schema, None if CEL cannot represent its values.
 
         Args:
             schema: a structural schema.
@@ -193,7 +193,7 @@ _SCALARS: Final = {
 
 
 def declared_type(shape: Shape, name: str, structs: dict[str, Mapping[str, Type]]) -> Type:
-    """Return the CEL type of a shape; its object types are named after their place and collected.
+    """Return the CEL type of a shape; collect its object types, named after their place.
 
     Args:
         shape: what to declare.
@@ -206,7 +206,7 @@ def declared_type(shape: Shape, name: str, structs: dict[str, Mapping[str, Type]
             field_name: declared_type(part, f"{name}.{field_name}", structs)
             for field_name, part in shape.fields.items()
         }
-        # Reserved words that parse as names need no escape behind a dot.
+        # cel-go accepts these reserved words as names behind a dot, so they also work unescaped.
         plain = {word: fields[f"__{word}__"] for word in RESERVED if f"__{word}__" in fields}
         structs[name] = {**plain, **fields}
         return types.struct(name)
@@ -218,7 +218,7 @@ def declared_type(shape: Shape, name: str, structs: dict[str, Mapping[str, Type]
 
 
 def size_of(shape: Shape, path: Path) -> int | None:
-    """Return the maximum size of what a path from a shape leads to, None if it leads nowhere."""
+    """Return the maximum size at a path from a shape, None for an unknown path."""
     current: Shape | None = shape
     for name in path:
         assert current is not None

@@ -1,4 +1,4 @@
-"""The walk over a value: evaluate the rules of each level, collect errors, count the cost."""
+"""The validation of a value: evaluate the rules of each level, collect errors, count the cost."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Level:
 
     Attributes:
         rules: its own rules, in order.
-        exposed: whether expressions can see such values at all.
-        convert: makes a CEL value of its data.
+        exposed: whether CEL can represent the values.
+        convert: converts data to a CEL value.
         items: rules of the elements of a list.
         values: rules of the values of a map.
         properties: rules of the properties of an object.
@@ -62,7 +62,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a validation found.
+    """The result of a validation.
 
     Attributes:
         errors: one for each rule that failed, in the order of evaluation.
@@ -74,14 +74,14 @@ class Outcome:
 
 
 class _Stop(Exception):  # noqa: N818 — ends a validation whose errors are complete
-    """No further rules are run."""
+    """Ends the validation: no further rules run."""
 
 
 class Validation:
     """One validation of one object.
 
     Attributes:
-        errors: what was found so far.
+        errors: errors found so far.
         remaining: CEL cost units left for this object.
     """
 
@@ -93,12 +93,12 @@ class Validation:
         self._known: Known = {}
 
     def run(self, level: Level, path: str, value: Any, old: Any) -> None:
-        """Apply the rules of a level and of everything below it."""
+        """Evaluate the rules of a level and of all levels below it."""
         with suppress(_Stop):
             self._walk(level, path, value, old)
 
     def _walk(self, level: Level, path: str, value: Any, old: Any) -> None:
-        # Rules on null do not run; a rule above must look for it.
+        # Rules of a null value do not run; a rule of its parent must check for null.
         if value is None:
             return
         if level.rules:
@@ -136,7 +136,7 @@ class Validation:
         current = level.convert(value, self._known)
         before = level.convert(old, self._known) if old is not None else None
         if not any(rule.transition for rule in level.rules):
-            # The API server tells messageExpressions of oldSelf only beside a rule that reads it.
+            # The API server sets oldSelf for a messageExpression only if the rule reads it.
             before = _NO_OLD_SELF
         for rule in level.rules:
             if rule.error:
@@ -165,7 +165,7 @@ class Validation:
         self._pay(cost, path, _OUT_OF_BUDGET)
         if result is not True:
             at = child(path, rule.field_path) if rule.field_path else path
-            # An optional `oldSelf` is for the rule alone: its message reads the plain one.
+            # Only the rule has an optional `oldSelf`: its messageExpression reads the plain one.
             plain = before if old is not None else _NO_OLD_SELF
             detail = self._message(rule, at, (current, plain, *self._variables))
             duplicate = rule.reason == FieldErrorType.DUPLICATE
@@ -175,7 +175,7 @@ class Validation:
         try:
             return program.evaluate(data, budget=self._budget)
         except StepBudgetExceeded as error:
-            # The shared steps are the caller's matter, those of one evaluation are the rule's.
+            # An exhausted shared budget ends the review; an evaluation out of steps fails its rule.
             if self._budget is not None and self._budget.remaining <= 0:
                 raise
             stopped = CostLimitExceeded()
@@ -207,9 +207,9 @@ class Validation:
     def _report(self, path: str, detail: str) -> None:
         self.errors.append(FieldError(FieldErrorType.INVALID, path, detail))
 
-    def _pay(self, cost: int, path: str, complaint: str) -> None:
+    def _pay(self, cost: int, path: str, problem: str) -> None:
         if cost > self.remaining:
-            self._stop(path, complaint)
+            self._stop(path, problem)
         self.remaining -= cost
 
     def _stop(self, path: str, detail: str) -> NoReturn:
@@ -224,11 +224,11 @@ _NO_OLD_SELF: Final = Invalid("no such attribute(s): oldSelf")
 
 
 def _old_self(rule: Rule, before: Any, old: Any) -> Any:
-    """Return what `oldSelf` is to a rule and its messageExpression."""
+    """Return the values of `oldSelf` for a rule and its messageExpression."""
     if before is _NO_OLD_SELF:
         return before
     if rule.optional_old_self:
-        # cel-go reads through an optional variable to the plain data, without the schema: names
+        # cel-go unwraps an optional variable to the plain data, without the schema: names
         # are not escaped there, and formats and numbers are what JSON makes of them.
         if type(before) is Invalid:
             return Invalid(f"{_UNREADABLE}{before.error}")
@@ -237,7 +237,7 @@ def _old_self(rule: Rule, before: Any, old: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a message, "" for what turns out to be something else."""
+    """Return the text of a message, "" for an unusable result."""
     while type(value) is Optional:
         value = value.value
     if type(value) is Type:
@@ -262,7 +262,7 @@ def _by_key(items: list[Any], names: tuple[str, ...]) -> dict[Any, Any]:
 
 
 def _key(item: Any, names: tuple[str, ...]) -> Any:
-    """Return what pairs an element with its old self, None if nothing does."""
+    """Return the key that pairs an element with its old self, None without one."""
     if not names or not isinstance(item, dict):
         return None
     values = [item.get(name) for name in names]

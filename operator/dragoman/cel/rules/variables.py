@@ -1,4 +1,4 @@
-"""Read-only variables that a schema's author adds to the rules."""
+"""Read-only variables that the caller adds to the rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Variables:
         self._by_name = dict(values)
 
     def size_of(self, path: Path) -> int | None:
-        """Return the size of what a path such as ("variables.names", "@items") leads to."""
+        """Return the size at a path such as ("variables.names", "@items")."""
         found: list[Any] = [self._by_name[path[0]]]
         for step in path[1:]:
             if step == "@keys":
@@ -44,7 +44,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def type_of(value: Any) -> Type:
-    """Return the CEL type of a JSON value; parts that differ make it dyn."""
+    """Return the CEL type of a JSON value; parts of different types are dyn."""
     if isinstance(value, dict):
         return types.map_of(types.STRING, _common(list(value.values())))
     if isinstance(value, (list, tuple)):

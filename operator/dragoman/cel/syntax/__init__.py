@@ -1,1 +1,1 @@
-"""From text to syntax tree: tokens, cel-python's grammar, literals, macro expansion."""
+"""From text to syntax tree: tokens, the grammar and its table, literals, nesting."""

@@ -1,4 +1,4 @@
-"""One builder for each named alternative of the grammar: from its symbols to a node."""
+"""Functions that make a node of each named alternative of the grammar."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _RESERVED = frozenset(
 )  # fmt: skip
 
 
-class SyntaxIssue(Exception):  # noqa: N818 — carries one issue to the parser's only exit
-    """A token where none fits."""
+class SyntaxIssue(Exception):  # noqa: N818 — `parse` turns it into a CompileError
+    """A token that the grammar does not allow at its place."""
 
     def __init__(self, pos: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class SyntaxIssue(Exception):  # noqa: N818 — carries one issue to the parser'
 
 
 class Builder:
-    """Collects what the builders of one parse share: the macros and the issues."""
+    """The macros and the issues of one parse."""
 
     __slots__ = ("issues", "macros")
 
@@ -48,12 +48,12 @@ class Builder:
         self.issues: list[tuple[int, str]] = []
 
     def report(self, pos: int, message: str) -> Node:
-        """Note an issue; what is returned only stands where a node must be."""
+        """Record an issue; the node that is returned is only a placeholder."""
         self.issues.append((pos, message))
         return Literal(pos, "<<error>>")
 
     def call(self, pos: int, name: str, target: Node | None, args: list[Node]) -> Node:
-        """Make a call, or what it expands to if it is a macro."""
+        """Make a call, or the expansion of a macro."""
         expand = self.macros.get((name, len(args), target is not None))
         if expand is not None:
             try:
@@ -66,7 +66,7 @@ class Builder:
 
 
 def misplaced(token: Token) -> SyntaxIssue:
-    """Make the issue of a token where none like it fits."""
+    """Make the issue of a token that the grammar does not allow at its place."""
     text = "<EOF>" if token.kind == "$END" else token.text
     return SyntaxIssue(token.pos, f"Syntax error: mismatched input '{text}'")
 
@@ -79,7 +79,7 @@ def _conditional(
 
 def _logical(function: str) -> Callable[..., Node]:
     def build(_: Builder, left: Node, mark: Token, right: Node) -> Node:
-        # Chains stay flat: thousands of terms are legal, and order is all that matters.
+        # Chains stay flat: thousands of terms are legal, and only their order matters.
         if isinstance(left, Call) and left.function == function:
             left.args.append(right)
             return left
@@ -109,35 +109,46 @@ def _following(_: Builder, items: list[Any], *last: Any) -> list[Any]:
     return items
 
 
-def _member_dot(_: Builder, operand: Node, dot: Token, name: Token) -> Node:
-    return Select(dot.pos, operand, name.text)
+def _select(_: Builder, operand: Node, dot: Token, field: Token) -> Node:
+    return Select(dot.pos, operand, field.text)
 
 
-def _member_opt_dot(_: Builder, operand: Node, dot: Token, _mark: Token, name: Token) -> Node:
-    return Call(dot.pos, "_?._", None, [operand, Literal(name.pos, name.text)])
+def _optional_select(_: Builder, operand: Node, dot: Token, _mark: Token, field: Token) -> Node:
+    return Call(dot.pos, "_?._", None, [operand, Literal(field.pos, field.text)])
 
 
-def _member_dot_arg(
-    builder: Builder, target: Node, _dot: Token, name: Token, opening: Token, *rest: Any
+def _arguments(_: Builder, opening: Token, *rest: Any) -> tuple[int, list[Node]]:
+    # cel-go reports errors of a call at its opening parenthesis.
+    return opening.pos, rest[0] if len(rest) == 2 else []
+
+
+def _member_call(
+    builder: Builder, target: Node, _dot: Token, name: Token, arguments: tuple[int, list[Node]]
 ) -> Node:
-    return builder.call(opening.pos, name.text, target, rest[0] if len(rest) == 2 else [])
+    pos, args = arguments
+    return builder.call(pos, name.text, target, args)
 
 
-def _member_index(_: Builder, operand: Node, opening: Token, index: Node, _end: Token) -> Node:
+def _index(_: Builder, operand: Node, opening: Token, index: Node, _end: Token) -> Node:
     return Call(opening.pos, "_[_]", None, [operand, index])
 
 
-def _member_opt_index(
+def _optional_index(
     _: Builder, operand: Node, opening: Token, _mark: Token, index: Node, _end: Token
 ) -> Node:
     return Call(opening.pos, "_[?_]", None, [operand, index])
 
 
-def _member_object(_: Builder, target: Node, opening: Token, *rest: Any) -> Node:
+def _message(_: Builder, target: Node, opening: Token, *rest: Any) -> Node:
     name = qualified_name(target)
     if name is None:
         raise misplaced(opening)
-    return Message(opening.pos, name, rest[0] if isinstance(rest[0], list) else [])
+    return Message(opening.pos, name, _items(rest))
+
+
+def _items(rest: tuple[Any, ...]) -> list[Any]:
+    """Return the items behind an opening bracket, none where a comma or the closing bracket is."""
+    return rest[0] if isinstance(rest[0], list) else []
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -145,7 +156,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "UINT": literals.unsigned,
     "FLOAT": literals.double,
     "STRING": literals.string,
-    "BYTES": literals.octets,
+    "BYTES": literals.byte_string,
     "TRUE": lambda _: True,
     "FALSE": lambda _: False,
     "NULL": lambda _: None,
@@ -159,57 +170,67 @@ def _literal(builder: Builder, token: Token) -> Node:
         return builder.report(token.pos, str(error))
 
 
-def _ident(builder: Builder, token: Token) -> Node:
-    if token.text in _RESERVED:
-        return builder.report(token.pos, f"reserved identifier: {token.text}")
-    return Ident(token.pos, token.text)
-
-
-def _dot_ident(builder: Builder, dot: Token, token: Token) -> Node:
-    if token.text in _RESERVED:
-        return builder.report(dot.pos, f"reserved identifier: {token.text}")
-    return Ident(token.pos, "." + token.text)
-
-
-def _ident_arg(builder: Builder, name: Token, opening: Token, *rest: Any) -> Node:
+def _name(builder: Builder, name: Token) -> Node:
     if name.text in _RESERVED:
-        return builder.report(name.pos, f"reserved identifier: {name.text}")
-    return builder.call(opening.pos, name.text, None, rest[0] if len(rest) == 2 else [])
+        return _reserved(builder, name.pos, name)
+    return Ident(name.pos, name.text)
 
 
-def _dot_ident_arg(builder: Builder, dot: Token, name: Token, opening: Token, *rest: Any) -> Node:
+def _root_name(builder: Builder, dot: Token, name: Token) -> Node:
     if name.text in _RESERVED:
-        return builder.report(dot.pos, f"reserved identifier: {name.text}")
-    return builder.call(opening.pos, "." + name.text, None, rest[0] if len(rest) == 2 else [])
+        return _reserved(builder, dot.pos, name)
+    return Ident(name.pos, "." + name.text)
 
 
-def _paren_expr(_: Builder, _opening: Token, inner: Node, _end: Token) -> Node:
+def _call(builder: Builder, name: Token, arguments: tuple[int, list[Node]]) -> Node:
+    if name.text in _RESERVED:
+        return _reserved(builder, name.pos, name)
+    pos, args = arguments
+    return builder.call(pos, name.text, None, args)
+
+
+def _root_call(
+    builder: Builder, dot: Token, name: Token, arguments: tuple[int, list[Node]]
+) -> Node:
+    if name.text in _RESERVED:
+        return _reserved(builder, dot.pos, name)
+    pos, args = arguments
+    return builder.call(pos, "." + name.text, None, args)
+
+
+def _reserved(builder: Builder, pos: int, name: Token) -> Node:
+    return builder.report(pos, f"reserved identifier: {name.text}")
+
+
+def _group(_: Builder, _opening: Token, inner: Node, _end: Token) -> Node:
     return inner
 
 
-def _list_lit(_: Builder, opening: Token, *rest: Any) -> Node:
-    elems = rest[0] if isinstance(rest[0], list) else []
-    optional = frozenset(number for number, (_, mark) in enumerate(elems) if mark)
-    return ListNode(opening.pos, [item for item, _ in elems], optional)
+def _list(_: Builder, opening: Token, *rest: Any) -> Node:
+    elements = _items(rest)
+    optional = frozenset(number for number, (_, mark) in enumerate(elements) if mark)
+    return ListNode(opening.pos, [item for item, _ in elements], optional)
 
 
-def _map_lit(_: Builder, opening: Token, *rest: Any) -> Node:
-    return MapNode(opening.pos, rest[0] if isinstance(rest[0], list) else [])
+def _map(_: Builder, opening: Token, *rest: Any) -> Node:
+    return MapNode(opening.pos, _items(rest))
 
 
-def _mapinit(_: Builder, elem: tuple[Node, bool], colon: Token, value: Node) -> Entry:
-    return Entry(colon.pos, elem[0], value, elem[1])
+def _entry(_: Builder, element: tuple[Node, bool], colon: Token, value: Node) -> Entry:
+    return Entry(colon.pos, element[0], value, element[1])
 
 
-def _plain_field(_: Builder, name: Token, colon: Token, value: Node) -> Entry:
-    return Entry(colon.pos, name.text, value, optional=False)
+def _plain_assignment(_: Builder, field: Token, colon: Token, value: Node) -> Entry:
+    return Entry(colon.pos, field.text, value, optional=False)
 
 
-def _optional_field(_: Builder, _mark: Token, name: Token, colon: Token, value: Node) -> Entry:
-    return Entry(colon.pos, name.text, value, optional=True)
+def _optional_assignment(
+    _: Builder, _mark: Token, field: Token, colon: Token, value: Node
+) -> Entry:
+    return Entry(colon.pos, field.text, value, optional=True)
 
 
-def _quoted_name(builder: Builder, token: Token) -> Token:
+def _quoted_field(builder: Builder, token: Token) -> Token:
     builder.report(token.pos, "unsupported syntax: '`'")
     return token
 
@@ -222,24 +243,26 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "prefix": _prefix,
     "first": _first,
     "following": _following,
-    "member_dot": _member_dot,
-    "member_opt_dot": _member_opt_dot,
-    "member_dot_arg": _member_dot_arg,
-    "member_index": _member_index,
-    "member_opt_index": _member_opt_index,
-    "member_object": _member_object,
+    "select": _select,
+    "optional_select": _optional_select,
+    "member_call": _member_call,
+    "index": _index,
+    "optional_index": _optional_index,
+    "message": _message,
     "literal": _literal,
-    "ident": _ident,
-    "dot_ident": _dot_ident,
-    "ident_arg": _ident_arg,
-    "dot_ident_arg": _dot_ident_arg,
-    "paren_expr": _paren_expr,
-    "list_lit": _list_lit,
-    "map_lit": _map_lit,
+    "name": _name,
+    "root_name": _root_name,
+    "call": _call,
+    "root_call": _root_call,
+    "group": _group,
+    "list": _list,
+    "map": _map,
+    "quoted_field": _quoted_field,
+    "arguments": _arguments,
     "plain": lambda _, item: (item, False),
     "optional": lambda _, _mark, item: (item, True),
-    "mapinit": _mapinit,
-    "plain_field": _plain_field,
-    "optional_field": _optional_field,
-    "quoted_name": _quoted_name,
+    "entry": _entry,
+    "plain_assignment": _plain_assignment,
+    "optional_assignment": _optional_assignment,
 }
+"""The function for each name in the grammar: of the Builder and the values of its symbols."""

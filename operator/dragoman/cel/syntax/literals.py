@@ -1,4 +1,4 @@
-"""What the text of a literal means: numbers with their ranges, strings with their escapes."""
+"""Values of literals: numbers with their ranges, strings with their escapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ESCAPE = re.compile(
 
 
 class LiteralError(ValueError):
-    """A literal that is well-formed but means nothing; its text is cel-go's message."""
+    """A literal that is well-formed but invalid; its text is cel-go's message."""
 
 
 def integer(text: str) -> int:
@@ -51,20 +51,20 @@ def string(text: str) -> str:
     return _ESCAPE.sub(_character, body)
 
 
-def octets(text: str) -> bytes:
+def byte_string(text: str) -> bytes:
     """Return the bytes of a b"" literal, where hexadecimal and octal escapes are bytes."""
     body, raw = _unquoted(text[1:])
     if raw or "\\" not in body:
         return body.encode()
     parts, end = [], 0
     for match in _ESCAPE.finditer(body):
-        parts += [body[end : match.start()].encode(), _octet(match)]
+        parts += [body[end : match.start()].encode(), _byte(match)]
         end = match.end()
     return b"".join([*parts, body[end:].encode()])
 
 
 def _number(text: str) -> int:
-    # int() refuses more than 4300 digits, and no CEL number has more than 20 that count.
+    # int() rejects more than 4300 digits, and a CEL number has at most 20 significant ones.
     if len(text) > 400:
         text = text.lstrip("0") or "0"
         if len(text) > 400:
@@ -90,7 +90,7 @@ def _character(match: re.Match[str]) -> str:
     return chr(code)
 
 
-def _octet(match: re.Match[str]) -> bytes:
+def _byte(match: re.Match[str]) -> bytes:
     simple, byte, _, _, octal = match.groups()
     if simple:
         return _SIMPLE[simple].encode()

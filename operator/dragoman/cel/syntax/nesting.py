@@ -1,4 +1,4 @@
-"""How deep an expression nests, by the measure of cel-go's parser, without recursing."""
+"""The nesting depth of an expression in cel-go's parser, computed without recursion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESETS = frozenset(("AND", "OR", "QUESTION", "COLON", "COMMA"))
 
 
 def token_depth(tokens: list[tuple[str, Token]]) -> int:
-    """Return how deep cel-go's parser would be in one of its rules.
+    """Return how deep cel-go's parser nests one of its rules.
 
     Three of them matter. Each bracket nests all three; the last branch of `?:` nests the rule of
     expressions, a right operand the rule of relations or of sums and products.
@@ -41,7 +41,7 @@ def token_depth(tokens: list[tuple[str, Token]]) -> int:
 
 
 class _Place:
-    """How deep the rules are nested between two brackets, at one token."""
+    """The depth of each rule at one token between two brackets."""
 
     def __init__(self, expression: int, relation: int, product: int) -> None:
         self.base = (expression, relation, product)
@@ -53,7 +53,7 @@ class _Place:
         )
 
     def meet(self, terminal: str, previous: str) -> None:
-        """Go on to the next token, which is no bracket."""
+        """Update the depths for the next token that is not a bracket."""
         _, relation, calculation = self.base
         if terminal in _RELATIONS:
             self.relation, self.sum, self.product = relation + 1, calculation, calculation
@@ -65,7 +65,7 @@ class _Place:
             self.relation, self.sum, self.product = relation, calculation, calculation
             if terminal == "COMMA":
                 self.expression = self.base[0]
-            # `.?` and `[?` are no conditions.
+            # `.?` and `[?` do not begin a condition.
             elif terminal == "QUESTION" and previous not in ("DOT", "LBRACKET"):
                 self.expression += 1
 
@@ -82,7 +82,7 @@ _LEAVES = frozenset((Ident, Literal))
 
 
 def _written(node: Node) -> list[Node]:
-    """Return the parts of a node as they were written, without what a macro adds."""
+    """Return the parts of a node in the source text, without those that a macro adds."""
     if isinstance(node, Comprehension):
         return [node.range, *(part for part in node.body if part is not None)]
     return children(node)

@@ -1,8 +1,8 @@
 """The syntax tree, as cel-go's: calls for operators, comprehensions for macros.
 
-Nodes are made by the parser, annotated once by the checker (`type`, `overloads`, `constant`) and
-only read afterwards. `pos` is the offset in code points where cel-go reports errors of the node:
-the operator, the dot of a selection, the opening bracket of a call, list or map.
+The parser makes nodes, the checker annotates them once (`type`, `overloads`, `constant`), and
+later stages only read them. `pos` is the offset in code points where cel-go reports errors of the
+node: the operator, the dot of a selection, the opening bracket of a call, list or map.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """What every node has.
+    """A node of the tree.
 
     Attributes:
         pos: offset in code points of its error position.
@@ -26,7 +26,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Literal(Node):
-    """A constant of the text."""
+    """A literal constant."""
 
     value: Any
 
@@ -99,10 +99,10 @@ class Message(Node):
 
 @dataclass(slots=True, eq=False)
 class Comprehension(Node):
-    """The fold a macro stands for.
+    """The expansion of a macro that loops.
 
-    `macro` names it and `body` holds its own expressions (predicate, transformation), so that the
-    compiler can write a straight loop instead of interpreting the fold.
+    `macro` is its name and `body` holds its own expressions (predicate, transformation), so that
+    the compiler can make a plain loop instead of the expansion.
     """
 
     macro: str

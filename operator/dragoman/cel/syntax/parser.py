@@ -1,4 +1,4 @@
-"""Parse an expression: drive cel-python's grammar table, build the tree, expand macros."""
+"""Parse an expression: run the grammar's LALR(1) table, build the tree, expand macros."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
 
 @cache
 def _settled(below: int, top: int, terminal: str) -> tuple[int, int | None]:
-    """Follow the rules that only rename what is on the stack; return the state and its action.
+    """Apply the rules that only pass a value on; return the state and its action.
 
-    A literal is a primary, a member, a unary, a product, a sum and so on: ten steps that build
-    nothing, the same ones each time. The table is finite, and so is what is kept here.
+    A literal is a primary, an operand, a negation, a product, a sum and so on: ten reductions that
+    build nothing, the same ones each time. The cache is finite, because the table is.
     """
     while True:
         action = None if top == END else STATES[top].get(terminal)
@@ -81,7 +81,8 @@ def _run(tokens: list[tuple[str, Token]], builder: Builder, end: int) -> Node:
         while True:
             states[-1], action = _settled(states[-2], states[-1], terminal)
             if action is None:
-                if states[-1] == END:
+                # A closing bracket ends an expression as well; only the end of the text ends all.
+                if states[-1] == END and terminal == "$END":
                     return values[-1]  # type: ignore[return-value]
                 raise misplaced(token)
             if action >= 0:
@@ -93,4 +94,4 @@ def _run(tokens: list[tuple[str, Token]], builder: Builder, end: int) -> Node:
             states.append(STATES[states[-1]][nonterminal])
         states.append(action)
         values.append(token)  # type: ignore[arg-type]
-    raise AssertionError("the end of the text is always shifted or refused")
+    raise AssertionError("the end of the text is always shifted or an error")

@@ -1,4 +1,4 @@
-"""Cut an expression into the terminals of the grammar, as cel-go's lexer does.
+"""The lexer: it cuts an expression into terminals of the grammar, as cel-go's lexer does.
 
 The longest match wins; a keyword ends at a word boundary; a minus before a number belongs to the
 number unless an operand or another prefix minus stands before it.
@@ -60,8 +60,9 @@ _NUMBERS = frozenset(("INT", "FLOAT"))
 def tokenize(text: str) -> tuple[list[tuple[str, Token]], Issue | None, int]:
     """Return (terminal, token) pairs, the first lexical error and its offset (-1 for none).
 
-    A token's own kind tells INT from STRING; to the grammar both are a LITERAL.
+    The kind of a token is INT or STRING, for example; its terminal is LITERAL for both.
     """
+    # One loop without helpers: it takes a quarter of the time of a compilation.
     tokens: list[tuple[str, Token]] = []
     match = _TOKEN.match
     pos, size = 0, len(text)

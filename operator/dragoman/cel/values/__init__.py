@@ -1,6 +1,6 @@
-"""The values of Kubernetes' CEL that Python has no exact equal of, and the algorithms over them.
+"""The value types of Kubernetes' CEL that Python lacks, and their algorithms.
 
 bool, int, double, string, bytes, list and map are Python's own types. Everything here is immutable
-and pure; whatever fails raises `dragoman.cel.errors.EvaluationError` with the text that cel-go and
-Kubernetes give.
+and pure; failures raise `dragoman.cel.errors.EvaluationError` with the text of cel-go and
+Kubernetes.
 """

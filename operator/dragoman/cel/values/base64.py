@@ -17,7 +17,7 @@ _PADDING: Final = ord("=")
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode; line breaks do not count.
+    """Decode a text; line breaks are ignored.
 
     Raises:
         EvaluationError: `illegal base64 data at input byte ..`.
@@ -30,14 +30,14 @@ def decode_base64(text: str) -> bytes:
 
 
 def _fault(data: bytes) -> int:
-    """Return where Go gives up on data that is not well-formed."""
+    """Return the byte where Go's decoder stops on malformed data."""
     signs = [(index, byte) for index, byte in enumerate(data) if byte not in _BREAKS]
     for count, (index, byte) in enumerate(signs):
         if byte == _PADDING:
             return _fault_in_padding(signs, count, len(data))
         if byte not in _LETTER:
             return index
-    # Only the input's end can be wrong: a group of four is not complete.
+    # Only the end of the input is wrong: the last group of four is incomplete.
     return len(data) - len(signs) % 4
 
 

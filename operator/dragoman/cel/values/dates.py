@@ -1,4 +1,4 @@
-"""Dates and times of the API's string formats, with the complaints of Go's `time.Parse`."""
+"""Dates and times of the API's string formats, with the errors of Go's `time.Parse`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DATE_TIME: Final = "2006-01-02T15:04:05"
 
 
 class _Part(NamedTuple):
-    """One part of a layout: how it looks, and what range its number has (None: any)."""
+    """One part of a layout: its pattern, and the range of its number (None: any)."""
 
     name: str
     shape: re.Pattern[str]
@@ -48,20 +48,20 @@ _TIME_PARTS: Final = (
 
 
 def parse_date(text: str) -> Timestamp:
-    """Read a full date, `2006-01-02`, as its midnight in UTC.
+    """Parse a full date, `2006-01-02`, to its midnight in UTC.
 
     Raises:
         EvaluationError: `parsing time ..`.
     """
-    complaint = _complaint(text, _DATE, _DATE_PARTS)
-    if complaint:
-        raise EvaluationError(complaint)
-    # Year 0, which timestamps do not have otherwise, passes here.
+    problem = _error(text, _DATE, _DATE_PARTS)
+    if problem:
+        raise EvaluationError(problem)
+    # Go accepts year 0 here, unlike for timestamps.
     return Timestamp(civil_nanos(int(text[:4]), int(text[5:7]), int(text[8:])) or 0)
 
 
 def parse_date_time(text: str) -> Timestamp:
-    """Read a date and time with a zone or without one, which is UTC; "" is 1970.
+    """Parse a date and time with a zone or without one, which is UTC; "" is 1970.
 
     Raises:
         EvaluationError: `parsing time ..`, as for a text without a zone.
@@ -71,11 +71,11 @@ def parse_date_time(text: str) -> Timestamp:
             return parse_timestamp(candidate)
         except EvaluationError:
             continue
-    raise EvaluationError(_complaint(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
+    raise EvaluationError(_error(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
 
 
-def _complaint(text: str, layout: str, parts: tuple[_Part, ...]) -> str:
-    """Return what Go says against a text, "" if nothing."""
+def _error(text: str, layout: str, parts: tuple[_Part, ...]) -> str:
+    """Return Go's error for a text, "" for a valid one."""
     shown, rest, numbers = _quoted(text), text, []
     for part in parts:
         match = part.shape.match(rest)
@@ -95,7 +95,7 @@ def _complaint(text: str, layout: str, parts: tuple[_Part, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote as Go's time package does, which knows no letters but ASCII."""
+    """Quote as Go's time package does, which escapes all but ASCII."""
     if text.isascii() and text.isprintable():
         text = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Final
 
 from dragoman.cel.values.timestamps import civil_nanos
-from dragoman.cel.values.url import url_complaint
+from dragoman.cel.values.url import url_error
 
 _LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_TEXT: Final = rf"{_LABEL_TEXT}(\.{_LABEL_TEXT})*"
 _LABEL_1035_TEXT: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_TEXT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
-# The same languages as the texts above, in forms that never backtrack far.
+# The same languages as the patterns above, in forms without long backtracking.
 _LABEL: Final = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*", re.ASCII)
 _SUBDOMAIN: Final = re.compile(
     r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*", re.ASCII
@@ -58,8 +58,8 @@ class NamedFormat:
 
     Attributes:
         name: Kubernetes' internal name, such as `DNS1123Label`.
-        regex_size: length that its cost is estimated by.
-        validate: returns what is wrong with a text, nothing for a valid one.
+        regex_size: length of the pattern for its cost.
+        validate: returns the errors of a text, none for a valid one.
     """
 
     name: str
@@ -91,7 +91,7 @@ def _dns_1035_label(text: str) -> list[str]:
 
 
 def _as_prefix(check: Callable[[str], list[str]], text: str) -> list[str]:
-    """Check a text that something gets appended to, so that it may end with a dash."""
+    """Check a prefix, which may end with a dash because a suffix follows."""
     if len(text.encode(errors="replace")) > 1 and text.endswith("-"):
         # Go replaces the last two bytes; half of a longer character fails the check anyway.
         text = text[:-2] + ("a" if text[-2].isascii() else "\ufffda")
@@ -106,12 +106,12 @@ def _qualified_name(text: str) -> list[str]:
         return [f"a valid label key {shape}{tail}"]
     errors: list[str] = []
     if slash:
-        complaints = _dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
-        errors += [f"prefix part {complaint}" for complaint in complaints]
-    complaints = _too_long(name, 63) if name else ["must be non-empty"]
+        problems = _dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
+        errors += [f"prefix part {problem}" for problem in problems]
+    problems = _too_long(name, 63) if name else ["must be non-empty"]
     if not _NAME.fullmatch(name):
-        complaints.append(_shape(_NAME_RULE, _NAME_TEXT, "MyName", "my.name", "123-abc"))
-    return errors + [f"name part {complaint}" for complaint in complaints]
+        problems.append(_shape(_NAME_RULE, _NAME_TEXT, "MyName", "my.name", "123-abc"))
+    return errors + [f"name part {problem}" for problem in problems]
 
 
 def _label_value(text: str) -> list[str]:
@@ -123,8 +123,8 @@ def _label_value(text: str) -> list[str]:
 
 
 def _uri(text: str) -> list[str]:
-    complaint = url_complaint(text)
-    return [] if complaint is None else [complaint]
+    problem = url_error(text)
+    return [] if problem is None else [problem]
 
 
 def _uuid(text: str) -> list[str]:
@@ -155,7 +155,7 @@ def _is_date(text: str) -> bool:
 
 
 def _too_long(text: str, limit: int, unit: str = "bytes") -> list[str]:
-    """Count bytes, whatever the message says."""
+    """Count bytes, as Go does, although some messages say characters."""
     if len(text.encode(errors="replace")) > limit:
         return [f"must be no more than {limit} {unit}"]
     return []

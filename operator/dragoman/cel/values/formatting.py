@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.text import bounded, format_double
-from dragoman.cel.values.timestamps import Duration, Timestamp
+from dragoman.cel.values.timestamps import Timestamp
 
 TypeName = Callable[[object], str]
-"""Names the CEL type of a value, such as `int` or `kubernetes.Quantity`."""
+"""Returns the CEL type of a value, such as `int` or `kubernetes.Quantity`."""
 
 _CLAUSE: Final = re.compile(r"(?:\.([0-9]*))?(.)?", re.ASCII | re.DOTALL)
 _PRECISION: Final = 6
@@ -39,7 +40,7 @@ COMPLAINTS: Final = {
     "x": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
 }
-"""What a clause says to an argument of the wrong type, without `, was given <type>`."""
+"""The error of a clause for an argument of the wrong type, without `, was given <type>`."""
 
 
 class Clause:
@@ -57,18 +58,18 @@ class Clause:
         self.precision = precision
 
     @property
-    def complaint(self) -> str:
-        """Return the beginning of the complaint about an argument of the wrong type."""
+    def mismatch(self) -> str:
+        """Return the start of the error for an argument of the wrong type."""
         return COMPLAINTS[self.letter.lower()]
 
 
 def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) -> str:
-    """Walk over a format string, replacing every clause by what `visit(index, clause)` returns.
+    """Return a format string with every clause replaced by the result of `visit(index, clause)`.
 
     Args:
         template: the format string.
-        size: how many arguments there are.
-        visit: called for each clause in order; it raises to complain about the argument.
+        size: number of arguments.
+        visit: called for each clause in order; it raises for an argument of the wrong type.
 
     Raises:
         EvaluationError: a malformed clause, or one without argument, with cel-go's text.
@@ -121,7 +122,7 @@ def _clause(template: str, position: int) -> tuple[Clause, int]:
         raise _malformed("error while parsing precision: could not find end of precision specifier")
     precision = None if digits is None else _precision(digits)
     if letter not in "sdfebxXo":
-        # Go looks at bytes: it names the first one of a longer character.
+        # Go reads bytes: its text has the first byte of a longer character.
         raise _malformed(f'unrecognized formatting clause "{chr(letter.encode()[0])}"')
     return Clause(letter, precision), match.end() if match else position
 
@@ -159,7 +160,7 @@ def _formatted(clause: Clause, value: object, type_name: TypeName) -> str:
         case _:
             text = _hex(value, clause.letter)
     if text is None:
-        raise EvaluationError(f"{clause.complaint}, was given {type_name(value)}")
+        raise EvaluationError(f"{clause.mismatch}, was given {type_name(value)}")
     return text
 
 
@@ -197,7 +198,7 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _scientific(value: float, width: int) -> str:
-    """Write six decimals always: cel-go passes what was asked for as the width."""
+    """Write six decimals always: cel-go passes the clause's precision as the width."""
     if not math.isfinite(value):
         return _not_finite(value).rjust(width)
     mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
@@ -252,7 +253,7 @@ def _map(value: Mapping[object, object], type_name: TypeName) -> str:
 
 
 def _joined(elements: Iterable[str]) -> str:
-    """Join the elements of a list, which can be one long text many times over."""
+    """Join the elements of a list, many of which can be the same long text."""
     built: list[str] = []
     length = 0
     for element in elements:
@@ -269,7 +270,7 @@ def _key(key: object, type_name: TypeName) -> str:
 
 
 def _element(value: object, type_name: TypeName) -> str:
-    """Write a value inside of a list or map, as close to a CEL literal as cel-go does."""
+    """Write a value inside of a list or map, similar to a CEL literal, as cel-go does."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""IP addresses and networks as Go's `net/netip` has them, with Kubernetes' refusals."""
+"""IP addresses and networks as in Go's `net/netip`, without those that Kubernetes rejects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEX = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 
 
 class _AddressError(Exception):
-    """What `netip.ParseAddr` says about a text."""
+    """An error of `netip.ParseAddr`."""
 
     def __init__(self, text: str, message: str, at: str = "") -> None:
         place = f" (at {quoted(at)})" if at else ""
@@ -44,29 +44,29 @@ class IP:
 
     @property
     def size(self) -> int:
-        """Return the length in bytes, which costs are counted by."""
+        """Return the length in bytes, the size for costs."""
         return self.bits // 8
 
     def is_unspecified(self) -> bool:
-        """Tell `0.0.0.0` and `::`."""
+        """Return whether the address is `0.0.0.0` or `::`."""
         return self.number == 0
 
     def is_loopback(self) -> bool:
-        """Tell `127.0.0.0/8` and `::1`."""
+        """Return whether the address is in `127.0.0.0/8` and `::1`."""
         return self.number >> 24 == 127 if self.bits == 32 else self.number == 1
 
     def is_link_local_multicast(self) -> bool:
-        """Tell `224.0.0.0/24` and `ff02::/16` (any flags)."""
+        """Return whether the address is in `224.0.0.0/24` and `ff02::/16` (any flags)."""
         if self.bits == 32:
             return self.number >> 8 == 0xE00000
         return self.number >> 112 & 0xFF0F == 0xFF02
 
     def is_link_local_unicast(self) -> bool:
-        """Tell `169.254.0.0/16` and `fe80::/10`."""
+        """Return whether the address is in `169.254.0.0/16` and `fe80::/10`."""
         return self.number >> 16 == 0xA9FE if self.bits == 32 else self.number >> 118 == 0x3FA
 
     def is_global_unicast(self) -> bool:
-        """Tell everything that is no other kind of address; private ranges are included."""
+        """Return whether the address has no other kind; private ranges count as global."""
         if self.bits == 32 and self.number == 0xFFFFFFFF:
             return False
         return not (
@@ -91,7 +91,7 @@ class CIDR:
 
     Attributes:
         ip: the address part.
-        prefix_length: number of leading bits that make the network.
+        prefix_length: number of leading bits of the network.
     """
 
     ip: IP
@@ -99,7 +99,7 @@ class CIDR:
 
     @property
     def size(self) -> int:
-        """Return the prefix length in whole bytes, which costs are counted by."""
+        """Return the prefix length in whole bytes, the size for costs."""
         return -(-self.prefix_length // 8)
 
     def masked(self) -> CIDR:
@@ -108,12 +108,12 @@ class CIDR:
         return CIDR(IP(self.ip.bits, self.ip.number >> shift << shift), self.prefix_length)
 
     def contains_ip(self, ip: IP) -> bool:
-        """Tell whether the address lies in the network; one of the other family never does."""
+        """Return whether the address lies in the network; one of the other family never does."""
         shift = self.ip.bits - self.prefix_length
         return ip.bits == self.ip.bits and ip.number >> shift == self.ip.number >> shift
 
     def contains_cidr(self, other: CIDR) -> bool:
-        """Tell whether the other network lies wholly in this one."""
+        """Return whether the other network lies wholly in this one."""
         return self.prefix_length <= other.prefix_length and self.contains_ip(other.ip)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class CIDR:
 
 
 def parse_ip(text: str) -> IP:
-    """Read an address.
+    """Parse an address.
 
     Raises:
         EvaluationError: no address, one with a zone, or an IPv4-mapped IPv6 address.
@@ -139,7 +139,7 @@ def parse_ip(text: str) -> IP:
 
 
 def is_ip(text: str) -> bool:
-    """Tell whether `parse_ip` takes the text."""
+    """Return whether `parse_ip` accepts the text."""
     try:
         parse_ip(text)
     except EvaluationError:
@@ -148,7 +148,7 @@ def is_ip(text: str) -> bool:
 
 
 def is_canonical_ip(text: str) -> bool:
-    """Tell whether an address is written the way it prints.
+    """Return whether an address is written the way it prints.
 
     Raises:
         EvaluationError: the text is no address.
@@ -157,7 +157,7 @@ def is_canonical_ip(text: str) -> bool:
 
 
 def parse_cidr(text: str) -> CIDR:
-    """Read a network in CIDR notation.
+    """Parse a network in CIDR notation.
 
     Raises:
         EvaluationError: no network, or an IPv4-mapped IPv6 one.
@@ -170,7 +170,7 @@ def parse_cidr(text: str) -> CIDR:
 
 
 def is_cidr(text: str) -> bool:
-    """Tell whether `parse_cidr` takes the text."""
+    """Return whether `parse_cidr` accepts the text."""
     try:
         _parse_prefix(text)
     except EvaluationError:
@@ -178,10 +178,10 @@ def is_cidr(text: str) -> bool:
     return True
 
 
-def address_complaint(text: str) -> tuple[str | None, int]:
-    """Return what Go's `netip.ParseAddr` says against a text, and the family when it says nothing.
+def address_error(text: str) -> tuple[str | None, int]:
+    """Return the error of Go's `netip.ParseAddr` for a text, or the family of a valid one.
 
-    Zones and IPv4-mapped addresses pass; a URL's host is checked like this.
+    Zones and IPv4-mapped addresses are valid; this is the check of a URL's host.
     """
     try:
         ip, _zone = _parse_address(text)
@@ -223,7 +223,7 @@ def _is_mapped(ip: IP) -> bool:
 
 
 def _parse_address(text: str) -> tuple[IP, str]:
-    """Return address and zone; the first of `.`, `:`, `%` decides what was meant."""
+    """Return address and zone; the first of `.`, `:`, `%` decides the family."""
     if match := _IPV4.fullmatch(text):
         return IP(32, _joined(match.groups())), ""
     for char in text:
@@ -242,7 +242,7 @@ def _joined(octets: tuple[str, ...]) -> int:
 
 
 def _parse_ipv4(whole: str, part: str) -> int:
-    """Read dotted decimals; `whole` is what error texts name."""
+    """Parse dotted decimals; `whole` is the text in errors."""
     number = value = dots = digits = 0
     for index, char in enumerate(part):
         if char in "0123456789":
@@ -291,7 +291,7 @@ def _parse_ipv6(text: str) -> tuple[IP, str]:
 
 
 def _parse_groups(text: str, rest: str, ellipsis: int) -> tuple[list[int], int, str]:
-    """Read colon-separated fields; return them, the place of `::` and what is left over."""
+    """Parse colon-separated fields; return them, the place of `::` and the rest."""
     groups: list[int] = []
     while len(groups) < 8:
         digits = _hex_digits(text, rest)

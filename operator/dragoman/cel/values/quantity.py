@@ -2,11 +2,11 @@
 
 A quantity has one of two forms. The *small* form is an int64 mantissa with a decimal scale; the
 *decimal* form is an arbitrary-precision decimal. Numbers compare across both, but `isInteger()`
-knows the small form only, so the rules of who gets which are part of the behaviour.
+accepts the small form only, so the rules for the form of a result are part of the behaviour.
 
-Two things differ from Go on purpose. There, comparing a small with a decimal quantity rewrites
-the receiver, and adding to a decimal one changes it; here a quantity never changes. And exponents
-such as `1e1000000000` cost nothing here, where Go computes a billion digits.
+Two differences from Go are deliberate. In Go, a comparison of a small with a decimal quantity
+rewrites the receiver, and an addition changes a decimal one; here a quantity is immutable. And Go
+computes a billion digits for exponents such as `1e1000000000`, which take no time here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NANO: Final = -9
 _FACTORS: Final = 18
 """Decimal digits that always fit into an int64."""
 _PLAIN: Final = 400
-"""Scales up to here are written out; a larger one is kept apart from the mantissa."""
+"""Largest scale that is multiplied into the mantissa; larger ones stay separate."""
 _DIGITS_MAX: Final = 500
 """Digits of the longest number computed with: a bound on time and memory, not on users. CEL charges
 one unit for adding or printing a quantity, and Python's own limit on printing is 4,300 digits."""
@@ -50,8 +50,8 @@ class Quantity:
         value: the mantissa.
         scale: power of ten of the mantissa's last digit.
         decimal: whether it is in the arbitrary-precision form.
-        suffix: family of the suffix it prints with: "SI", "binary" or "exponent".
-        computed: whether it came out of `add` or `sub`, which Go tells apart in `==`.
+        suffix: family of the suffix in its text: "SI", "binary" or "exponent".
+        computed: whether `add` or `sub` returned it, which matters to Go's `==`.
     """
 
     __slots__ = ("_nanos", "_text", "computed", "decimal", "scale", "suffix", "value")
@@ -83,11 +83,11 @@ class Quantity:
         return (left > right) - (left < right)
 
     def equals(self, other: Quantity) -> bool:
-        """Answer `==` of CEL.
+        """Return `==` of CEL.
 
         Raises:
-            EvaluationError: when only the right side is a result of `add` or `sub`; Go keeps those
-                in another type, and its comparison does not look through it.
+            EvaluationError: only the right side is a result of `add` or `sub`; in Go those are
+                pointers, which its comparison does not dereference.
         """
         if other.computed:
             raise EvaluationError("no such overload")
@@ -106,7 +106,7 @@ class Quantity:
         return (self.value > 0) - (self.value < 0)
 
     def is_integer(self) -> bool:
-        """Tell whether `as_integer` works: small form, no negative scale, within int64."""
+        """Return whether `as_integer` succeeds: small form, scale of at least 0, within int64."""
         return self._integer() is not None
 
     def as_integer(self) -> int:
@@ -141,7 +141,7 @@ class Quantity:
 
     def __str__(self) -> str:
         if not self._text:
-            self._text = _canonical(self)  # the same whichever thread is first
+            self._text = _canonical(self)  # every thread computes the same value
         return self._text
 
     def __repr__(self) -> str:
@@ -149,10 +149,10 @@ class Quantity:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Read a quantity as apimachinery's `ParseQuantity` does.
+    """Parse a quantity as apimachinery's `ParseQuantity` does.
 
     Raises:
-        EvaluationError: the text is no quantity, with apimachinery's words.
+        EvaluationError: the text is not a quantity, with apimachinery's message.
     """
     match = _SHAPE.fullmatch(text) if text else None
     if match is None:
@@ -168,7 +168,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def is_quantity(text: str) -> bool:
-    """Tell whether `parse_quantity` takes the text."""
+    """Return whether `parse_quantity` accepts the text."""
     try:
         parse_quantity(text)
     except EvaluationError:
@@ -221,7 +221,7 @@ def _small(digits: str, fraction: str, family: str, exponent: int, text: str) ->
 
 
 def _is_canonical(number: int, digits: str, family: str, scale: int) -> bool:
-    """Tell whether Go keeps the text as it was written; it looks no closer than this."""
+    """Return whether Go keeps the text as written, by the same short check."""
     if family == "binary":
         return number & 7 != 0
     return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
@@ -247,7 +247,7 @@ def _whole(digits: str) -> int:
 
 
 def _rounded_to_nano(value: int, scale: int) -> tuple[int, int]:
-    """Bring a number to whole nanos, away from zero; giants keep their scale."""
+    """Round a number to whole nanos, away from zero; huge ones keep their scale."""
     if value == 0 or scale > _PLAIN:
         return value, scale
     if scale >= _NANO:
@@ -282,7 +282,7 @@ def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
 
 
 def _small_sum(left: Quantity, right: Quantity, sign: int, suffix: str) -> Quantity | None:
-    """Add in int64, or answer None when Go leaves the small form."""
+    """Add in int64, or return None where Go changes to the decimal form."""
     if right.value == 0:
         return Quantity(left.value, left.scale, suffix=suffix, computed=True)
     if left.value == 0:
@@ -306,7 +306,7 @@ def _stripped(quantity: Quantity) -> tuple[int, int]:
 
 
 def _compare_apart(left: Quantity, right: Quantity) -> int:
-    """Compare when one side has too many zeros to write them out."""
+    """Compare numbers of which one has too many zeros to write them out."""
     if left.sign() != right.sign() or left.value == 0:
         return (left.sign() > right.sign()) - (left.sign() < right.sign())
     difference = _magnitude(left) - _magnitude(right)
@@ -357,7 +357,7 @@ def _canonical(quantity: Quantity) -> str:
     if quantity.suffix == "binary" and quantity.scale <= _PLAIN:
         one = _ten(max(-quantity.scale, 0))
         whole = quantity.value * _ten(max(quantity.scale, 0))
-        # Below 1024 and with a fraction, binary suffixes would lose something.
+        # Below 1024 and with a fraction, a binary suffix would lose precision.
         if abs(whole) >= 1024 * one and whole % one == 0:
             return _with_binary_suffix(whole // one)
     return _with_decimal_suffix(quantity)

@@ -1,4 +1,4 @@
-"""Regular expressions of Go's `regexp`, on RE2: linear time whatever the pattern and the text."""
+"""Regular expressions of Go's `regexp`, on RE2: linear time for every pattern and text."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import re2
 from dragoman.cel.errors import EvaluationError
 
 _CACHED: Final = 128
-"""Patterns kept compiled."""
+"""Number of cached patterns."""
 _REMEMBERED: Final = 256
-"""Answers kept per pattern; devices and objects repeat the same few short texts."""
+"""Cached results per pattern; devices and objects repeat the same few short texts."""
 _REMEMBERED_LENGTH: Final = 128
 
 _MEMORY: Final = 2 * 1024 * 1024
 """Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
-some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is refused here."""
+some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is an error here."""
 _STEPS_PER_MATCH: Final = 3
 _MATCHES_MAX: Final = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
 _INSTRUCTIONS_PER_STEP: Final = 2
 _STEPS_PER_CLASS: Final = 1_000
-"""A Unicode class is a table of hundreds of ranges, whatever becomes of it."""
+"""Plain steps of a Unicode class: a table of hundreds of ranges."""
 _FAILED_STEPS: Final = 60_000
 _WORK_PER_STEP: Final = 6_000
-"""Instructions times bytes that the slowest kind of matching does in a microsecond."""
+"""Instructions times bytes of a microsecond in the slowest kind of matching."""
 _LEAST_SIZE: Final = 30
-"""Instructions below which a pattern is no faster."""
+"""Instructions of the smallest pattern that takes longer than smaller ones."""
 _WIDEST: Final = 4
 """Bytes of a code point that is not ASCII, at most."""
 
@@ -48,7 +48,7 @@ _WORDS: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""Go's words for RE2's complaints, where they differ."""
+"""Go's texts of RE2's errors, where they differ."""
 _COMPLAINT: Final = re.compile(
     r"(unexpected error|invalid escape sequence|invalid character class range"
     r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
@@ -76,7 +76,7 @@ class Regex:
 
     Attributes:
         pattern: its text.
-        steps: time its compilation takes, in plain steps of about a microsecond.
+        steps: plain steps of its compilation, about a microsecond each.
     """
 
     __slots__ = ("_answers", "_match", "_size", "pattern", "steps")
@@ -91,12 +91,12 @@ class Regex:
         self._answers: dict[str, bool] = {}
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text contains a match anywhere."""
+        """Return whether a text contains a match anywhere."""
         answer = self._answers.get(text)
         return self._ask(text) if answer is None else answer
 
     def match_steps(self, text: str) -> int:
-        """Return the time that matching a text takes at worst, in plain steps; mostly 0."""
+        """Return the plain steps of a match in the worst case; mostly 0."""
         length = len(text) if text.isascii() else _WIDEST * len(text)
         return length * self._size // _WORK_PER_STEP
 
@@ -113,14 +113,14 @@ class Regex:
 
         Args:
             text: where to look.
-            limit: how many matches are enough.
-            pay: takes the plain steps for each match, before it is looked for.
+            limit: most matches.
+            pay: deducts plain steps before each search.
         """
         data = _encoded(text)
         found: list[str] = []
         position, previous_end = 0, -1
         while position <= len(data) and (limit < 0 or len(found) < limit):
-            # Every search may read the whole rest of the text, as in Go.
+            # A search can read the whole rest of the text, as in Go.
             pay(_STEPS_PER_MATCH + (len(data) - position) * self._size // _WORK_PER_STEP)
             start, end = self._span(data, position)
             if start == _NO_MATCH:
@@ -150,21 +150,21 @@ class Regex:
 
 @lru_cache(maxsize=_CACHED)
 def compile_regex(pattern: str) -> Regex:
-    """Compile a pattern; the same text costs nothing the second time.
+    """Compile a pattern, or return the cached one.
 
     Raises:
-        EvaluationError: `error parsing regexp: ..` with Go's words.
+        EvaluationError: `error parsing regexp: ..` with Go's text.
     """
     # Without groups a match is cheaper, but their names must be checked once.
     named = "(?P<" in pattern or "(?<" in pattern
     options = _NAMING_OPTIONS if named else _OPTIONS
     compiled = re2._re2.RE2(_encoded(pattern), options)  # noqa: SLF001 — see _ANCHOR
     if not compiled.ok():
-        raise EvaluationError(_complaint(pattern, _decoded(compiled.error())))
-    # RE2 knows `\C`, a single byte; Go does not.
+        raise EvaluationError(_error(pattern, _decoded(compiled.error())))
+    # RE2 accepts `\C`, a single byte; Go does not.
     if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
         raise EvaluationError(_text("invalid escape sequence", "\\C"))
-    # RE2 takes letters of any script in a name, Go only ASCII.
+    # RE2 accepts letters of any script in a name, Go only ASCII.
     for name, _ in compiled.NamedCapturingGroups() if named else ():
         if not name.isascii():
             part = f"(?P<{_decoded(name)}>"
@@ -174,7 +174,7 @@ def compile_regex(pattern: str) -> Regex:
 
 
 def failed_steps(pattern: str) -> int:
-    """Return the plain steps that a pattern took which does not compile."""
+    """Return the plain steps of a pattern that does not compile."""
     return _FAILED_STEPS + _class_steps(pattern)
 
 
@@ -182,15 +182,15 @@ def _class_steps(pattern: str) -> int:
     return _STEPS_PER_CLASS * (pattern.count("\\p") + pattern.count("\\P"))
 
 
-def _complaint(pattern: str, error: str) -> str:
+def _error(pattern: str, error: str) -> str:
     match = _COMPLAINT.fullmatch(error)
     if match is None:
         return _text("expression too large", pattern)
     return _text(_WORDS.get(match[1], match[1]), match[2] or "")
 
 
-def _text(complaint: str, part: str) -> str:
-    return f"error parsing regexp: {complaint}: `{part}`"
+def _text(problem: str, part: str) -> str:
+    return f"error parsing regexp: {problem}: `{part}`"
 
 
 def _encoded(text: str) -> bytes:

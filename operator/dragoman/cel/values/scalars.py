@@ -1,4 +1,4 @@
-"""Numbers that Python does not tell apart but CEL does."""
+"""uint, which Python lacks, and 64-bit conversions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ UINT_MAX = (1 << 64) - 1
 
 
 class Uint(int):
-    """A CEL uint: 0 .. 2^64-1. Arithmetic on it yields plain ints; its owner checks the range."""
+    """A CEL uint: 0 .. 2^64-1. Arithmetic on it yields plain ints; the caller checks the range."""
 
     __slots__ = ()
 
 
 def wrap_int64(number: int) -> int:
-    """Reduce a number to 64 bits the way a Go conversion to int64 does."""
+    """Reduce a number to 64 bits as a Go conversion to int64 does."""
     return ((number + (1 << 63)) & UINT_MAX) - (1 << 63)

@@ -1,4 +1,4 @@
-"""Semantic versions as `github.com/blang/semver/v4` reads and orders them."""
+"""Semantic versions as `github.com/blang/semver/v4` parses and orders them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.cel.values.scalars import UINT_MAX, wrap_int64
 
 _COMMON = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})", re.ASCII)
 _LENGTH_MAX: Final = 512
-"""Code points of the longest version: to CEL a comparison costs one, whatever their length."""
+"""Code points of the longest version: a comparison costs one unit for any length."""
 _DIGITS: Final = re.compile(r"[0-9]*", re.ASCII)
 _ALPHANUMERIC: Final = re.compile(r"[0-9A-Za-z-]*", re.ASCII)
 
@@ -20,8 +20,7 @@ Precedence = tuple[int, int, int, str]
 _RELEASE: Final = "2"
 """Sorts behind every prerelease, whose identifiers start with 0 (number) or 1 (text)."""
 _BETWEEN: Final = "\0"
-"""Sorts before everything in an identifier, so that of two lists with one beginning the shorter is
-the lesser."""
+"""Sorts before everything in an identifier, so that a prefix sorts before the longer list."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +29,7 @@ class Semver:
 
     Attributes:
         key: precedence as a tuple; equal and ordered exactly as the versions are.
-        text: how it prints, build metadata included.
+        text: its text with build metadata.
     """
 
     key: Precedence
@@ -66,14 +65,14 @@ class Semver:
 
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001, FBT002 — CEL's own signature
-    """Read a version.
+    """Parse a version.
 
     Args:
         text: the version.
         normalize: strip one leading "v", strip leading zeros and pad missing numbers first.
 
     Raises:
-        EvaluationError: the text is no version, with blang/semver's words.
+        EvaluationError: the text is not a version, with blang/semver's message.
     """
     if len(text) > _LENGTH_MAX:
         raise EvaluationError("operation cancelled: version is too long")
@@ -85,7 +84,7 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001,
 
 
 def is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002 — CEL's own signature
-    """Tell whether `parse_semver` takes the text."""
+    """Return whether `parse_semver` accepts the text."""
     try:
         parse_semver(text, normalize)
     except EvaluationError:
@@ -147,7 +146,7 @@ def _uint64(digits: str) -> int:
 
 
 def _identifier(text: str) -> str:
-    """Return a text that sorts as the identifier of a prerelease does."""
+    """Return a text that sorts like the identifier of a prerelease."""
     if not text:
         raise EvaluationError("Prerelease is empty")
     if _DIGITS.fullmatch(text):

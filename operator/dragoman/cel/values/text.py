@@ -10,10 +10,10 @@ from dragoman.cel.errors import EvaluationError
 from dragoman.cel.values.scalars import Uint
 
 TEXT_MAX: Final = 16 * 1024 * 1024
-"""Code points of the longest text that is built; Go has no bound but its memory."""
+"""Code points of the longest text that an expression builds; in Go only memory bounds it."""
 
 PARTS_MAX: Final = 1024 * 1024
-"""Parts that a text is cut into at most."""
+"""Most parts of a split text."""
 
 _SHORT_PART: Final = 32
 _LONE: Final = "surrogatepass"
@@ -36,7 +36,11 @@ _ESCAPES: Final = (
 
 
 def bounded(length: int) -> None:
-    """Refuse to build a text of more than `TEXT_MAX` code points."""
+    """Check the length of a text before it is built.
+
+    Raises:
+        EvaluationError: the text is longer than `TEXT_MAX`.
+    """
     if length > TEXT_MAX:
         raise EvaluationError("operation cancelled: text is too long")
 
@@ -69,7 +73,7 @@ def last_index_of(text: str, part: str, offset: int | None = None) -> int:
 
 
 def _rfind(text: str, part: str) -> int:
-    """Find the last place of a part. Python's own way takes the product of the two lengths."""
+    """Return the last place of a part. Python's `rfind` takes the product of the two lengths."""
     if len(part) < _SHORT_PART:
         return text.rfind(part)
     place = text[::-1].find(part[::-1])
@@ -95,7 +99,7 @@ def replace(text: str, old: str, new: str, limit: int = -1) -> str:
 
 
 def split(text: str, separator: str, limit: int = -1) -> list[str]:
-    """Cut into at most `limit` parts, without end below 0; an empty separator cuts characters."""
+    """Split into at most `limit` parts, all below 0; an empty separator splits characters."""
     if limit == 0:
         return []
     parts = text.count(separator) if separator else len(text)
@@ -112,7 +116,7 @@ def join(parts: Sequence[object], separator: str = "") -> str:
     """Join texts.
 
     Raises:
-        EvaluationError: `join: invalid input: ..` for an element that is no string.
+        EvaluationError: `join: invalid input: ..` for an element that is not a string.
     """
     for part in parts:
         if not isinstance(part, str):
@@ -123,7 +127,7 @@ def join(parts: Sequence[object], separator: str = "") -> str:
 
 
 def trim(text: str) -> str:
-    """Strip what Unicode calls white space (Python's `strip` would take more)."""
+    """Strip Unicode white space (Python's `strip` removes more)."""
     return text.strip(_SPACE)
 
 
@@ -138,7 +142,7 @@ def upper_ascii(text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Encode, since the case of bytes is that of ASCII letters alone, and many times faster."""
+    """Encode a text: bytes have case methods for ASCII letters alone, many times faster."""
     return text.encode(errors=_LONE)
 
 
@@ -180,7 +184,7 @@ def _plain(digits: str, point: int) -> str:
 
 
 def _go_value(value: object) -> str:
-    """Write a value as Go's `%v` does, for the scalars where that has a meaning."""
+    """Write a scalar as Go's `%v` does."""
     if value is None:
         return "0"
     if isinstance(value, bool):

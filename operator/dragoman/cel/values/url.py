@@ -1,4 +1,4 @@
-"""URLs as Go's `net/url` reads them; only absolute ones are URLs to Kubernetes' CEL."""
+"""URLs as Go's `net/url` parses them; Kubernetes' CEL accepts only absolute ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.ip import address_complaint
+from dragoman.cel.values.ip import address_error
 from dragoman.cel.values.quoting import quoted
 
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -28,7 +28,7 @@ _PARAMETERS_MAX: Final = 10_000
 
 
 class _URLError(Exception):
-    """What `net/url` says against a text, without its prefix."""
+    """An error of `net/url`, without its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class URL:
         host: host with port, unescaped.
         escaped_path: path in escaped form.
         raw_query: what follows the first `?`, still escaped.
-        text: how it prints; URLs are equal when these are.
+        text: its text; URLs are equal when their texts are.
     """
 
     scheme: str
@@ -85,30 +85,30 @@ class URL:
 
 
 def parse_url(text: str) -> URL:
-    """Read an absolute URI or absolute path.
+    """Parse an absolute URI or absolute path.
 
     Raises:
-        EvaluationError: neither of them, with Go's words.
+        EvaluationError: the text is neither of them, with Go's message.
     """
-    complaint = url_complaint(text)
-    if complaint is None:
+    problem = url_error(text)
+    if problem is None:
         plain, _, fragment = text.partition("#")
         try:
             parts = _parse(plain, strict=False)
         except _URLError as error:
-            complaint = f"parse {quoted(plain)}: {error}"
+            problem = f"parse {quoted(plain)}: {error}"
         else:
             return _with_fragment(parts, fragment, text)
-    raise _refusal(complaint)
+    raise _refusal(problem)
 
 
 def is_url(text: str) -> bool:
-    """Tell whether `parse_url` takes the text."""
-    return url_complaint(text) is None
+    """Return whether `parse_url` accepts the text."""
+    return url_error(text) is None
 
 
-def url_complaint(text: str) -> str | None:
-    """Return what Go's `url.ParseRequestURI` says against a text, None when it takes it."""
+def url_error(text: str) -> str | None:
+    """Return the error of Go's `url.ParseRequestURI` for a text, None for a valid one."""
     try:
         _parse(text, strict=True)
     except _URLError as error:
@@ -126,8 +126,8 @@ def _with_fragment(parts: URL, fragment: str, whole: str) -> URL:
     return URL(parts.scheme, parts.host, parts.escaped_path, parts.raw_query, text)
 
 
-def _refusal(complaint: str) -> EvaluationError:
-    return EvaluationError(f"URL parse error during conversion from string: {complaint}")
+def _refusal(problem: str) -> EvaluationError:
+    return EvaluationError(f"URL parse error during conversion from string: {problem}")
 
 
 def _parse(text: str, *, strict: bool) -> URL:
@@ -181,7 +181,7 @@ def _split_authority(scheme: str, rest: str, *, strict: bool) -> tuple[str, byte
 def _prints_authority(
     scheme: str, host: bytes, path: str, user: str, *, has_authority: bool
 ) -> bool:
-    """Decide whether `//` is written; a scheme with an empty authority and no path has none."""
+    """Return whether the text has `//`: not for a scheme with an empty authority and no path."""
     if not (scheme or host or user):
         return False
     return bool(host or user or (has_authority and path))
@@ -203,7 +203,7 @@ def _host(scheme: str, host: str) -> bytes:
         return _ip_literal(host)
     colon = host.find(":")
     if colon >= 0:
-        # Browsers' schemes get one colon only; others may list several hosts.
+        # http and https have one colon only; other schemes may list several hosts.
         port = host[colon if scheme in ("http", "https") else host.rfind(":") :]
         _check_port(port)
     return _unescaped_host(host)
@@ -216,9 +216,9 @@ def _ip_literal(host: str) -> bytes:
     _check_port(port)
     address, percent, zone = address.partition("%25")
     name = _unescaped_host(address) + (_unescaped_zone(percent + zone) if percent else b"")
-    complaint, family = address_complaint(_text(name))
-    if complaint is not None:
-        raise _URLError(f"invalid host: {complaint}")
+    problem, family = address_error(_text(name))
+    if problem is not None:
+        raise _URLError(f"invalid host: {problem}")
     if family == 4:
         raise _URLError("invalid IP-literal")
     return b"[" + name + b"]" + port.encode()
@@ -301,7 +301,7 @@ def _escaped(data: bytes, allowed: frozenset[int]) -> str:
 
 
 def _escaped_as_written(text: str, allowed: frozenset[int]) -> str:
-    """Keep a valid escaping as its author wrote it, else escape what must be."""
+    """Keep a valid escaping as written, else escape what must be escaped."""
     data = _unescaped(text)
     if all(byte in allowed or byte in _SUB_DELIMITERS for byte in _bytes(text)):
         return text

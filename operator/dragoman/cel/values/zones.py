@@ -19,16 +19,16 @@ _LATEST: Final = 253_402_300_799 - 86_400
 
 
 def offset_in(zone: str, seconds: int) -> int:
-    """Return the seconds east of UTC that hold in a zone at a Unix time.
+    """Return the offset of a zone at a Unix time, in seconds east of UTC.
 
     Raises:
-        EvaluationError: no such zone, or an offset that is no number.
+        EvaluationError: the zone does not exist, or the offset is not a number.
     """
     if ":" in zone:
         return _numeric_offset(zone)
     if zone in ("", "UTC", "Local"):
         return 0
-    # A day inside of Python's range no zone's rule changes any more.
+    # One day within Python's range; no zone's rule changes there.
     moment = _EPOCH + timedelta(seconds=min(max(seconds, _EARLIEST), _LATEST))
     offset = moment.astimezone(_named(zone)).utcoffset()
     return int(offset.total_seconds()) if offset else 0
@@ -37,7 +37,7 @@ def offset_in(zone: str, seconds: int) -> int:
 def _named(zone: str) -> ZoneInfo:
     if ".." in zone or zone[0] in "/\\":
         raise EvaluationError("time: invalid location name")
-    # Only names from the list reach the file system, however many an expression makes up.
+    # Only names from the list reach the file system, so expressions cannot probe other paths.
     if zone not in _names():
         raise EvaluationError(lambda: f"unknown time zone {zone}")
     return ZoneInfo(zone)

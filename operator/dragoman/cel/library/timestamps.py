@@ -1,4 +1,4 @@
-"""What timestamps and durations tell about themselves: getHours, getDate and so on."""
+"""Getters of timestamps and durations: getHours, getDate and so on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.cel.state import Functions, paced
-from dragoman.cel.values.timestamps import DURATION_GETTERS, TIMESTAMP_GETTERS
+from dragoman.cel.values.durations import DURATION_GETTERS
+from dragoman.cel.values.timestamps import TIMESTAMP_GETTERS
 
 _PARTS: Final = {
     "getFullYear": "year",
@@ -22,7 +23,7 @@ _PARTS: Final = {
 }
 _ZONE_SUFFIX: Final = {"getSeconds": "_tz"}
 _ZONE_PER_STEP: Final = 256
-"""Code points of the name of a zone that are read in a plain step."""
+"""Code points of a zone's name that a plain step reads."""
 
 
 def _all() -> dict[str, Callable[..., Any]]:

@@ -1,11 +1,10 @@
-"""Dates, times and base64 of the API's string formats: Go's answers and complaints."""
+"""Dates and times of the API's string formats: Go's values and errors."""
 
 from __future__ import annotations
 
 import pytest
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.base64 import decode_base64
 from dragoman.cel.values.dates import parse_date, parse_date_time
 
 
@@ -61,30 +60,3 @@ def test_a_wrong_time_is_refused_as_one_without_zone(text: str, complaint: str) 
     with pytest.raises(EvaluationError) as caught:
         parse_date_time(text)
     assert caught.value.message.endswith(complaint)
-
-
-@pytest.mark.parametrize(
-    ("text", "data"), [("aGk=", b"hi"), ("", b""), ("aG\nk=\r\n", b"hi"), ("aGk+", b"hi>")]
-)
-def test_base64_passes_over_line_breaks(text: str, data: bytes) -> None:
-    assert decode_base64(text) == data
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("%", 0),
-        ("aGk", 0),
-        ("aaaaa", 4),
-        ("=", 0),
-        ("aG=", 3),
-        ("aG=k", 2),
-        ("aGk=x", 4),
-        ("aGk==", 4),
-        ("é", 0),
-    ],
-)
-def test_base64_tells_where_it_breaks_off(text: str, place: int) -> None:
-    with pytest.raises(EvaluationError) as caught:
-        decode_base64(text)
-    assert caught.value.message == f"illegal base64 data at input byte {place}"

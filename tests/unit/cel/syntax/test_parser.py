@@ -66,6 +66,9 @@ def test_an_expression_means(expression: str, expected: object) -> None:
     [
         pytest.param("1 +", 1, 4, "Syntax error", id="an operand is missing"),
         pytest.param("1 +\n 2 2", 2, 4, "Syntax error", id="in the second line"),
+        pytest.param("[1]]", 1, 4, "Syntax error", id="a bracket that nothing opened"),
+        pytest.param("1 : 2", 1, 3, "Syntax error", id="a colon without a condition"),
+        pytest.param("f(1,)", 1, 5, "Syntax error", id="a trailing comma in a call"),
         pytest.param("!-x", 1, 2, "Syntax error", id="mixed prefix operators"),
         pytest.param("x inside", 1, 3, "Syntax error", id="`in` ends at a word boundary"),
         pytest.param("if", 1, 1, "reserved identifier: if", id="a reserved word as a name"),

@@ -1,0 +1,55 @@
+"""The implementation of a call: one overload where the types are known, else a dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dragoman.cel.compile.calls import call
+from dragoman.cel.compile.closure import Closure
+from dragoman.cel.cost import call_cost_of
+from dragoman.cel.library import OVERLOADS, STATEFUL
+from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
+from dragoman.cel.overloads import Overload
+from dragoman.cel.syntax.nodes import Call
+
+_SHARED: Final = frozenset(
+    (
+        "_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_", "matches",
+        "@sortByAssociatedKeys",
+    )
+)  # fmt: skip
+"""Functions of two arguments whose overloads share one implementation in cel-go."""
+
+
+def function_call(
+    node: Call, args: Sequence[Closure], overloads: Sequence[Overload], *, exact: bool
+) -> Closure:
+    """Compile a call.
+
+    Args:
+        node: annotated by the checker.
+        args: the arguments, the receiver first.
+        overloads: all overloads of the function.
+        exact: whether every argument is sure to have its static type.
+    """
+    call_cost = call_cost_of(node.function, node.overloads)
+    # cel-go evaluates the argument list of `format` like the arguments of a call of three.
+    formats = node.function == "format"
+    if len(node.overloads) == 1 and exact:
+        name = node.overloads[0]
+        if name in STATEFUL:
+            return call(STATEFUL[name], args, call_cost, stateful=True, sequence=formats)
+        return call(OVERLOADS[name], args, call_cost, stateful=False)
+    choices = [
+        overload
+        for overload in overloads
+        if len(overload.params) == len(args)
+        and (len(node.overloads) > 1 or overload.name in node.overloads)
+    ]
+    several = len(node.overloads) > 1 and node.function not in _SHARED
+    plain = plain_dispatcher(node.function, choices) if len(args) == 2 else None
+    if plain is not None:
+        return call(plain, args, call_cost, stateful=False, sequence=several or formats)
+    run = dispatcher(node.function, choices)
+    return call(run, args, call_cost, stateful=True, sequence=several or formats)

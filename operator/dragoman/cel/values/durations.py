@@ -1,0 +1,179 @@
+"""Durations in integer nanoseconds, with the range and texts of Go and cel-go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, wrap_int64
+
+SECOND: Final = 1_000_000_000
+"""Nanoseconds."""
+_DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?([^.0-9]+)", re.ASCII)
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,
+    "\u03bcs": 1_000,
+    "ms": 1_000_000,
+    "s": SECOND,
+    "m": 60 * SECOND,
+    "h": 3600 * SECOND,
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time.
+
+    Attributes:
+        nanos: nanoseconds, within int64 (about 292 years either way).
+    """
+
+    nanos: int
+
+    def plus(self, other: Duration) -> Duration:
+        """Return the sum, or raise `integer overflow`."""
+        return duration_of(self.nanos + other.nanos)
+
+    def minus(self, other: Duration) -> Duration:
+        """Return the difference, or raise `integer overflow`."""
+        return duration_of(self.nanos - other.nanos)
+
+    def negated(self) -> Duration:
+        """Return the opposite, or raise `integer overflow`."""
+        return duration_of(-self.nanos)
+
+    def seconds(self) -> float:
+        """Return seconds with the double rounding of Go's `Seconds()`."""
+        return _fractional(self.nanos, SECOND)
+
+    def go_string(self) -> str:
+        """Return the form of Go's `String()`, such as `1h2m3.5s`."""
+        return _go_duration(self.nanos)
+
+    def __str__(self) -> str:
+        text = repr(self.seconds())
+        # Only spans below 0.1 ms have an exponent, a negative one.
+        return (_plain(text) if "e" in text else text.removesuffix(".0")) + "s"
+
+
+def parse_duration(text: str) -> Duration:
+    """Parse a Go duration such as `1h30m`, `-1.5s` or `0`.
+
+    Raises:
+        EvaluationError: the text is not a duration, or beyond int64 nanoseconds.
+    """
+    nanos = _parse_nanos(text)
+    if nanos is None:
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
+    return Duration(nanos)
+
+
+def duration_of(nanos: int) -> Duration:
+    """Return the duration of so many nanoseconds, or raise `integer overflow`."""
+    if not INT_MIN <= nanos <= INT_MAX:
+        raise EvaluationError("integer overflow")
+    return Duration(nanos)
+
+
+def _parse_nanos(text: str) -> int | None:
+    negative = text[:1] == "-"
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return 0
+    total = position = 0
+    while position < len(rest) or not rest:
+        match = _DURATION_PART.match(rest, position)
+        nanos = _part_nanos(match) if match else None
+        if match is None or nanos is None:
+            return None
+        total = (total + nanos) & UINT_MAX
+        if total > 1 << 63:
+            return None
+        position = match.end()
+    if negative:
+        return wrap_int64(-total)
+    return total if total <= INT_MAX else None
+
+
+def _part_nanos(match: re.Match[str]) -> int | None:
+    whole, fraction, unit = match[1], match[2] or "", _UNITS.get(match[3])
+    if unit is None or not (whole or fraction) or len(whole.lstrip("0")) > 19:
+        return None
+    nanos = int(whole.lstrip("0") or "0")
+    if nanos > (1 << 63) // unit:
+        return None
+    nanos *= unit
+    numerator, scale = _leading_fraction(fraction)
+    if numerator:
+        nanos += int(float(numerator) * (float(unit) / scale))
+    return nanos if nanos <= 1 << 63 else None
+
+
+def _leading_fraction(digits: str) -> tuple[int, float]:
+    """Parse as many decimals as fit; Go ignores the rest."""
+    numerator, scale = 0, 1.0
+    for digit in digits:
+        if numerator > INT_MAX // 10 or numerator * 10 + int(digit) > 1 << 63:
+            break
+        numerator = numerator * 10 + int(digit)
+        scale *= 10
+    return numerator, scale
+
+
+def _fractional(nanos: int, unit: int) -> float:
+    """Divide as Go does: whole and rest apart, both toward zero, then added as doubles."""
+    whole, rest = divmod(abs(nanos), unit)
+    value = float(whole) + float(rest) / float(unit)
+    return -value if nanos < 0 else value
+
+
+def _plain(text: str) -> str:
+    """Write a number's shortest text without the negative exponent."""
+    mantissa, _, exponent = text.partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    digits = mantissa.lstrip("-").replace(".", "")
+    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
+
+
+def _go_duration(nanos: int) -> str:
+    sign, rest = ("-" if nanos < 0 else ""), abs(nanos)
+    if rest < SECOND:
+        return sign + _go_below_second(rest)
+    minutes, below = divmod(rest, 60 * SECOND)
+    seconds = _trimmed(below, 9) + "s"
+    if minutes < 60:
+        return f"{sign}{minutes}m{seconds}" if minutes else sign + seconds
+    return f"{sign}{minutes // 60}h{minutes % 60}m{seconds}"
+
+
+def _go_below_second(nanos: int) -> str:
+    if nanos == 0:
+        return "0s"
+    if nanos < 1_000:
+        return f"{nanos}ns"
+    if nanos < 1_000_000:
+        return _trimmed(nanos, 3) + "\u00b5s"
+    return _trimmed(nanos, 6) + "ms"
+
+
+def _trimmed(number: int, decimals: int) -> str:
+    whole, rest = divmod(number, 10**decimals)
+    return f"{whole}.{rest:0{decimals}d}".rstrip("0").rstrip(".")
+
+
+DURATION_GETTERS: Final[dict[str, Callable[[Duration], int]]] = {
+    "getHours": lambda duration: int(_fractional(duration.nanos, 3600 * SECOND)),
+    "getMinutes": lambda duration: int(_fractional(duration.nanos, 60 * SECOND)),
+    "getSeconds": lambda duration: int(duration.seconds()),
+    "getMilliseconds": lambda duration: _toward_zero(duration.nanos, 1_000_000),
+}
+"""CEL's getters by name: the whole duration in that unit."""
+
+
+def _toward_zero(number: int, divisor: int) -> int:
+    return number // divisor if number >= 0 else -(-number // divisor)
