@@ -18,7 +18,7 @@ from dragoman.logs import LogSink, RateLimit
 
 def lost(reason: str) -> float:
     """Return how many records were lost for this reason."""
-    return metrics.LOG_RECORDS_LOST.labels(reason)._value.get()
+    return float(metrics.LOG_RECORDS_LOST.labels(reason)._value.get())
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
