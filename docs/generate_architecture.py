@@ -34,6 +34,7 @@ PLACES = {
     "dragoman.health": (1, 2),
     "dragoman.admission": (2, 2),
     "dragoman.controllers": (0, 3),
+    "dragoman.httpserver": (1, 3),
     "dragoman_webhooks": (2, 3),
     "dragoman.kube": (0, 4),
     "dragoman.claims": (1, 4),

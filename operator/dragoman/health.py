@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 
-from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from dragoman import metrics
+from dragoman.httpserver import TEXT, HttpServer, encode
 from dragoman.kube.reflector import WatchHealth
 from dragoman.settings import Address
 
@@ -22,7 +23,9 @@ UNREACHABLE_AFTER = 30.0
 BEAT = 1.0
 """Seconds between measurements of the event loop's lag."""
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+METRICS_AGE = 1.0
+"""Seconds for which the page of metrics is sent again: to build it takes some milliseconds."""
+
 Check = Callable[[], str | None]
 """Returns None when all is well, else a sentence."""
 
@@ -69,13 +72,13 @@ class Liveness:
 
 
 class HealthServer:
-    """An HTTP server for probes and scrapes.
+    """Serves probes and scrapes.
 
     Args:
         address: `HOST:PORT`; port 0 for any free one.
         live: Fails when only a restart helps.
         ready: Fails while the operator cannot do its work.
-        registries: Whose metrics are served beside the operator's own.
+        registries: Registries that are served beside the operator's own.
     """
 
     def __init__(
@@ -86,39 +89,53 @@ class HealthServer:
         ready: Check,
         registries: Sequence[CollectorRegistry] = (),
     ) -> None:
-        self._address = Address.parse(address)
-        application = web.Application()
-        application.router.add_get("/livez", _probe(live))
-        application.router.add_get("/healthz", _probe(live))
-        application.router.add_get("/readyz", _probe(ready))
-        application.router.add_get("/metrics", _metrics((metrics.REGISTRY, *registries)))
-        self._runner = web.AppRunner(application, access_log=None)
+        self._checks = {b"/livez": live, b"/healthz": live, b"/readyz": ready}
+        self._metrics = MetricsPage((metrics.REGISTRY, *registries))
+        self._server = HttpServer(Address.parse(address), self.respond)
 
     async def start(self) -> str:
         """Listen; returns the address in use."""
-        await self._runner.setup()
-        # None is every interface of both families: some clusters have IPv6 alone.
-        site = web.TCPSite(self._runner, self._address.host or None, self._address.port)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        return f"{host}:{port}"
+        return await self._server.start()
 
     async def stop(self) -> None:
-        """Stop listening."""
-        await self._runner.cleanup()
+        """Stop listening, and close all connections."""
+        await self._server.stop()
+
+    def respond(self, method: bytes, path: bytes) -> bytes:
+        """Return the response to a request, encoded."""
+        if method not in {b"GET", b"HEAD"}:
+            return encode(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET")
+        if path == b"/metrics":
+            status, body, kind = HTTPStatus.OK, self._metrics.read(), CONTENT_TYPE_LATEST
+        elif path in self._checks:
+            fault = self._checks[path]()
+            status = HTTPStatus.SERVICE_UNAVAILABLE if fault else HTTPStatus.OK
+            body, kind = (fault or "ok").encode(), TEXT
+        else:
+            status, body, kind = HTTPStatus.NOT_FOUND, b"not found", TEXT
+        return encode(status, body, kind, head_only=method == b"HEAD")
 
 
-def _probe(check: Check) -> Handler:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        fault = check()
-        return web.Response(text=fault or "ok", status=503 if fault else 200)
+class MetricsPage:
+    """The page of metrics, built at most once in METRICS_AGE seconds.
 
-    return answer
+    Args:
+        registries: Registries whose metrics are on the page.
+        clock: Returns seconds that never run backwards; the event loop's by default.
+    """
 
+    def __init__(
+        self, registries: Sequence[CollectorRegistry], clock: Callable[[], float] | None = None
+    ) -> None:
+        self._registries = registries
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._page = b""
+        self._built_at = -METRICS_AGE
 
-def _metrics(registries: Sequence[CollectorRegistry]) -> Handler:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        body = b"".join(generate_latest(registry) for registry in registries)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    return answer
+    def read(self) -> bytes:
+        """Return the page in the text format of Prometheus."""
+        now = self._clock()
+        if now - self._built_at >= METRICS_AGE:
+            self._page = b"".join(generate_latest(registry) for registry in self._registries)
+            self._built_at = now
+        return self._page

@@ -1,13 +1,146 @@
-"""Structured logs: one line a write, as text or JSON; other libraries' records look the same."""
+"""Structured logs as text or JSON; records of other libraries get the same form.
 
+A log that cannot be written costs lines, which are counted, and nothing else: records are queued,
+and one thread writes them.
+"""
+
+import atexit
 import logging
+import os
+import select
 import sys
-from typing import Any
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TextIO, cast
 
 import orjson
 import structlog
 
+from dragoman import metrics
+
+QUEUE_LIMIT = 1 << 22
+"""Bytes of records that wait for the thread; about 20,000 lines."""
+BATCH_INTERVAL = 0.02
+"""Seconds between writes: one write of many lines costs as much as one of a single line."""
+DRAIN_TIMEOUT = 1.0
+"""Seconds that the end of the process waits for the log."""
+RATE_LIMITED = ("asyncio", "aiohttp.server")
+"""Loggers of which a client can cause any number of records, as by connections that it breaks."""
+BURST = 10
+"""Records of a rate-limited logger at once."""
+REFILL_SECONDS = 1.0
+"""Seconds for one more record of a rate-limited logger."""
+
 Processors = list[structlog.typing.Processor]
+
+
+class LogSink:
+    """Writes records to a file descriptor in a thread of its own.
+
+    A reader that stalls, a reader that has ended and a full disk must not stop the event loop, so
+    `write` neither blocks nor raises. What cannot be queued or written is counted in
+    `dragoman_log_records_lost_total`.
+
+    Args:
+        descriptor: Where records go; an invalid one loses them all.
+        limit: Bytes of records that wait for the thread.
+    """
+
+    def __init__(self, descriptor: int, limit: int = QUEUE_LIMIT) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+        self._queue: list[bytes] = []
+        self._size = 0
+        self._lock = threading.Lock()
+        self._filled = threading.Event()
+        threading.Thread(target=self._run, name="log-writer", daemon=True).start()
+
+    def write(self, text: str) -> int:
+        """Queue one record with its line end."""
+        record = text.encode(errors="backslashreplace")
+        with self._lock:
+            fits = self._size + len(record) <= self._limit
+            if fits:
+                self._queue.append(record)
+                self._size += len(record)
+        if not fits:
+            metrics.LOG_RECORDS_LOST.labels("queue_full").inc()
+        elif not self._filled.is_set():
+            self._filled.set()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread writes as soon as it can."""
+
+    def drain(self, timeout: float = DRAIN_TIMEOUT) -> None:
+        """Wait until everything queued is written, but no longer than so many seconds."""
+        deadline = time.monotonic() + timeout
+        while self._size and time.monotonic() < deadline:
+            time.sleep(BATCH_INTERVAL / 4)
+
+    def _run(self) -> None:
+        while True:
+            self._filled.wait()
+            self._filled.clear()
+            with self._lock:
+                records, self._queue = self._queue, []
+            written = self._write(b"".join(records))
+            lost = _records_after(records, written)
+            if lost:
+                metrics.LOG_RECORDS_LOST.labels("write_failed").inc(lost)
+            with self._lock:
+                # Only now, so that the limit holds for what is being written as well.
+                self._size -= sum(map(len, records))
+            time.sleep(BATCH_INTERVAL)
+
+    def _write(self, data: bytes) -> int:
+        """Write bytes, and return how many were written before the first fault."""
+        written = 0
+        while written < len(data):
+            try:
+                written += os.write(self._descriptor, data[written:])
+            except BlockingIOError:  # the descriptor is shared with a process that made it so
+                select.select([], [self._descriptor], [])
+            except OSError:
+                break
+        return written
+
+
+def _records_after(records: list[bytes], written: int) -> int:
+    """Count the records that end after so many bytes."""
+    end = lost = 0
+    for record in records:
+        end += len(record)
+        lost += end > written
+    return lost
+
+
+class RateLimit(logging.Filter):
+    """Lets BURST records pass at once, and then one each REFILL_SECONDS; counts the others.
+
+    Args:
+        clock: Returns seconds that never run backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._tokens = float(BURST)
+        self._filled_at = clock()
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 — logging's signature
+        """Whether a record passes."""
+        now = self._clock()
+        refill = (now - self._filled_at) / REFILL_SECONDS
+        self._tokens = min(float(BURST), self._tokens + refill)
+        self._filled_at = now
+        if self._tokens < 1.0:
+            metrics.LOG_RECORDS_LOST.labels("rate_limited").inc()
+            return False
+        self._tokens -= 1.0
+        return True
 
 
 def logger(name: str) -> Any:
@@ -18,8 +151,8 @@ def logger(name: str) -> Any:
 def configure(*, json: bool, level: str) -> None:
     """Send all records of this process to stderr.
 
-    Own records go there straight, which is several times cheaper than through the standard
-    library's logging; records of libraries come from there and get the same form.
+    Own records are rendered without the standard library's logging, which is several times
+    cheaper; records of libraries come from there and get the same form.
 
     Args:
         json: One JSON object a line, rather than text.
@@ -31,9 +164,10 @@ def configure(*, json: bool, level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
     ]
     rendered: Processors = _json() if json else _text()
+    sink = _stderr()
     structlog.configure(
         processors=[*shared, *rendered],
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sink),
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         cache_logger_on_first_use=True,
     )
@@ -41,7 +175,7 @@ def configure(*, json: bool, level: str) -> None:
         foreign_pre_chain=[*shared, _logger_name],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered],
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(sink)
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -49,6 +183,25 @@ def configure(*, json: bool, level: str) -> None:
     # kopf says "Handler … succeeded" for every event of every object.
     logging.getLogger("kopf.objects").setLevel(max(logging.WARNING, threshold))
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    for name in RATE_LIMITED:
+        logging.getLogger(name).filters[:] = [RateLimit()]
+
+
+def _stderr() -> TextIO:
+    """Return the sink of the process, or a stream in memory that a test has put in its place."""
+    if sys.stderr is None:  # closed by the parent: the number may belong to a socket by now
+        return cast("TextIO", _sink(-1))
+    try:
+        return cast("TextIO", _sink(sys.stderr.fileno()))
+    except OSError:
+        return sys.stderr
+
+
+@cache
+def _sink(descriptor: int) -> LogSink:
+    sink = LogSink(descriptor)
+    atexit.register(sink.drain)
+    return sink
 
 
 def _json() -> Processors:
@@ -60,8 +213,8 @@ def _json() -> Processors:
 
 
 def _text() -> Processors:
-    """Be easy on the eye of a person, and cheap where nobody looks: two lines a pod add up."""
-    if not sys.stderr.isatty():
+    """Render for people on a terminal; use a cheaper renderer otherwise: two lines a pod add up."""
+    if sys.stderr is None or not sys.stderr.isatty():
         return [structlog.processors.format_exc_info, _plain]
     console = structlog.dev.ConsoleRenderer(
         timestamp_key="ts",

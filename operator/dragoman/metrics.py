@@ -89,6 +89,13 @@ PUBLISHED = Histogram(
     buckets=(1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800),
     registry=REGISTRY,
 )
+LOG_RECORDS_LOST = Counter(
+    "dragoman_log_records_lost_total",
+    "Log records that were not written, by reason (queue_full: the reader stalls; write_failed: "
+    "the disk is full or the reader has ended; rate_limited: a client causes too many).",
+    ["reason"],
+    registry=REGISTRY,
+)
 LOOP_LAG = Histogram(
     "dragoman_event_loop_lag_seconds",
     "How late the event loop was, measured each second.",

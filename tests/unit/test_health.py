@@ -1,4 +1,4 @@
-"""What probes and scrapes are answered, over HTTP on loopback."""
+"""Probes and scrapes over HTTP on loopback."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from dragoman.health import HealthServer
+from dragoman.health import HealthServer, MetricsPage
 from dragoman.settings import Address
 
 
@@ -87,9 +87,36 @@ async def test_metrics_of_all_registries_are_one_page() -> None:
     assert "workqueue_adds_total" in text
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("HEAD", "livez", 200), ("GET", "livez?verbose=1", 200), ("POST", "livez", 405)],
+)
+async def test_methods_and_queries(method: str, path: str, status: int) -> None:
+    async with (
+        asked(Patient()) as url,
+        aiohttp.ClientSession() as http,
+        http.request(method, f"{url}/{path}") as response,
+    ):
+        assert response.status == status
+        assert (await response.text() == "") is (method == "HEAD")
+
+
 async def test_nothing_else_is_served() -> None:
     async with asked(Patient()) as url:
         assert (await got(f"{url}/debug"))[0] == 404
+
+
+def test_the_page_of_metrics_is_built_once_a_second() -> None:
+    now = 100.0
+    registry = CollectorRegistry()
+    counter = Counter("things", "Something.", registry=registry)
+    page = MetricsPage((registry,), clock=lambda: now)
+    assert b"things_total 0.0" in page.read()
+    counter.inc()
+    now = 100.9
+    assert b"things_total 0.0" in page.read()
+    now = 101.0
+    assert b"things_total 1.0" in page.read()
 
 
 @pytest.mark.parametrize(

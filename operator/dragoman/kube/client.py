@@ -13,11 +13,10 @@ import orjson
 
 from dragoman import __version__, metrics
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.answer import Answer
-from dragoman.kube.http.faults import WireError
-from dragoman.kube.http.pool import Pool, RefusedError
-from dragoman.kube.http.request import headers, request
-from dragoman.kube.http.stream import Wanted
+from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.request import Request, encode_headers
+from dragoman.kube.http.response import HttpError, Response, StatusError
+from dragoman.kube.http.stream import Predicate
 from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError, Headers
 from dragoman.kube.tls import ReloadingTLSContext
 
@@ -48,7 +47,7 @@ class Client:
     async def __aenter__(self) -> Self:
         server = self.credentials.server
         self._pool = Pool(server, ReloadingTLSContext(self.credentials).context)
-        self._pool.renew()  # what cannot be read is better known now than with the first request
+        self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
         self._prefix = urlsplit(server).path.rstrip("/")
         return self
 
@@ -105,7 +104,7 @@ class Client:
         return await self._ask("DELETE", path, "", options)
 
     async def lines(
-        self, path: str, query: Mapping[str, str], wanted: Wanted = lambda _: True
+        self, path: str, query: Mapping[str, str], wanted: Predicate = lambda _: True
     ) -> AsyncGenerator[bytes, None]:
         """GET a watch and yield its whole lines until the server ends it.
 
@@ -118,19 +117,19 @@ class Client:
             wanted: Looks at each line as soon as it is there, and may be called before the line
                 ahead of it was yielded; what it refuses costs next to nothing.
         """
-        asked = request("GET", self._target(path, urlencode(query)), await self._authorized())
+        request = Request("GET", self._target(path, urlencode(query)), await self._authorized())
         metrics.WATCHES_OPENED.inc()
         try:
-            async with aclosing(self._pool.lines(asked, wanted)) as batches:
+            async with aclosing(self._pool.stream(request, wanted)) as batches:
                 async for batch in batches:
                     for line in batch:
                         yield line
-        except RefusedError as refusal:
-            if refusal.answer.status == 401:
+        except StatusError as refusal:
+            if refusal.response.status == 401:
                 await self._renew(None)
-            _understand(refusal.answer)
-        except (WireError, OSError) as error:
-            raise ApiError(0, "NoAnswer", f"watch {path}: {_problem(error)}") from error
+            _understand(refusal.response)
+        except HttpError as error:
+            raise ApiError(0, "NoAnswer", f"watch {path}: {error}") from error
 
     async def request(
         self,
@@ -164,17 +163,17 @@ class Client:
     async def _send(
         self, method: str, target: str, content: bytes | None, content_type: str
     ) -> dict[str, Any]:
-        asked = request(method, target, await self._authorized(), content, content_type)
+        request = Request(method, target, await self._authorized(), content, content_type)
         began = time.monotonic()
         code = 0
         try:
-            answer = await self._pool.ask(asked, repeatable=method == "GET")
-            code = answer.status
-        except (WireError, OSError) as error:
-            raise ApiError(0, "NoAnswer", f"{method} {target}: {_problem(error)}") from error
+            response = await self._pool.send(request)
+            code = response.status
+        except HttpError as error:
+            raise ApiError(0, "NoAnswer", f"{method} {target}: {error}") from error
         finally:
             metrics.request_done(method, code, time.monotonic() - began)
-        return _understand(answer)
+        return _understand(response)
 
     async def _renew(self, refusal: ApiError | None) -> None:
         try:
@@ -183,7 +182,7 @@ class Client:
                 await self.credentials.renew()
         except CredentialsUnavailableError as error:
             raise refusal or ApiError(0, "NoCredentials", str(error)) from error
-        self._pool.renew()
+        self._pool.reload_tls()
 
     def _target(self, path: str, query: str) -> str:
         return f"{self._prefix}{path}?{query}" if query else self._prefix + path
@@ -206,11 +205,7 @@ class Client:
         }
         if authorization is not None:
             values["Authorization"] = authorization
-        return headers((*values.items(), *impersonation))
-
-
-def _problem(error: Exception) -> str:
-    return str(error) or type(error).__name__
+        return encode_headers((*values.items(), *impersonation))
 
 
 async def find(client: Client, path: str) -> dict[str, Any] | None:
@@ -234,14 +229,14 @@ async def pages(client: Client, path: str, **query: str) -> AsyncIterator[dict[s
         query["continue"] = page["metadata"]["continue"]
 
 
-def _understand(answer: Answer) -> dict[str, Any]:
-    code, retry_after = answer.status, answer.retry_after
+def _understand(response: Response) -> dict[str, Any]:
+    code, retry_after = response.status, response.retry_after
     try:
-        document = orjson.loads(answer.content)
+        document = orjson.loads(response.body)
     except orjson.JSONDecodeError:
         document = None
     if not isinstance(document, dict):
-        document = {"message": answer.content[:200].decode(errors="replace").strip()}
+        document = {"message": response.body[:200].decode(errors="replace").strip()}
         code = code if code >= 400 else 0
     if 200 <= code < 300:
         return document

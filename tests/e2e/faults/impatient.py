@@ -7,5 +7,5 @@ SILENCE = 4.0
 
 
 if __name__ == "__main__":
-    pool.ANSWER = pool.SILENCE = SILENCE
+    pool.RESPONSE_TIMEOUT = pool.STREAM_TIMEOUT = SILENCE
     main()

@@ -11,12 +11,12 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
 from tests.controlplane.certificates import Authority, KeyPair
-from tests.unit.kube.http.speaking import answer, say, speaking
-from tests.unit.kube.http.test_transport import serving
+from tests.unit.kube.http.fakes import fake_server, response, send
+from tests.unit.kube.http.harness import server_context
 from tests.unit.kube.test_kubeconfig import kubeconfig
 
-FINE = answer(b'{"kind":"Pod"}')
-REFUSED = answer(b'{"kind":"Status","code":401}', status=b"401 Unauthorized")
+FINE = response(b'{"kind":"Pod"}')
+REFUSED = response(b'{"kind":"Status","code":401}', status=b"401 Unauthorized")
 
 
 async def ask(api: Client) -> dict[str, Any]:
@@ -28,11 +28,11 @@ async def test_requests_that_are_refused_together_share_the_new_token(tmp_path: 
     token = tmp_path / "token"
     token.write_text("old")
 
-    async with speaking() as (server, _):
+    async with fake_server() as (server, _):
 
         def judge(writer: asyncio.StreamWriter) -> Any:
             known = b"Authorization: Bearer new\r\n" in server.requests[-1]
-            return say(FINE if known else REFUSED)(writer)
+            return send(FINE if known else REFUSED)(writer)
 
         server.script += [judge] * 40
         user = {"tokenFile": str(token)}
@@ -57,7 +57,7 @@ class Gate:
         """Answer by the client's certificate."""
         ((_, name),), *_ = writer.get_extra_info("peercert")["subject"]
         self.seen.append(name)
-        return say(FINE if name == self.admits else REFUSED)(writer)
+        return send(FINE if name == self.admits else REFUSED)(writer)
 
 
 @pytest.fixture
@@ -80,13 +80,13 @@ async def test_a_client_certificate_that_was_exchanged_is_shown_after_a_refusal(
     tmp_path: Path, authority: Authority
 ) -> None:
     gate = Gate()
-    server = serving(authority.serving("server"))
+    server = server_context(authority.serving("server"))
     server.verify_mode = ssl.CERT_REQUIRED
     server.load_verify_locations(authority.certificate)
     user = shown(authority.client("first"), tmp_path)
-    async with speaking(*[gate.judge] * 20, server=server) as (speaker, _):
+    async with fake_server(*[gate.judge] * 20, server=server) as (fake, _):
         place = {
-            "server": f"https://127.0.0.1:{speaker.port}",
+            "server": f"https://127.0.0.1:{fake.port}",
             "certificate-authority": str(authority.certificate),
         }
         async with Client(Credentials(kubeconfig(tmp_path, user, **place))) as api:
@@ -100,9 +100,9 @@ async def test_a_client_certificate_that_was_exchanged_is_shown_after_a_refusal(
             shown(pair, tmp_path)
             await asyncio.gather(*(ask(api) for _ in range(3)))
             assert gate.seen[-3:] == ["second"] * 3
-            count = speaker.connections
+            count = fake.connections
             await ask(api)
-            assert speaker.connections == count, "what is current is kept"
+            assert fake.connections == count, "what is current is kept"
 
 
 async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> Non
     old, new = map(Authority, folders)
     trusted = tmp_path / "trusted.crt"
     trusted.write_bytes(old.certificate.read_bytes())
-    async with speaking(FINE, server=serving(new.serving("server"))) as (speaker, _):
+    async with fake_server(FINE, server=server_context(new.serving("server"))) as (fake, _):
         place = {
-            "server": f"https://127.0.0.1:{speaker.port}",
+            "server": f"https://127.0.0.1:{fake.port}",
             "certificate-authority": str(trusted),
         }
         async with Client(Credentials(kubeconfig(tmp_path, {}, **place))) as api:

@@ -11,8 +11,8 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from tests.unit.kube.fed import Token
-from tests.unit.kube.http.speaking import answer as speech
-from tests.unit.kube.http.speaking import speaking
+from tests.unit.kube.http.fakes import fake_server
+from tests.unit.kube.http.fakes import response as encoded
 from tests.unit.kube.scripted import Answer, Json, ScriptedServer, plain, refused
 
 STATUS = {
@@ -139,8 +139,8 @@ async def test_retry_after_counts_in_seconds(header: str, seconds: float | None)
 
 
 async def test_retry_after_in_digits_of_another_kind_is_no_number() -> None:
-    busy = speech(b"{}", "Retry-After: ²".encode("latin-1"), status=b"429 Too Many Requests")
-    async with speaking(busy) as (server, _):
+    busy = encoded(b"{}", "Retry-After: ²".encode("latin-1"), status=b"429 Too Many Requests")
+    async with fake_server(busy) as (server, _):
         token = Token(f"http://127.0.0.1:{server.port}")
         api = Client(token)  # type: ignore[arg-type]  # as above
         with pytest.raises(ApiError) as caught:

@@ -139,7 +139,7 @@ async def test_retry_after_is_obeyed() -> None:
 
 
 async def test_a_silent_stall_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "SILENCE", 0.3)
+    monkeypatch.setattr(pool, "STREAM_TIMEOUT", 0.3)
     async with fed(BEFORE, told(bookmark(20)), told(ADDED)) as feed:
         await feed.knows("stays", "vanishes", "new")
         assert feed.server.requests[2]["resourceVersion"] == "20"

@@ -1,1 +1,1 @@
-"""HTTP/1.1 to one server, as cheaply as Python can: docs/adr/0006 says why, and what it saves."""
+"""An HTTP/1.1 client for one server; docs/adr/0006 has its reasons and figures."""

@@ -1,117 +1,137 @@
-"""One connection that questions are asked on, one after the other."""
+"""One HTTP/1.1 connection: it carries one request at a time."""
 
 import math
 import ssl
 from collections.abc import Callable
+from enum import Enum
 
-from dragoman.kube.http.faults import ConnectionLostError, WireError
-from dragoman.kube.http.response import Reading
-from dragoman.kube.http.stream import BACKLOG_LIMIT, Lines
-from dragoman.kube.http.transport import Channel
-
-REST = 0.005
-"""Seconds between looks at a stream that speaks all the time: a look costs more than a line."""
-LONG_REST = 0.04
-"""The same where what came last was wanted by nobody."""
-MUCH = 1 << 16
-"""Bytes since the last rest after which the next one is short: Linux keeps little more for a reader
-that is slow, and a server that must wait for its watchers ends their watches."""
+from dragoman.kube.http.pacing import Progress
+from dragoman.kube.http.request import Request
+from dragoman.kube.http.response import (
+    ConnectionLostError,
+    HttpError,
+    ResponseParser,
+    ResponseState,
+)
+from dragoman.kube.http.stream import BACKLOG_LIMIT, LineStream
+from dragoman.kube.http.transport import Transport
 
 
-class Connection(Channel):
-    """HTTP/1.1 over a channel.
+class ReadState(Enum):
+    """Whether the socket is read."""
+
+    READING = "as bytes arrive"
+    PACED = "not before a pause has ended"
+    FULL = "not before the consumer has taken lines"
+
+
+class Connection(Transport):
+    """HTTP/1.1 over a transport.
 
     Args:
-        tls: Trust and identity; None to speak in the clear.
-        host: Whom the server's certificate must name.
-        gone: Called when it has ended.
+        tls: Trust and client certificate; None for plain HTTP.
+        host: Name or address that the server's certificate must have.
+        on_closed: Called when the connection has ended.
 
     Attributes:
-        due: When it has waited for too long, by the loop's clock.
-        busy: Whether a stream speaks all the time.
+        deadline: When `expire` is due, by the loop's clock.
     """
 
     def __init__(
-        self, tls: ssl.SSLContext | None, host: str, gone: Callable[["Connection"], None]
+        self, tls: ssl.SSLContext | None, host: str, on_closed: Callable[["Connection"], None]
     ) -> None:
         super().__init__(tls, host)
-        self._gone = gone
-        self._reading: Reading | None = None
-        self._lines: Lines | None = None
+        self._on_closed = on_closed
+        self._response: ResponseParser | None = None
+        self._stream: LineStream | None = None
         self._silence = 0.0
-        self._heard = -math.inf
-        self._since_rest = 0
-        self._full = self.busy = False
-        self.due = math.inf
+        self._read_state = ReadState.READING
+        self.deadline = math.inf
 
-    def ask(self, request: bytes, reading: Reading, *, within: float) -> None:
-        """Send a request whose answer goes to `reading`, complete within so many seconds."""
-        self._reading = reading
-        self.due = self._loop.time() + within
-        self.write(request)
+    def send(self, request: Request, response: ResponseParser, *, timeout: float) -> None:
+        """Send a request; its response must be complete within so many seconds.
 
-    def listen(self, request: bytes, lines: Lines, *, silence: float) -> None:
-        """Send a request whose answer is a stream, silent for so many seconds at most."""
-        self._lines, self._silence = lines, silence
-        self.ask(request, lines, within=silence)
+        Raises:
+            ConnectionLostError: The connection has ended already.
+        """
+        if self.closing:
+            raise ConnectionLostError("the server closed the connection")
+        self._response = response
+        self.deadline = self._loop.time() + timeout
+        self.write(request.encode())
 
-    def emptied(self) -> None:
-        """Read on, after lines were taken."""
-        if self._full:
-            self._full = False
-            self.resume()
+    def open_stream(self, request: Request, stream: LineStream, *, silence: float) -> None:
+        """Send a request for a stream of lines, of which one must end every so many seconds."""
+        self._stream, self._silence = stream, silence
+        self.send(request, stream, timeout=silence)
 
-    def idle(self, *, within: float) -> None:
-        """Wait for another question for so many seconds at most."""
-        self._reading = None
-        self.due = self._loop.time() + within
+    def take_lines(self) -> list[bytes]:
+        """Return the lines of the stream that have arrived; read on if they were too many."""
+        assert self._stream is not None
+        lines = self._stream.take()
+        if self._read_state is ReadState.FULL:
+            self._resume()
+        return lines
+
+    def keep(self, *, timeout: float) -> None:
+        """Wait for the next request for so many seconds."""
+        self._response = None
+        self.deadline = self._loop.time() + timeout
 
     def expire(self) -> None:
-        """Give up what has not come in time: an answer, a question, or the end of a farewell."""
-        if self._reading is None and not self.closed:
+        """End the connection whose deadline has passed.
+
+        It waits for a response, which fails; for a request, so it is closed; or, closing, for a
+        server that does not read the last bytes.
+        """
+        if self._response is None and not self.closing:
             self.close()
             return
-        if self._reading is not None:
-            self._reading.failed(WireError("no answer in time"))
+        if self._response is not None:
+            self._response.fail(HttpError("the server did not respond in time"))
         self.abort()
 
-    def received(self, data: bytes) -> None:
-        """Take some of an answer."""
-        if self._reading is None:
-            self.abort()  # nobody has asked: what came with it could be taken for an answer
+    def on_data(self, data: bytes) -> None:
+        """Parse a piece of a response."""
+        if self._response is None:
+            self.abort()  # unsolicited bytes could be taken for the response to the next request
             return
         try:
-            self._reading.feed(data)
-        except WireError as error:
-            self._reading.failed(error)
+            self._response.feed(data)
+        except HttpError as error:
+            self._response.fail(error)
             self.abort()
             return
-        if self._lines is not None:
-            self._since_rest += len(data)
-            self._pace(self._lines)
+        if self._stream is not None:
+            self._pace(self._stream, len(data))
 
-    def ended(self) -> None:
-        """Take the end of an answer that has no other."""
-        if self._reading is not None:
-            self._reading.end()
+    def on_end(self) -> None:
+        """Complete a response that ends with its connection."""
+        if self._response is not None:
+            self._response.end()
 
-    def lost(self, error: Exception) -> None:
-        """Tell who waits, and who keeps connections."""
-        if self._reading is not None and not self._reading.over:
-            kind = WireError if self._reading.begun else ConnectionLostError
-            self._reading.failed(kind(str(error) or type(error).__name__))
-        self._gone(self)
+    def on_lost(self, error: Exception) -> None:
+        """Fail an incomplete response."""
+        response = self._response
+        if response is not None and not response.complete:
+            expected = response.state is ResponseState.EXPECTED
+            kind = ConnectionLostError if expected else HttpError
+            response.fail(kind(str(error) or type(error).__name__))
+        self._on_closed(self)
 
-    def _pace(self, lines: Lines) -> None:
+    def _pace(self, stream: LineStream, count: int) -> None:
         now = self._loop.time()
-        rest = LONG_REST if lines.dropped and self._since_rest < MUCH else REST
-        self.busy = now - self._heard < 2 * rest
-        if lines.backlog > BACKLOG_LIMIT:
-            self._full = True
-            self.pause()
-        elif self.busy and not self.behind:
-            self.rest(rest)
-            self._since_rest = 0
-        self._heard = now
-        if lines.heard:
-            self.due = now + self._silence
+        if stream.progress is not Progress.PARTIAL:
+            self.deadline = now + self._silence
+        pause = stream.pacing.pause_after(now, count, stream.progress)
+        if stream.backlog > BACKLOG_LIMIT:
+            self._read_state = ReadState.FULL
+            self.pause_reading()
+        elif pause:
+            self._read_state = ReadState.PACED
+            self.pause_reading()
+            self._loop.call_later(pause, self._resume)
+
+    def _resume(self) -> None:
+        self._read_state = ReadState.READING
+        self.resume_reading()

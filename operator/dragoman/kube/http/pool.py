@@ -1,4 +1,4 @@
-"""Connections to one server, kept alive between questions."""
+"""The pool of connections to one server, kept alive between requests."""
 
 import asyncio
 import ssl
@@ -8,46 +8,40 @@ from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from dragoman.kube.http.answer import Answer, WholeAnswer
-from dragoman.kube.http.connection import REST, Connection
-from dragoman.kube.http.faults import ConnectionLostError, WireError
-from dragoman.kube.http.stream import Lines, Wanted
+from dragoman.kube.http.connection import Connection
+from dragoman.kube.http.request import Request
+from dragoman.kube.http.response import (
+    BufferedResponse,
+    ConnectError,
+    ConnectionLostError,
+    Response,
+    StatusError,
+)
+from dragoman.kube.http.stream import LineStream, Predicate
 
-CONNECT = 5.0
-"""Seconds for a connection, its TLS included."""
-ANSWER = 30.0
-"""Seconds for an answer."""
-SILENCE = 90.0
-"""Seconds without a line after which a watch is dead: the server sends bookmarks each minute."""
-IDLE = 15.0
-"""Seconds for which a connection that nobody needs is kept."""
+CONNECT_TIMEOUT = 5.0
+"""Seconds for a connection, its TLS handshake included."""
+RESPONSE_TIMEOUT = 30.0
+"""Seconds for a complete response."""
+STREAM_TIMEOUT = 90.0
+"""Seconds without a line after which a watch is dead: the server sends a bookmark each minute."""
+IDLE_TIMEOUT = 15.0
+"""Seconds for which a connection is kept without a request."""
 IDLE_LIMIT = 128
-"""Connections that are kept while nobody needs them."""
+"""Connections that are kept without a request."""
 TICK = 1.0
-"""Seconds between looks at what is due: one timer for all costs less than one a request."""
-FALL_BACK = 0.25
-"""Seconds that one of a name's addresses has before the next is tried as well (RFC 8305)."""
-
-
-class RefusedError(Exception):
-    """A stream was not given.
-
-    Attributes:
-        answer: What the server said instead.
-    """
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(f"HTTP status {answer.status}")
-        self.answer = answer
+"""Seconds between checks of all deadlines: one timer is cheaper than one for each request."""
+HAPPY_EYEBALLS_DELAY = 0.25
+"""Seconds that one address of a name has before the next is tried in parallel (RFC 8305)."""
 
 
 @dataclass
 class Pool:
-    """As many connections as are needed at the same time; the surplus ends after a while.
+    """Opens as many connections as requests are in flight, and closes idle ones after a while.
 
     Attributes:
-        server: Base URL; its path is left to those who write requests.
-        tls: Returns trust and identity, for https: the same as before unless they have changed.
+        server: Base URL; its path is ignored, requests have the whole one.
+        tls: Returns trust and client certificate for https: the same object until they change.
     """
 
     server: str
@@ -59,131 +53,131 @@ class Pool:
     _timer: asyncio.TimerHandle | None = field(init=False, repr=False, default=None)
 
     async def close(self) -> None:
-        """End all connections, and wait until they have; no others are made."""
+        """End all connections, wait until they have ended, and open no others."""
         self._closed = True
-        for connection in list(self._open):
-            connection.abort()  # a farewell could wait for a server that hears nothing
-        while self._open:  # noqa: ASYNC110 — each ends in a later turn of the loop
-            await asyncio.sleep(0)
+        ending = list(self._open)
+        for connection in ending:
+            connection.abort()  # a TLS shutdown could hang on an unresponsive server
+        await asyncio.gather(*(connection.wait_closed() for connection in ending))
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def renew(self) -> None:
-        """Use no connection again that was made with other trust or identity than there is now."""
+    def reload_tls(self) -> None:
+        """Close the idle connections where trust or client certificate have changed."""
         tls = self.tls()
         if tls is not self._tls:
             self._tls = tls
             for connection in self._idle:
                 connection.close()
 
-    async def ask(self, request: bytes, *, repeatable: bool) -> Answer:
-        """Send a request and wait for its whole answer.
-
-        Args:
-            request: As it goes over the wire.
-            repeatable: Whether to ask again where a kept connection turns out to be dead.
+    async def send(self, request: Request) -> Response:
+        """Send a request and wait for its complete response.
 
         Raises:
-            WireError: There is none, or no whole one.
-            OSError: The server cannot be reached, or cannot be trusted.
+            ConnectError: The server cannot be reached, or its certificate is not trusted.
+            HttpError: There is no complete response.
         """
         while self._idle:
             connection = self._idle.pop()
-            if connection.closed:
+            if connection.closing:
                 continue
             try:
                 return await self._exchange(connection, request)
             except ConnectionLostError:
-                if not repeatable:
+                # The server may have closed the idle connection while the request was on its way.
+                if not request.is_repeatable:
                     raise
                 break
         return await self._exchange(await self._connect(), request)
 
-    async def lines(self, request: bytes, wanted: Wanted) -> AsyncGenerator[list[bytes], None]:
-        """Send a request and yield the lines of its answer, as many at once as there are.
+    async def stream(
+        self, request: Request, predicate: Predicate
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Send a request and yield the lines of its response, in batches as they arrive.
 
         Raises:
-            RefusedError: The answer is none but 200.
-            WireError: It broke off, or was silent for SILENCE seconds.
-            OSError: The server cannot be reached, or cannot be trusted.
+            StatusError: The status is not 200.
+            ConnectError: The server cannot be reached, or its certificate is not trusted.
+            HttpError: The stream broke off, or ended no line for STREAM_TIMEOUT seconds.
         """
         connection = await self._connect()
         try:
-            lines = Lines(wanted)
-            connection.listen(request, lines, silence=SILENCE)
-            refusal = await lines.refusal()
+            stream = LineStream(predicate)
+            connection.open_stream(request, stream, silence=STREAM_TIMEOUT)
+            refusal = await stream.refusal()
             if refusal is not None:
-                raise RefusedError(refusal)
-            while await lines.come():
-                # Answers to own writes go first: a line often tells no more than they do.
-                await asyncio.sleep(REST if connection.busy else 0)
-                taken = lines.take()
-                connection.emptied()
-                yield taken
+                raise StatusError(refusal)
+            while await stream.wait_for_lines():
+                await asyncio.sleep(stream.pacing.batch_delay)
+                yield connection.take_lines()
         finally:
             connection.close()
 
-    async def _exchange(self, connection: Connection, request: bytes) -> Answer:
-        reading = WholeAnswer()
+    async def _exchange(self, connection: Connection, request: Request) -> Response:
+        pending = BufferedResponse()
         try:
-            connection.ask(request, reading, within=ANSWER)
-            answer = await reading.answer
+            connection.send(request, pending, timeout=RESPONSE_TIMEOUT)
+            response = await pending.future
         except BaseException:
-            connection.abort()  # what is left of the answer must not meet another question
+            connection.abort()  # the rest of the response must not meet the next request
             raise
-        if reading.reusable and self._is_current(connection) and len(self._idle) < IDLE_LIMIT:
-            connection.idle(within=IDLE)
+        if pending.keep_alive and self._is_current(connection) and len(self._idle) < IDLE_LIMIT:
+            connection.keep(timeout=IDLE_TIMEOUT)
             self._idle.append(connection)
         else:
             connection.close()
-        return answer
+        return response
+
+    def _is_current(self, connection: Connection) -> bool:
+        return not connection.closing and connection.tls is self._tls
 
     async def _connect(self) -> Connection:
+        timeout = asyncio.timeout(CONNECT_TIMEOUT)
         try:
-            async with asyncio.timeout(CONNECT):
-                connection = await self._reach()
+            async with timeout:
+                connection = await self._open_connection()
                 try:
-                    self._look_after(connection)
+                    self._track(connection)
                     await connection.ready
                 except BaseException:
                     connection.abort()
                     raise
-        except TimeoutError as error:
-            raise WireError(f"no connection to {self.server} in {CONNECT:g} s") from error
+        except (OSError, ValueError) as error:
+            if timeout.expired():
+                message = f"no connection to {self.server} within {CONNECT_TIMEOUT:g} s"
+            else:
+                message = f"no connection to {self.server}: {str(error) or type(error).__name__}"
+            raise ConnectError(message) from error
         return connection
 
-    def _look_after(self, connection: Connection) -> None:
+    async def _open_connection(self) -> Connection:
         self._refuse_when_closed()
-        if not connection.closed:  # else nobody would tell that it has ended: somebody did already
+        self.reload_tls()
+        loop = asyncio.get_running_loop()
+        url = urlsplit(self.server)
+        host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+        # A fully qualified name may end in a dot; in certificates names end without it.
+        make = partial(Connection, self._tls, host.removesuffix("."), self._forget)
+        if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
+            delay = HAPPY_EYEBALLS_DELAY
+            _, connection = await loop.create_connection(
+                make, host, port, happy_eyeballs_delay=delay
+            )
+        else:
+            _, connection = await loop.create_connection(make, host, port)
+        return connection
+
+    def _track(self, connection: Connection) -> None:
+        self._refuse_when_closed()
+        if not connection.closing:  # otherwise `_forget` may have been called already
             self._open.add(connection)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
-            raise WireError("the pool of connections is closed")
-
-    def _is_current(self, connection: Connection) -> bool:
-        return not connection.closed and connection.made_with is self._tls
-
-    async def _reach(self) -> Connection:
-        self._refuse_when_closed()
-        self.renew()
-        loop = asyncio.get_running_loop()
-        try:
-            url = urlsplit(self.server)
-            host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
-            # A name that ends in a dot is complete; in certificates, names are so without it.
-            make = partial(Connection, self._tls, host.removesuffix("."), self._forget)
-            if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
-                pending = loop.create_connection(make, host, port, happy_eyeballs_delay=FALL_BACK)
-            else:
-                pending = loop.create_connection(make, host, port)
-            _, connection = await pending
-        except ValueError as error:
-            raise WireError(f"{self.server}: {error}") from error
-        return connection
+            raise ConnectError("the pool of connections is closed")
 
     def _forget(self, connection: Connection) -> None:
         self._open.discard(connection)
@@ -193,13 +187,13 @@ class Pool:
     def _tick(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for connection in [one for one in self._open if one.due <= now]:
+        for connection in [one for one in self._open if one.deadline <= now]:
             connection.expire()
         self._timer = loop.call_later(TICK, self._tick) if self._open else None
 
 
 def _is_address(host: str) -> bool:
-    """Whether there is no choice of addresses; over a choice, asyncio can lose a socket."""
+    """Whether the host is an IP address: asyncio's race of addresses can leak a socket."""
     try:
         ip_address(host)
     except ValueError:

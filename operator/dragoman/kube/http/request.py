@@ -1,47 +1,68 @@
-"""Requests as they go over the wire."""
+"""Requests, and how they are encoded."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import quote
 
-_PLAIN = re.compile(r"[!-~]+")
+_VISIBLE_ASCII = re.compile(r"[!-~]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_KEPT = "!$%&'()*+,/:;=?@[]~"
+_UNQUOTED = "!$%&'()*+,/:;=?@[]~"
 
 
-def headers(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """Return header lines of names and values.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request.
+
+    Attributes:
+        method: As `GET`.
+        target: Path and query; characters that are invalid in both are percent-encoded.
+        headers: Header lines that all requests share, from `encode_headers`.
+        body: The body; None for none.
+        content_type: Of the body.
+    """
+
+    method: str
+    target: str
+    headers: bytes
+    body: bytes | None = None
+    content_type: str = ""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the client may send it again after a kept connection turned out to be dead.
+
+        A write is never repeated here: the planner reads the object to learn whether the API
+        server applied it.
+        """
+        return self.method == "GET"
+
+    def encode(self) -> bytes:
+        """Return the bytes to send."""
+        target = self.target
+        if not _VISIBLE_ASCII.fullmatch(target):
+            target = quote(target, safe=_UNQUOTED)
+        line = f"{self.method} {target} HTTP/1.1\r\n".encode()
+        if self.body is None:
+            return b"%b%b\r\n" % (line, self.headers)
+        return b"%b%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (
+            line,
+            self.headers,
+            self.content_type.encode(),
+            len(self.body),
+            self.body,
+        )
+
+
+def encode_headers(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Return the header lines of names and values.
 
     Raises:
-        ValueError: A value holds a control character: it would end the line and begin another.
+        ValueError: A value has a control character: it would end the line and start another.
     """
     lines = []
     for name, value in pairs:
         if _CONTROL.search(value):
-            raise ValueError(f"the header {name} has a control character in it")
+            raise ValueError(f"the header {name} has a control character; remove it")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode()
-
-
-def request(
-    method: str, target: str, head: bytes, content: bytes | None = None, content_type: str = ""
-) -> bytes:
-    """Return a request.
-
-    Args:
-        method: As `GET`.
-        target: Path and query; what is not allowed in either is escaped.
-        head: Header lines that all requests have.
-        content: The body; None for none.
-        content_type: Of the body.
-    """
-    if not _PLAIN.fullmatch(target):
-        target = quote(target, safe=_KEPT)
-    line = f"{method} {target} HTTP/1.1\r\n".encode()
-    if content is None:
-        return b"%b%b\r\n" % (line, head)
-    kind = content_type.encode()
-    return b"%b%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (
-        *(line, head, kind),
-        *(len(content), content),
-    )

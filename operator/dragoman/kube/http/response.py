@@ -1,77 +1,141 @@
-"""HTTP/1.1 answers while they come in: hostile ones end in an error, never in a full memory."""
+"""Responses of the API server: parsed as they arrive, bounded in size, and how they fail."""
 
+import asyncio
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
 
 import httptools
 
-from dragoman.kube.http.faults import WireError
-
 HEAD_LIMIT = 1 << 16
-"""Bytes of anything but content that a server may send in a row: headers, trailers, sizes."""
+"""Bytes that a server may send between two pieces of a body: headers, trailers, chunk sizes."""
+BODY_LIMIT = 1 << 28
+"""Bytes of one body; a page of 500 objects has a few million."""
 
 
-class Reading(ABC):
-    """One answer while it comes in, taken apart by llhttp, the parser of Node.js.
+class HttpError(Exception):
+    """A request got no complete response; the server may have processed it nevertheless."""
+
+
+class ConnectError(HttpError):
+    """The connection failed before the request was sent; the cause is chained."""
+
+
+class ConnectionLostError(HttpError):
+    """The connection ended after the request, before the first byte of its response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A complete response.
 
     Attributes:
+        status: HTTP status.
+        retry_after: Value of the header Retry-After as it was sent; None without one.
+        body: The body, without its transfer encoding.
+    """
+
+    status: int
+    retry_after: str | None
+    body: bytes
+
+
+class StatusError(HttpError):
+    """The server answered a request for a stream with another status than 200.
+
+    Attributes:
+        response: The complete response.
+    """
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(f"HTTP status {response.status}")
+        self.response = response
+
+
+class ResponseState(Enum):
+    """How much of a response has arrived."""
+
+    EXPECTED = "no byte"
+    STARTED = "some bytes"
+    COMPLETE = "all of it"
+    EXCEEDED = "all of it, and the start of another response"
+
+
+class ResponseParser(ABC):
+    """One response while it arrives; llhttp, the parser of Node.js, splits it.
+
+    Subclasses override `on_content`, `on_complete` and `fail`.
+
+    Attributes:
+        state: How much has arrived.
         status: HTTP status; 0 before the head is complete.
-        retry_after: The header of this name, as it was; None without one.
-        begun: Whether any byte of the answer has come.
-        over: Whether it is complete.
-        reusable: Whether its connection can be used again.
+        retry_after: Value of the header Retry-After; None without one.
+        keep_alive: Whether the connection can carry another request.
     """
 
     def __init__(self) -> None:
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self.state = ResponseState.EXPECTED
         self.status = 0
         self.retry_after: str | None = None
-        self.begun = self.over = self.reusable = False
-        self._framed = self._surplus = False
+        self.keep_alive = False
+        self._framed = False
         self._overhead = 0
 
-    @abstractmethod
-    def took(self, content: bytes) -> None:
-        """Take some of the answer's content."""
+    @property
+    def complete(self) -> bool:
+        """Whether the response has arrived to its end."""
+        return self.state in {ResponseState.COMPLETE, ResponseState.EXCEEDED}
 
     @abstractmethod
-    def completed(self) -> None:
-        """Take the end of the answer."""
+    def on_content(self, content: bytes) -> None:
+        """Take a piece of the body."""
 
     @abstractmethod
-    def failed(self, error: Exception) -> None:
-        """Take in that no more will come, for this reason."""
+    def on_complete(self) -> None:
+        """Take the end of the body."""
+
+    @abstractmethod
+    def fail(self, error: HttpError) -> None:
+        """Pass the error on to the consumer; the rest of the response will not arrive."""
 
     def feed(self, data: bytes) -> None:
-        """Take in what has come; raise WireError where it is no HTTP/1.1, or too much."""
+        """Parse bytes as they arrive.
+
+        Raises:
+            HttpError: They are invalid HTTP/1.1, exceed a limit, or follow a complete response.
+        """
         if self._parser is None:
-            raise WireError("more than one answer")
-        self.begun = True
+            raise HttpError("the server sent more than one response")
+        if self.state is ResponseState.EXPECTED:
+            self.state = ResponseState.STARTED
         self._overhead += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
-            raise WireError(str(error.__context__ or error)) from error
+            raise HttpError(str(error.__context__ or error)) from error
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            raise WireError(f"not HTTP/1.1: {error}") from error
+            raise HttpError(f"invalid HTTP/1.1 response: {error}") from error
         if self._overhead > HEAD_LIMIT:
-            raise WireError(f"more than {HEAD_LIMIT} bytes of headers")
-        if self._surplus:
-            raise WireError("more than one answer")
+            raise HttpError(f"the response has more than {HEAD_LIMIT} bytes of headers")
+        if self.state is ResponseState.EXCEEDED:
+            raise HttpError("the server sent more than one response")
 
     def end(self) -> None:
-        """Take in that the server has ended the connection: some mark an answer's end so."""
-        if self.status and not self._framed and not self.over:
+        """Take the end of the connection: it completes a body sent without a length."""
+        if self.status and not self._framed and not self.complete:
             self._complete()
 
-    # For the parser --------------------------------------------------------------------------
+    # Callbacks of the parser -------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Notice a second answer to one question; what one announces has headers of its own."""
-        self._surplus = self.over
+        """Notice a second response; an interim one (1xx) has headers of its own, to be dropped."""
+        if self.state is ResponseState.COMPLETE:
+            self.state = ResponseState.EXCEEDED
         self._framed, self.retry_after = False, None
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep what matters."""
+        """Keep the headers that this client uses."""
         match name.lower():
             case b"retry-after":
                 self.retry_after = value.decode("latin-1")
@@ -79,24 +143,55 @@ class Reading(ABC):
                 self._framed = True
 
     def on_headers_complete(self) -> None:
-        """Keep the status, unless it is one that announces another (1xx)."""
+        """Keep the status of the final response, not of an interim one (1xx)."""
         assert self._parser is not None
         status = self._parser.get_status_code()
         self.status = status if status >= 200 else 0
 
     def on_body(self, content: bytes) -> None:
-        """Take content."""
+        """Pass a piece of the body on."""
         self._overhead = 0
-        self.took(content)
+        self.on_content(content)
 
     def on_message_complete(self) -> None:
-        """Take the end of an answer, or of one that announces another."""
+        """Complete the final response."""
         if self.status and self._parser is not None:
-            self.reusable = bool(self._parser.should_keep_alive())
+            self.keep_alive = bool(self._parser.should_keep_alive())
             self._complete()
 
     def _complete(self) -> None:
-        self.over = True
-        # It refers back to this: nothing would be freed before the next garbage collection.
+        self.state = ResponseState.COMPLETE
+        # The parser refers back to this object: the cycle would keep both until a collection.
         self._parser = None
-        self.completed()
+        self.on_complete()
+
+
+class BufferedResponse(ResponseParser):
+    """Collects a whole response.
+
+    Attributes:
+        future: The response, or the error that ended it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        # A list of pieces would take more memory than the pieces where a server sends bytes singly.
+        self._body = bytearray()
+
+    def on_content(self, content: bytes) -> None:
+        """Append a piece of the body; raise HttpError beyond BODY_LIMIT."""
+        self._body += content
+        if len(self._body) > BODY_LIMIT:
+            raise HttpError(f"the response has more than {BODY_LIMIT} bytes")
+
+    def on_complete(self) -> None:
+        """Resolve the future."""
+        if not self.future.done():
+            response = Response(self.status, self.retry_after, bytes(self._body))
+            self.future.set_result(response)
+
+    def fail(self, error: HttpError) -> None:
+        """Fail the future."""
+        if not self.future.done():
+            self.future.set_exception(error)

@@ -1,100 +1,104 @@
-"""Answers that are streams of lines: watches."""
+"""Watches: responses that are streams of lines."""
 
 import asyncio
 from collections.abc import Callable
 
-from dragoman.kube.http.answer import Answer
-from dragoman.kube.http.faults import WireError
-from dragoman.kube.http.response import Reading
+from dragoman.kube.http.pacing import Progress, ReadPacing
+from dragoman.kube.http.response import HttpError, Response, ResponseParser
 
 LINE_LIMIT = 1 << 24
-"""Bytes of one line; an object has 1.5 MiB at most, in etcd's encoding."""
+"""Bytes of one line; an object has at most 1.5 MiB in etcd's encoding."""
 BACKLOG_LIMIT = 1 << 22
-"""Bytes of lines that wait to be taken before reading is put off."""
+"""Bytes of lines that wait for the consumer, above which the connection is not read."""
 REFUSAL_LIMIT = 1 << 20
-"""Bytes of an answer that is no stream."""
+"""Bytes of a response with another status than 200."""
 
-Wanted = Callable[[bytes], bool]
+Predicate = Callable[[bytes], bool]
 
 
-class Lines(Reading):
-    """Cuts a stream into whole lines, and drops at once those that nobody wants.
+class LineStream(ResponseParser):
+    """Splits a response into lines, and drops those that a predicate filters out.
 
     Args:
-        wanted: Looks at each line as it comes.
+        predicate: Called with each line as it arrives; False drops the line.
 
     Attributes:
-        backlog: Bytes of lines that wait to be taken.
-        heard: Whether what came last ended a line, or the head.
-        dropped: Whether what came last had lines, and none of them was wanted.
+        backlog: Bytes of lines that wait for the consumer.
+        progress: What the last read completed.
+        pacing: How often the connection is read.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, predicate: Predicate) -> None:
         super().__init__()
-        self._wanted = wanted
+        self._predicate = predicate
         self._lines: list[bytes] = []
-        self._rest = bytearray()  # a list of pieces would cost more than they hold
+        # A list of pieces would take more memory than the pieces where a server sends bytes singly.
+        self._partial = bytearray()
         self._waiter: asyncio.Future[None] | None = None
-        self._error: Exception | None = None
+        self._error: HttpError | None = None
         self.backlog = 0
-        self.heard = self.dropped = False
+        self.progress = Progress.PARTIAL
+        self.pacing = ReadPacing()
 
-    async def refusal(self) -> Answer | None:
-        """Wait for the head; returns the whole answer where it is none but 200."""
-        while not self.status or (self.status != 200 and not self.over):
-            await self._more()
+    async def refusal(self) -> Response | None:
+        """Wait for the head; return the whole response where its status is not 200."""
+        while not self.status or (self.status != 200 and not self.complete):
+            await self._wait()
         if self.status == 200:
             return None
-        return Answer(self.status, self.retry_after, bytes(self._rest))
+        return Response(self.status, self.retry_after, bytes(self._partial))
 
-    async def come(self) -> bool:
-        """Wait for lines; returns whether there are any: not when the server has ended the stream.
+    async def wait_for_lines(self) -> bool:
+        """Wait for lines; return False when the server has ended the stream.
 
         Raises:
-            Exception: What broke the stream off; what it left unfinished is dropped.
+            HttpError: The stream broke off; lines before it were delivered, an unfinished one is
+                dropped.
         """
-        while not self._lines and not self.over:
-            await self._more()
+        while not self._lines and not self.complete:
+            await self._wait()
         return bool(self._lines)
 
     def take(self) -> list[bytes]:
-        """Return the lines that have come."""
+        """Return the lines that have arrived, and forget them."""
         lines, self._lines, self.backlog = self._lines, [], 0
         return lines
 
     def feed(self, data: bytes) -> None:
-        """Take in what has come, and wake who waits if there is anything in it for them."""
-        lines, status = len(self._lines), self.status
-        self.heard = self.dropped = False
+        """Parse bytes as they arrive, and wake the consumer where they bring it anything."""
+        status = self.status
+        self.progress = Progress.PARTIAL
         super().feed(data)
-        self.heard |= self.status != status
-        if self.status != 200 or len(self._lines) > lines:
-            self.dropped = False
+        if self.status != status:
+            self.progress = Progress.KEPT
+        # The consumer sleeps through lines that were filtered out: to wake it costs more than they.
+        if self.status != 200 or self.progress is Progress.KEPT:
             self._wake()
 
-    def took(self, content: bytes) -> None:
-        """Cut content into lines; raise WireError when one is too long."""
+    def on_content(self, content: bytes) -> None:
+        """Split a piece of the body into lines; raise HttpError when one is too long."""
         *lines, rest = content.split(b"\n") if self.status == 200 else [content]
         if lines:
-            self.heard = True
-            lines[0] = bytes(self._rest) + lines[0]
-            self._rest.clear()
-        self._rest += rest
-        if len(self._rest) > (LINE_LIMIT if self.status == 200 else REFUSAL_LIMIT):
-            raise WireError("a line without an end")
+            if self.progress is Progress.PARTIAL:
+                self.progress = Progress.FILTERED
+            lines[0] = bytes(self._partial) + lines[0]
+            self._partial.clear()
+        self._partial += rest
+        limit = LINE_LIMIT if self.status == 200 else REFUSAL_LIMIT
+        if len(self._partial) > limit:
+            raise HttpError(f"a line of the response has more than {limit} bytes")
         for line in lines:
-            if self._wanted(line):
+            if self._predicate(line):
+                self.progress = Progress.KEPT
                 self._lines.append(line)
                 self.backlog += len(line)
-            else:
-                self.dropped = True
 
-    def completed(self) -> None:
-        """Wake who waits."""
+    def on_complete(self) -> None:
+        """Wake the consumer."""
         self._wake()
 
-    def failed(self, error: Exception) -> None:
-        """Let who waits have what has come, and then the reason."""
+    def fail(self, error: HttpError) -> None:
+        """Deliver the lines that have arrived, and then the error."""
         self._error = self._error or error
         self._wake()
 
@@ -102,7 +106,7 @@ class Lines(Reading):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def _more(self) -> None:
+    async def _wait(self) -> None:
         if self._error is not None:
             raise self._error
         self._waiter = asyncio.get_running_loop().create_future()

@@ -5,189 +5,187 @@ import ssl
 from contextlib import suppress
 from typing import cast
 
-from dragoman.kube.http.faults import WireError
-
-RECORD = 1 << 14
+RECORD_SIZE = 1 << 14
 """Bytes that a TLS record holds at most (RFC 8446, section 5.1)."""
-READ = 1 << 16
-"""Bytes that are taken from the kernel at once."""
+READ_SIZE = 1 << 16
+"""Bytes that one read takes from the socket at most."""
 
 
-class Channel(asyncio.BufferedProtocol):
-    """One connection; who extends it takes what comes in.
+class Transport(asyncio.BufferedProtocol):
+    """One connection; subclasses override `on_data`, `on_end` and `on_lost`.
 
-    TLS is spoken here, by the standard library's engine: asyncio's own layer around the same
-    engine reads on from the kernel while its user has paused, so nothing would be saved by waiting
-    for more.
+    The standard library's TLS engine is driven here, without asyncio's layer around it: that layer
+    goes on reading from the socket while its protocol has paused, so `pause_reading` would save
+    nothing (pacing.py has the figures).
 
     Args:
-        tls: Trust and identity; None to speak in the clear.
-        host: Whom the server's certificate must name.
+        tls: Trust and client certificate; None for plain HTTP.
+        host: Name or address that the server's certificate must have.
 
     Attributes:
-        ready: Done when bytes can be written; fails when it never comes to that.
-        made_with: Trust and identity, as given.
-        behind: Whether the kernel may have more than it has given so far.
+        tls: As given.
+        ready: Resolved when the connection can be written to; fails with the reason otherwise.
     """
 
     def __init__(self, tls: ssl.SSLContext | None, host: str) -> None:
+        self.tls = tls
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = self._loop.create_future()
-        self.behind = self._paused = False
-        self._view = memoryview(bytearray(READ))
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+        self._buffer = memoryview(bytearray(READ_SIZE))
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.made_with = tls
-        self._tls: ssl.SSLObject | None = None
+        self._engine: ssl.SSLObject | None = None
         if tls is not None:
-            self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
-        self._fault: Exception | None = None
-        self._transport: asyncio.Transport | None = None
+            self._engine = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._error: Exception | None = None
+        self._socket: asyncio.Transport | None = None
 
-    # To be extended --------------------------------------------------------------------------
+    # For subclasses ----------------------------------------------------------------------------
 
-    def received(self, data: bytes) -> None:
-        """Take what has come in."""
+    def on_data(self, data: bytes) -> None:
+        """Take decrypted bytes from the server."""
 
-    def ended(self) -> None:
-        """Take note that the server has said all, and said so."""
+    def on_end(self) -> None:
+        """Take the end of what the server sends, as the server itself declared it."""
 
-    def lost(self, error: Exception) -> None:
-        """Take note that the connection is over; called once, and last."""
+    def on_lost(self, error: Exception) -> None:
+        """Take the end of the connection; the last call."""
 
-    # For users -------------------------------------------------------------------------------
+    # For users ---------------------------------------------------------------------------------
 
     @property
-    def closed(self) -> bool:
-        """Whether it has ended, or is about to."""
-        return self._transport is not None and self._transport.is_closing()
+    def closing(self) -> bool:
+        """Whether the connection has ended or is about to."""
+        return self._socket is not None and self._socket.is_closing()
 
     def write(self, data: bytes) -> None:
-        """Send bytes, in whatever time that takes; the connection must be ready."""
-        assert self._transport is not None
-        if self._tls is None:
-            self._transport.write(data)
+        """Send bytes once the connection is ready; they are buffered while the server is slow."""
+        assert self._socket is not None
+        if self._engine is None:
+            self._socket.write(data)
             return
         rest = memoryview(data)
-        while rest:
-            # The engine takes one record at a time.
-            rest = rest[self._tls.write(rest) :]
-        self._flush()
+        try:
+            while rest:
+                rest = rest[self._engine.write(rest) :]  # encrypts one record at a time
+        except ssl.SSLError as error:
+            self._fail(error)
+        else:
+            self._flush()
 
     def close(self) -> None:
-        """End the connection and say so, as a server expects it."""
-        if self.closed or self._transport is None:
+        """Shut TLS down, then close the connection when everything buffered is sent."""
+        if self.closing or self._socket is None:
             return
-        if self._tls is not None:
-            with suppress(ssl.SSLError):  # it wants to read the server's farewell as well
-                self._tls.unwrap()
+        if self._engine is not None:
+            with suppress(ssl.SSLError):  # it wants to wait for the server's close_notify
+                self._engine.unwrap()
             self._flush()
-        self._transport.close()
+        self._socket.close()
 
     def abort(self) -> None:
-        """End the connection at once, whatever is on its way."""
-        if self._transport is not None:
-            self._transport.abort()
+        """Close the connection at once, and drop what is buffered."""
+        if self._socket is not None:
+            self._socket.abort()
 
-    def rest(self, seconds: float) -> None:
-        """Leave what comes in to the kernel for a while: to read much at once is cheap."""
-        self.pause()
-        self._loop.call_later(seconds, self.resume)
+    async def wait_closed(self) -> None:
+        """Wait until a closing connection has ended."""
+        await asyncio.shield(self._lost)
 
-    def pause(self) -> None:
-        """Read no more until `resume`."""
-        if self._transport is not None and not self.closed and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
+    def pause_reading(self) -> None:
+        """Leave what arrives in the socket until `resume_reading`."""
+        if self._socket is not None and not self.closing:
+            self._socket.pause_reading()
 
-    def resume(self) -> None:
+    def resume_reading(self) -> None:
         """Read again."""
-        if self._transport is not None and not self.closed and self._paused:
-            self._paused = False
-            self._transport.resume_reading()
+        if self._socket is not None and not self.closing:
+            self._socket.resume_reading()
 
-    # For asyncio -----------------------------------------------------------------------------
+    # Callbacks of asyncio ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to speak."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by its class
-        if self._tls is None:
-            self._is_ready()
+        """Start the TLS handshake."""
+        self._socket = cast("asyncio.Transport", transport)  # uvloop's class derives from neither
+        if self._engine is None:
+            self._set_ready()
         else:
-            self._shake_hands(self._tls)
+            self._handshake(self._engine)
 
     def get_buffer(self, _: int) -> memoryview:
-        """Give the kernel a place to write to."""
-        return self._view
+        """Return where asyncio reads to."""
+        return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        """Take what the kernel has written there."""
-        self.behind = count == READ
-        if self._tls is None:
-            self.received(bytes(self._view[:count]))
+        """Decrypt what asyncio has read, and pass it on."""
+        if self._engine is None:
+            self.on_data(bytes(self._buffer[:count]))
             return
         try:
-            self._incoming.write(self._view[:count])
+            self._incoming.write(self._buffer[:count])
             if not self.ready.done():
-                self._shake_hands(self._tls)
-            if self.ready.done() and not self.closed:
-                self._decrypt(self._tls)
+                self._handshake(self._engine)
+            if self.ready.done() and not self.closing:
+                self._decrypt(self._engine)
         except ssl.SSLError as error:
-            self._break(error)
+            self._fail(error)
 
     def eof_received(self) -> None:
-        """Take note that nothing more comes; without TLS, that is how a server ends an answer.
+        """Take the end of a plain connection; asyncio then closes it.
 
-        With TLS it says so itself (close_notify): anybody on the way can end a TCP connection.
+        With TLS only close_notify is an end, because an attacker on the path can end a TCP
+        connection.
         """
-        if self._tls is None:
-            self.ended()
+        if self._engine is None:
+            self.on_end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell those who wait."""
-        error = error or self._fault or WireError("the server has closed the connection")
+        """Pass the end on."""
+        error = error or self._error or ConnectionError("the server closed the connection")
         if not self.ready.done():
             self.ready.set_exception(error)
-            self.ready.exception()  # whoever asked may have given up meanwhile
-        self.lost(error)
+            self.ready.exception()  # marks it as retrieved: its consumer may have been cancelled
+        self._lost.set_result(None)
+        self.on_lost(error)
 
-    def _is_ready(self) -> None:
+    def _set_ready(self) -> None:
         if not self.ready.done():
             self.ready.set_result(None)
 
-    def _shake_hands(self, tls: ssl.SSLObject) -> None:
+    def _handshake(self, engine: ssl.SSLObject) -> None:
         try:
-            tls.do_handshake()
+            engine.do_handshake()
         except ssl.SSLWantReadError:
             self._flush()
         except ssl.SSLError as error:
-            self._flush()  # the alert that tells the server why
-            self._break(error)
+            self._flush()  # sends the alert that names the reason to the server
+            self._fail(error)
         else:
             self._flush()
-            self._is_ready()
+            self._set_ready()
 
-    def _decrypt(self, tls: ssl.SSLObject) -> None:
+    def _decrypt(self, engine: ssl.SSLObject) -> None:
         pieces: list[bytes] = []
-        over = False
+        ended = False
         try:
-            while not over and (self._incoming.pending or tls.pending()):
-                piece = tls.read(RECORD)
+            while not ended and (self._incoming.pending or engine.pending()):
+                piece = engine.read(RECORD_SIZE)
                 pieces.append(piece)
-                over = not piece
+                ended = not piece
         except ssl.SSLWantReadError:
-            pass  # the rest of a record is still on its way
-        self._flush()  # the engine may have had something to say, as to a change of keys
+            pass  # the rest of a record has not arrived
+        self._flush()  # the engine answers some messages itself, as a key update
         data = b"".join(pieces)
         if data:
-            self.received(data)
-        if over and not self.closed:
-            self.ended()
+            self.on_data(data)
+        if ended and not self.closing:
+            self.on_end()
             self.close()
 
     def _flush(self) -> None:
-        if self._outgoing.pending and self._transport is not None:
-            self._transport.write(self._outgoing.read())
+        if self._outgoing.pending and self._socket is not None:
+            self._socket.write(self._outgoing.read())
 
-    def _break(self, error: Exception) -> None:
-        self._fault = error
+    def _fail(self, error: Exception) -> None:
+        self._error = error
         self.abort()

@@ -1,26 +1,25 @@
-"""Answers of servers good, odd and hostile."""
+"""Responses of correct, unusual and hostile servers."""
 
 import asyncio
 
 import pytest
 
-from dragoman.kube.http import answer as answers
-from dragoman.kube.http import pool as pools
-from dragoman.kube.http.answer import Answer
-from dragoman.kube.http.faults import WireError
-from tests.unit.kube.http.speaking import (
+from dragoman.kube.http import response as responses
+from dragoman.kube.http.request import Request
+from dragoman.kube.http.response import HttpError, Response
+from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
+    HEADERS,
     LAST,
-    Say,
-    answer,
+    Reply,
     chunk,
-    endlessly,
-    say,
-    silent,
-    speaking,
-    then_break,
+    endless,
+    fake_server,
+    response,
+    send,
     then_close,
+    then_reset,
 )
 
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -29,17 +28,17 @@ WHOLE = CHUNKED + chunk(b"wh") + chunk(b"ole") + LAST
 
 
 @pytest.mark.parametrize(
-    ("said", "content"),
+    ("reply", "content"),
     [
-        pytest.param(answer(b"whole"), b"whole", id="with its length"),
-        pytest.param(answer(b""), b"", id="empty"),
+        pytest.param(response(b"whole"), b"whole", id="with its length"),
+        pytest.param(response(b""), b"", id="empty"),
         pytest.param(WHOLE, b"whole", id="in chunks"),
         pytest.param(
             CHUNKED + b"5;name=value\r\nwhole\r\n0\r\nTrailer: x\r\n\r\n",
             b"whole",
             id="in chunks with an extension and a trailer",
         ),
-        pytest.param(say(*(bytes([b]) for b in WHOLE)), b"whole", id="byte by byte"),
+        pytest.param(send(*(bytes([b]) for b in WHOLE)), b"whole", id="byte by byte"),
         pytest.param(
             then_close(b"HTTP/1.1 200 OK\r\n\r\nwhole"), b"whole", id="until the connection ends"
         ),
@@ -48,8 +47,8 @@ WHOLE = CHUNKED + chunk(b"wh") + chunk(b"ole") + LAST
             b"whole",
             id="HTTP/1.0",
         ),
-        pytest.param(CONTINUE + answer(b"whole"), b"whole", id="after 100"),
-        pytest.param(say(EARLY, CONTINUE, answer(b"whole")), b"whole", id="after 103 and 100"),
+        pytest.param(CONTINUE + response(b"whole"), b"whole", id="after 100"),
+        pytest.param(send(EARLY, CONTINUE, response(b"whole")), b"whole", id="after 103 and 100"),
         pytest.param(
             then_close(
                 b"HTTP/1.1 100 Continue\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n"
@@ -58,65 +57,67 @@ WHOLE = CHUNKED + chunk(b"wh") + chunk(b"ole") + LAST
             b"whole",
             id="after 100 with headers of its own",
         ),
-        pytest.param(answer(b"whole", b"X: " + b"y" * 60_000), b"whole", id="after long headers"),
+        pytest.param(response(b"whole", b"X: " + b"y" * 60_000), b"whole", id="after long headers"),
     ],
 )
-async def test_an_answer_is_read(said: Say | bytes, content: bytes) -> None:
-    async with speaking(said) as (_, pool):
-        assert await pool.ask(GET, repeatable=False) == Answer(200, None, content)
+async def test_a_response_is_read(reply: Reply | bytes, content: bytes) -> None:
+    async with fake_server(reply) as (_, pool):
+        assert await pool.send(GET) == Response(200, None, content)
 
 
-async def test_an_answer_without_content_may_leave_out_its_length() -> None:
-    async with speaking(b"HTTP/1.1 204 No Content\r\n\r\n") as (_, pool):
-        assert await pool.ask(GET, repeatable=False) == Answer(204, None, b"")
+async def test_a_response_without_a_body_may_omit_its_length() -> None:
+    async with fake_server(b"HTTP/1.1 204 No Content\r\n\r\n") as (_, pool):
+        assert await pool.send(GET) == Response(204, None, b"")
 
 
 async def test_status_and_retry_after_are_kept() -> None:
-    busy = answer(b"busy", b"retry-AFTER: 7", status=b"429 Too Many Requests")
-    async with speaking(busy) as (_, pool):
-        assert await pool.ask(GET, repeatable=False) == Answer(429, "7", b"busy")
+    busy = response(b"busy", b"retry-AFTER: 7", status=b"429 Too Many Requests")
+    async with fake_server(busy) as (_, pool):
+        assert await pool.send(GET) == Response(429, "7", b"busy")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         pytest.param(b"SSH-2.0-OpenSSH_9.9\r\n", id="another protocol"),
-        pytest.param(b"HTTP/1.1 2oo OK\r\n\r\n", id="a status that is no number"),
-        pytest.param(then_break(), id="nothing, and a break"),
-        pytest.param(then_close(), id="nothing"),
+        pytest.param(b"HTTP/1.1 2oo OK\r\n\r\n", id="an invalid status"),
+        pytest.param(then_reset(), id="a reset"),
+        pytest.param(then_close(), id="a close"),
         pytest.param(then_close(b"HTTP/1.1 200 OK\r\nContent-"), id="half a head"),
-        pytest.param(then_close(answer(b"whole")[:-1]), id="less than its length"),
+        pytest.param(then_close(response(b"whole")[:-1]), id="less than its length"),
         pytest.param(then_close(CHUNKED + chunk(b"wh")), id="chunks without the last"),
-        pytest.param(CHUNKED + b"xyz\r\nwhole\r\n", id="a size that is no number"),
-        pytest.param(CHUNKED + b"f" * 17 + b"\r\n", id="a size beyond all numbers"),
-        pytest.param(answer(b"whole", b"Content-Length: 4"), id="two lengths"),
-        pytest.param(answer(b"whole", b"Transfer-Encoding: chunked"), id="a length and chunks"),
-        pytest.param(answer(b"", b"X: a\x00b"), id="a header with a NUL"),
+        pytest.param(CHUNKED + b"xyz\r\nwhole\r\n", id="an invalid chunk size"),
+        pytest.param(CHUNKED + b"f" * 17 + b"\r\n", id="a chunk size beyond 64 bits"),
+        pytest.param(response(b"whole", b"Content-Length: 4"), id="two lengths"),
+        pytest.param(response(b"whole", b"Transfer-Encoding: chunked"), id="a length and chunks"),
+        pytest.param(response(b"", b"X: a\x00b"), id="a header with a NUL"),
         pytest.param(
-            answer(b"", b"Connection: upgrade", b"Upgrade: tcp", status=b"101 Switching Protocols"),
-            id="another protocol from here on",
+            response(
+                b"", b"Connection: upgrade", b"Upgrade: tcp", status=b"101 Switching Protocols"
+            ),
+            id="a switch of protocols",
         ),
-        pytest.param(endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000), id="endless headers"),
-        pytest.param(endlessly(b"HTTP/1.1 200 OK\r\nX: ", b"y" * 5000), id="an endless header"),
-        pytest.param(endlessly(b"HTTP/1.1 200 ", b"O" * 5000), id="an endless status line"),
-        pytest.param(endlessly(b"", EARLY * 100), id="announcements without an end"),
+        pytest.param(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000), id="endless headers"),
+        pytest.param(endless(b"HTTP/1.1 200 OK\r\nX: ", b"y" * 5000), id="an endless header"),
+        pytest.param(endless(b"HTTP/1.1 200 ", b"O" * 5000), id="an endless status line"),
+        pytest.param(endless(b"", EARLY * 100), id="endless interim responses"),
         pytest.param(
-            b"HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\n[1" + answer(b"]"),
-            id="an announcement with content",
+            b"HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\n[1" + response(b"]"),
+            id="an interim response with a body",
         ),
         pytest.param(
-            endlessly(CHUNKED + chunk(b"whole") + b"0\r\n", b"T: y\r\n" * 1000),
+            endless(CHUNKED + chunk(b"whole") + b"0\r\n", b"T: y\r\n" * 1000),
             id="endless trailers",
         ),
         pytest.param(
-            endlessly(CHUNKED + b"5;", b"name=value;" * 500), id="an endless chunk extension"
+            endless(CHUNKED + b"5;", b"name=value;" * 500), id="an endless chunk extension"
         ),
     ],
 )
-async def test_what_is_no_answer_is_an_error_at_once(said: Say | bytes) -> None:
-    async with asyncio.timeout(10), speaking(said) as (_, pool):
-        with pytest.raises(WireError):
-            await pool.ask(GET, repeatable=False)
+async def test_an_invalid_response_is_an_error_at_once(reply: Reply | bytes) -> None:
+    async with asyncio.timeout(10), fake_server(reply) as (_, pool):
+        with pytest.raises(HttpError):
+            await pool.send(GET)
 
 
 @pytest.mark.parametrize(
@@ -127,42 +128,22 @@ async def test_what_is_no_answer_is_an_error_at_once(said: Say | bytes) -> None:
         pytest.param(
             b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
             b"y" * 5000,
-            id="as announced",
+            id="with a length",
         ),
     ],
 )
-async def test_content_without_an_end_does_not_fill_the_memory(
+async def test_an_endless_body_does_not_fill_the_memory(
     start: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "CONTENT_LIMIT", 100_000)
-    async with asyncio.timeout(10), speaking(endlessly(start, piece)) as (_, pool):
-        with pytest.raises(WireError, match="more than 100000 bytes"):
-            await pool.ask(GET, repeatable=False)
+    monkeypatch.setattr(responses, "BODY_LIMIT", 100_000)
+    async with asyncio.timeout(10), fake_server(endless(start, piece)) as (_, pool):
+        with pytest.raises(HttpError, match="more than 100000 bytes"):
+            await pool.send(GET)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param(silent, id="silence"),
-        pytest.param(say(*[b"H", b"T", b"T", b"P"] * 50, apart=0.1), id="a byte now and then"),
-        pytest.param(
-            say(CHUNKED, *[chunk(b"y")] * 100, apart=0.1), id="a piece of content now and then"
-        ),
-    ],
-)
-async def test_an_answer_must_be_complete_in_time(
-    said: Say, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pools, "ANSWER", 0.3)
-    monkeypatch.setattr(pools, "TICK", 0.1)
-    async with asyncio.timeout(5), speaking(said) as (_, pool):
-        with pytest.raises(WireError):
-            await pool.ask(GET, repeatable=False)
-
-
-async def test_a_long_body_and_a_long_answer_arrive_whole() -> None:
+async def test_a_long_request_and_a_long_response_arrive_complete() -> None:
     body, content = bytes(range(256)) * 8000, bytes(reversed(range(256))) * 20_000
-    async with speaking(answer(content)) as (speaker, pool):
-        post = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
-        assert (await pool.ask(post, repeatable=False)).content == content
-        assert speaker.requests == [post]
+    async with fake_server(response(content)) as (fake, pool):
+        post = Request("POST", "/", HEADERS, body, "application/json")
+        assert (await pool.send(post)).body == content
+        assert fake.requests == [post.encode()]

@@ -1,4 +1,4 @@
-"""Streams of lines: whole ones, in order, and only those that are wanted."""
+"""Streams of lines: complete, in order, and only those that pass the predicate."""
 
 import asyncio
 import tracemalloc
@@ -7,95 +7,105 @@ from contextlib import aclosing
 
 import pytest
 
-from dragoman.kube.http import connection as connections
-from dragoman.kube.http import pool as pools
-from dragoman.kube.http import stream as line_limits
-from dragoman.kube.http.faults import WireError
-from dragoman.kube.http.pool import Pool, RefusedError
-from dragoman.kube.http.stream import Lines, Wanted
-from tests.unit.kube.http.speaking import (
+from dragoman.kube.http import stream as streams
+from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.response import HttpError, StatusError
+from dragoman.kube.http.stream import LineStream, Predicate
+from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
     LAST,
-    Say,
-    answer,
+    Reply,
     chunk,
-    endlessly,
-    say,
-    silent,
-    speaking,
-    then_break,
+    endless,
+    fake_server,
+    response,
+    send,
     then_close,
+    then_reset,
 )
 from tests.unit.kube.scripted import eventually
 
 STREAM = CHUNKED + chunk(b"one\n") + chunk(b"two\n") + LAST
 
 
-def everything(_: bytes) -> bool:
-    """Want all lines."""
+def every_line(_: bytes) -> bool:
+    """Keep all lines."""
     return True
 
 
-async def heard(pool: Pool, into: list[bytes], wanted: Wanted = everything) -> None:
-    """Listen to the end."""
-    async with aclosing(pool.lines(GET, wanted)) as batches:
+async def read_all(pool: Pool, into: list[bytes], predicate: Predicate = every_line) -> None:
+    """Read a stream to its end."""
+    async with aclosing(pool.stream(GET, predicate)) as batches:
         async for batch in batches:
             into.extend(batch)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         pytest.param(STREAM, id="at once"),
-        pytest.param(say(*(bytes([b]) for b in STREAM)), id="byte by byte"),
+        pytest.param(send(*(bytes([b]) for b in STREAM)), id="byte by byte"),
         pytest.param(CHUNKED + chunk(b"one\ntwo\n") + LAST, id="in one chunk"),
         pytest.param(
             CHUNKED + b"".join(map(chunk, [b"o", b"ne\nt", b"wo", b"\n"])) + LAST,
             id="across chunks",
         ),
-        pytest.param(answer(b"one\ntwo\n"), id="with a length"),
+        pytest.param(response(b"one\ntwo\n"), id="with a length"),
         pytest.param(
             then_close(b"HTTP/1.1 200 OK\r\n\r\none\ntwo\n"), id="until the connection ends"
         ),
     ],
 )
-async def test_lines_come_whole_and_in_order(said: Say | bytes) -> None:
+async def test_lines_arrive_complete_and_in_order(reply: Reply | bytes) -> None:
     lines: list[bytes] = []
-    async with asyncio.timeout(10), speaking(said) as (_, pool):
-        await heard(pool, lines)
+    async with asyncio.timeout(10), fake_server(reply) as (_, pool):
+        await read_all(pool, lines)
     assert lines == [b"one", b"two"]
 
 
-async def test_lines_that_nobody_wants_never_arrive() -> None:
+async def test_filtered_lines_never_arrive() -> None:
     lines: list[bytes] = []
-    said = [chunk(b"noise %d\n" % n if n % 10 else b"news %d\n" % n) for n in range(100)]
-    async with speaking(say(CHUNKED, *said, LAST)) as (_, pool):
-        await heard(pool, lines, lambda line: line.startswith(b"news"))
+    pieces = [chunk(b"noise %d\n" % n if n % 10 else b"news %d\n" % n) for n in range(100)]
+    async with fake_server(send(CHUNKED, *pieces, LAST)) as (_, pool):
+        await read_all(pool, lines, lambda line: line.startswith(b"news"))
     assert lines == [b"news %d" % n for n in range(0, 100, 10)]
 
 
-async def test_noise_delays_news_by_little() -> None:
-    """Noise is read in batches; what matters must not wait for it."""
+async def test_a_kept_line_before_filtered_ones_of_the_same_read_is_delivered() -> None:
+    piece = chunk(b"news\n") + chunk(b"noise\n")
+    async with (
+        asyncio.timeout(10),
+        fake_server(send(CHUNKED, piece, apart=0.05)) as (_, pool),
+        aclosing(pool.stream(GET, b"news".__eq__)) as batches,
+    ):
+        assert await anext(batches) == [b"news"]
+
+
+async def test_filtered_lines_delay_a_kept_one_by_little() -> None:
+    """The socket is read seldom while lines are filtered out."""
     loop = asyncio.get_running_loop()
-    said: list[float] = []
+    sent: list[float] = []
 
     async def noisy(writer: asyncio.StreamWriter) -> None:
         writer.write(CHUNKED)
         for _ in range(200):
             writer.write(chunk(b"noise\n"))
             await asyncio.sleep(0.001)
-        said.append(loop.time())
+        sent.append(loop.time())
         writer.write(chunk(b"news\n"))
         await asyncio.sleep(60)
 
-    async with speaking(noisy) as (_, pool), aclosing(pool.lines(GET, b"news".__eq__)) as batches:
+    async with (
+        fake_server(noisy) as (_, pool),
+        aclosing(pool.stream(GET, b"news".__eq__)) as batches,
+    ):
         assert await anext(batches) == [b"news"]
-        assert loop.time() - said[0] < 1
+        assert loop.time() - sent[0] < 1
 
 
-async def test_a_flood_of_noise_is_kept_up_with() -> None:
-    """At one buffer for each rest, this would take half a minute."""
+async def test_a_flood_of_filtered_lines_is_read_as_fast_as_it_is_sent() -> None:
+    """One read for each interval would take half a minute."""
     flood = chunk(b"noise " * 10_000 + b"\n") * 10
 
     async def noisy(writer: asyncio.StreamWriter) -> None:
@@ -108,38 +118,38 @@ async def test_a_flood_of_noise_is_kept_up_with() -> None:
 
     async with (
         asyncio.timeout(15),
-        speaking(noisy) as (_, pool),
-        aclosing(pool.lines(GET, b"news".__eq__)) as batches,
+        fake_server(noisy) as (_, pool),
+        aclosing(pool.stream(GET, b"news".__eq__)) as batches,
     ):
         assert await anext(batches) == [b"news"]
 
 
-@pytest.mark.parametrize("breaks", [then_break, then_close], ids=["reset", "closed"])
-async def test_what_a_broken_stream_left_unfinished_is_dropped(
-    breaks: Callable[..., Say],
+@pytest.mark.parametrize("ends", [then_reset, then_close], ids=["reset", "closed"])
+async def test_an_unfinished_line_of_a_broken_stream_is_dropped(
+    ends: Callable[..., Reply],
 ) -> None:
     lines: list[bytes] = []
-    torn = breaks(CHUNKED, chunk(b"one\n"), chunk(b"tw"))
-    async with asyncio.timeout(10), speaking(torn) as (_, pool):
-        with pytest.raises(WireError):
-            await heard(pool, lines)
+    broken = ends(CHUNKED, chunk(b"one\n"), chunk(b"tw"))
+    async with asyncio.timeout(10), fake_server(broken) as (_, pool):
+        with pytest.raises(HttpError):
+            await read_all(pool, lines)
     assert lines in ([b"one"], [])
 
 
-async def test_lines_before_a_break_are_heard_first() -> None:
-    async with speaking(then_break(CHUNKED, chunk(b"one\ntwo\n"))) as (speaker, pool):
-        batches = pool.lines(GET, everything)
+async def test_lines_before_a_break_are_delivered_first() -> None:
+    async with fake_server(then_reset(CHUNKED, chunk(b"one\ntwo\n"))) as (fake, pool):
+        batches = pool.stream(GET, every_line)
         waiting = asyncio.ensure_future(anext(batches))
-        await eventually(lambda: len(speaker.requests) == 1)
+        await eventually(lambda: len(fake.requests) == 1)
         assert await waiting == [b"one", b"two"]
-        with pytest.raises(WireError):
+        with pytest.raises(HttpError):
             await anext(batches)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
-        pytest.param(answer(b"gone", b"Retry-After: 3", status=b"410 Gone"), id="with a length"),
+        pytest.param(response(b"gone", b"Retry-After: 3", status=b"410 Gone"), id="with a length"),
         pytest.param(
             b"HTTP/1.1 410 Gone\r\nRetry-After: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
             + chunk(b"go")
@@ -149,91 +159,35 @@ async def test_lines_before_a_break_are_heard_first() -> None:
         ),
     ],
 )
-async def test_a_refusal_is_heard_to_its_end(said: bytes) -> None:
-    async with speaking(said) as (_, pool):
-        with pytest.raises(RefusedError) as caught:
-            await heard(pool, [])
-        refusal = caught.value.answer
-        assert (refusal.status, refusal.retry_after, refusal.content) == (410, "3", b"gone")
+async def test_a_refusal_is_read_to_its_end(reply: bytes) -> None:
+    async with fake_server(reply) as (_, pool):
+        with pytest.raises(StatusError) as caught:
+            await read_all(pool, [])
+        refusal = caught.value.response
+        assert (refusal.status, refusal.retry_after, refusal.body) == (410, "3", b"gone")
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"500 Internal Server Error"])
-async def test_a_line_without_an_end_does_not_fill_the_memory(
+async def test_an_endless_line_does_not_fill_the_memory(
     status: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_limits, "LINE_LIMIT", 100_000)
-    monkeypatch.setattr(line_limits, "REFUSAL_LIMIT", 100_000)
+    monkeypatch.setattr(streams, "LINE_LIMIT", 100_000)
+    monkeypatch.setattr(streams, "REFUSAL_LIMIT", 100_000)
     start = b"HTTP/1.1 " + status + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
-    async with asyncio.timeout(10), speaking(endlessly(start, chunk(b"y" * 5000))) as (_, pool):
-        with pytest.raises(WireError, match="without an end"):
-            await heard(pool, [])
+    async with asyncio.timeout(10), fake_server(endless(start, chunk(b"y" * 5000))) as (_, pool):
+        with pytest.raises(HttpError, match="more than 100000 bytes"):
+            await read_all(pool, [])
 
 
-async def test_lines_by_drops_do_not_fill_the_memory() -> None:
-    drops = [b"%x" % (n % 16) * 2 for n in range(20_000)]
-    lines = Lines(everything)
-    lines.feed(CHUNKED)
+async def test_a_line_in_single_bytes_does_not_fill_the_memory() -> None:
+    pieces = [b"%x" % (n % 16) * 2 for n in range(20_000)]
+    stream = LineStream(every_line)
+    stream.feed(CHUNKED)
     tracemalloc.start()
-    for drop in drops:
-        lines.feed(chunk(drop))
-    _, most = tracemalloc.get_traced_memory()
+    for piece in pieces:
+        stream.feed(chunk(piece))
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    lines.feed(chunk(b"\n"))
-    assert lines.take() == [b"".join(drops)]
-    assert most < 200_000, "40 kB have come"
-
-
-async def test_a_server_is_read_no_faster_than_its_lines_are_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connections, "BACKLOG_LIMIT", 100_000)
-    sent = 0
-
-    async def flood(writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
-        writer.write(CHUNKED)
-        while True:
-            writer.write(chunk(b"y" * 49_999 + b"\n"))
-            await writer.drain()
-            sent += 50_000
-
-    async with speaking(flood) as (_, pool), aclosing(pool.lines(GET, everything)) as batches:
-        assert await anext(batches)
-        await asyncio.sleep(0.2)
-        before = sent
-        await asyncio.sleep(0.2)
-        assert sent == before, "the server could go on and on"
-        while sent == before:
-            await anext(batches)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param(silent, id="before the head"),
-        pytest.param(say(CHUNKED, chunk(b"one\n")), id="after some lines"),
-        pytest.param(
-            say(*[b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 200], apart=0.05), id="a head by drops"
-        ),
-        pytest.param(say(CHUNKED, *[chunk(b"x")] * 200, apart=0.05), id="a line by drops"),
-        pytest.param(
-            say(CHUNKED.replace(b"200", b"500"), *[chunk(b"x")] * 200, apart=0.05),
-            id="a refusal by drops",
-        ),
-    ],
-)
-async def test_silence_ends_a_stream(said: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "SILENCE", 0.3)
-    monkeypatch.setattr(pools, "TICK", 0.1)
-    async with asyncio.timeout(5), speaking(said) as (_, pool):
-        with pytest.raises(WireError, match="in time"):
-            await heard(pool, [])
-
-
-async def test_a_stream_that_speaks_now_and_then_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "SILENCE", 0.5)
-    monkeypatch.setattr(pools, "TICK", 0.05)
-    lines: list[bytes] = []
-    async with speaking(say(CHUNKED, *[chunk(b"x\n")] * 5, LAST, apart=0.15)) as (_, pool):
-        await heard(pool, lines)
-    assert lines == [b"x"] * 5
+    stream.feed(chunk(b"\n"))
+    assert stream.take() == [b"".join(pieces)]
+    assert peak < 200_000, "the line has 40 kB"

@@ -1,4 +1,4 @@
-"""A server on loopback that says the bytes it is told to, as answers or not."""
+"""A server on loopback that sends scripted bytes, valid HTTP or not."""
 
 import asyncio
 import ssl
@@ -7,30 +7,33 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.request import Request
 
-Say = Callable[[asyncio.StreamWriter], Awaitable[None]]
-GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
+HEADERS = b"Host: here\r\n"
+GET = Request("GET", "/", HEADERS)
+POST = Request("POST", "/", HEADERS, b"{}", "application/json")
 
 
 @dataclass
-class Speaker:
-    """Gives out what it was told to say, one piece a request, in order; then it is silent.
+class FakeServer:
+    """Sends one scripted reply for each request, in order; then it is silent.
 
     Attributes:
-        script: What is still to be said.
-        requests: What came in: each request with its body.
-        connections: How many there have been.
+        script: The replies that it has not sent.
+        requests: Every request with its body.
+        connections: How many it has accepted.
         port: Where it listens.
     """
 
-    script: list[Say]
+    script: list[Reply]
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     port: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Speak on one connection."""
+        """Reply on one connection."""
         self.connections += 1
         task = asyncio.current_task()
         assert task is not None
@@ -38,7 +41,7 @@ class Speaker:
         try:
             with suppress(asyncio.IncompleteReadError, OSError):
                 while not writer.is_closing():
-                    self.requests.append(await whole(reader))
+                    self.requests.append(await read_request(reader))
                     await (self.script.pop(0) if self.script else silent)(writer)
         except asyncio.CancelledError:
             pass  # the test is over
@@ -54,88 +57,88 @@ class Speaker:
         await asyncio.sleep(0.01)
 
 
-async def whole(reader: asyncio.StreamReader) -> bytes:
-    """Read one request."""
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Read one request with its body."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
     return head + await reader.readexactly(int(length or 0))
 
 
 @asynccontextmanager
-async def speaking(
-    *script: Say | bytes,
+async def fake_server(
+    *script: Reply | bytes,
     server: ssl.SSLContext | None = None,
     client: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
     address: str = "127.0.0.1",
-) -> AsyncIterator[tuple[Speaker, Pool]]:
-    """Run a server with this script, and a pool of connections to it."""
-    speaker = Speaker([say(one) if isinstance(one, bytes) else one for one in script])
-    listening = await asyncio.start_server(speaker.serve, address, 0, ssl=server)
-    speaker.port = listening.sockets[0].getsockname()[1]
+) -> AsyncIterator[tuple[FakeServer, Pool]]:
+    """Run a server with this script, and give it with a pool of connections to it."""
+    fake = FakeServer([send(one) if isinstance(one, bytes) else one for one in script])
+    listening = await asyncio.start_server(fake.serve, address, 0, ssl=server)
+    fake.port = listening.sockets[0].getsockname()[1]
     scheme = "http" if client is None else "https"
-    pool = Pool(f"{scheme}://{host}:{speaker.port}", lambda: client)
+    pool = Pool(f"{scheme}://{host}:{fake.port}", lambda: client)
     try:
-        yield speaker, pool
+        yield fake, pool
     finally:
         await pool.close()
         listening.close()
-        await speaker.stop()
+        await fake.stop()
 
 
-def say(*pieces: bytes, apart: float = 0.0) -> Say:
-    """Say pieces, one after the other."""
+def send(*pieces: bytes, apart: float = 0.0) -> Reply:
+    """Send pieces, one after the other."""
 
-    async def to(writer: asyncio.StreamWriter) -> None:
+    async def reply(writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(apart)
 
-    return to
+    return reply
 
 
-def then_close(*pieces: bytes) -> Say:
-    """Say pieces, and end the connection as one should."""
+def then_close(*pieces: bytes) -> Reply:
+    """Send pieces, and close the connection in order."""
 
-    async def to(writer: asyncio.StreamWriter) -> None:
-        await say(*pieces)(writer)
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        await send(*pieces)(writer)
         writer.close()
 
-    return to
+    return reply
 
 
-def then_break(*pieces: bytes) -> Say:
-    """Say pieces, and end the connection as one should not."""
+def then_reset(*pieces: bytes) -> Reply:
+    """Send pieces, and drop the connection."""
 
-    async def to(writer: asyncio.StreamWriter) -> None:
-        await say(*pieces)(writer)
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        await send(*pieces)(writer)
         writer.transport.abort()
 
-    return to
+    return reply
 
 
-def endlessly(start: bytes, piece: bytes) -> Say:
-    """Begin, and go on without an end."""
+def endless(start: bytes, piece: bytes) -> Reply:
+    """Send a start, and then one piece again and again."""
 
-    async def to(writer: asyncio.StreamWriter) -> None:
+    async def reply(writer: asyncio.StreamWriter) -> None:
         writer.write(start)
         while True:
             writer.write(piece)
             await writer.drain()
 
-    return to
+    return reply
 
 
 async def silent(_: asyncio.StreamWriter) -> None:
-    """Say nothing."""
+    """Send nothing."""
     await asyncio.sleep(60)
 
 
-def answer(content: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
-    """Return an answer as servers send it."""
-    lines = [b"HTTP/1.1 " + status, *headers, b"Content-Length: %d" % len(content)]
-    return b"\r\n".join([*lines, b"", content])
+def response(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    """Return a response as servers send it."""
+    lines = [b"HTTP/1.1 " + status, *headers, b"Content-Length: %d" % len(body)]
+    return b"\r\n".join([*lines, b"", body])
 
 
 def chunk(content: bytes) -> bytes:
