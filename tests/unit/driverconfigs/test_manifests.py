@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.manifests import documents as limits
-from dragoman.driverconfigs.manifests.documents import Unreadable
-from dragoman.driverconfigs.manifests.review import documents, review_text
-from dragoman.driverconfigs.strictjson import Repeated
+from dragoman.driverconfigs.manifests.documents import ManifestError
+from dragoman.driverconfigs.manifests.review import documents, validate_manifests
+from dragoman.driverconfigs.strictjson import DuplicateKeys
 from tests.unit.driverconfigs import worlds
 
 REGISTRY = worlds.registry(
@@ -47,16 +47,20 @@ spec:
 
 
 def lines(text: str) -> list[tuple[int, str]]:
-    return [(r.line, r.violation.finding.path) for r in review_text(REGISTRY, text).remarks]
+    return [(r.line, r.violation.error.path) for r in validate_manifests(REGISTRY, text).violations]
 
 
 PARAMETERS = "spec.devices.config[0].opaque.parameters"
 
 
 def test_a_complaint_knows_its_line_and_object() -> None:
-    [remark] = review_text(REGISTRY, CLAIM + "          v: 1\n").remarks
-    assert (remark.line, remark.object, remark.denies) == (18, "ResourceClaim ml/gpu", True)
-    assert remark.violation.finding.path == f"{PARAMETERS}.v"
+    [violation] = validate_manifests(REGISTRY, CLAIM + "          v: 1\n").violations
+    assert (violation.line, violation.object, violation.denies) == (
+        18,
+        "ResourceClaim ml/gpu",
+        True,
+    )
+    assert violation.violation.error.path == f"{PARAMETERS}.v"
 
 
 @pytest.mark.parametrize(
@@ -105,9 +109,9 @@ def test_all_documents_of_a_stream_are_reviewed_and_other_kinds_ignored() -> Non
     pod = "apiVersion: v1\nkind: Pod\nspec: {v: 1}\n"
     one, two = (f"{CLAIM}          v: {value}\n" for value in (1, 2))
     text = f"{one}---\n{pod}---\n---\n# nothing\n---\n{two}"
-    reviewed = review_text(REGISTRY, text)
+    reviewed = validate_manifests(REGISTRY, text)
     assert reviewed.objects == 2
-    marked = [text.splitlines()[remark.line - 1].strip() for remark in reviewed.remarks]
+    marked = [text.splitlines()[violation.line - 1].strip() for violation in reviewed.violations]
     assert marked == ["v: 1", "v: 2"]
 
 
@@ -123,15 +127,15 @@ def test_items_of_lists_are_reviewed(kind: str) -> None:
         del claim["apiVersion"], claim["kind"]
     version = "v1" if kind == "List" else "resource.k8s.io/v1"
     text = json.dumps({"apiVersion": version, "kind": kind, "items": [{}, claim]}, indent=1)
-    [remark] = review_text(REGISTRY, text).remarks
-    assert text.splitlines()[remark.line - 1].strip() == '"v": 1'
+    [violation] = validate_manifests(REGISTRY, text).violations
+    assert text.splitlines()[violation.line - 1].strip() == '"v": 1'
 
 
 def test_schemas_are_compiled() -> None:
     text = json.dumps(worlds.schema(worlds.config({"v": {"type": "strin"}})), indent=1)
-    [remark] = review_text(REGISTRY, text).remarks
-    assert remark.denies
-    assert "strin" in text.splitlines()[remark.line - 1]
+    [violation] = validate_manifests(REGISTRY, text).violations
+    assert violation.denies
+    assert "strin" in text.splitlines()[violation.line - 1]
 
 
 # As kubectl 1.36 sends them; measured with `kubectl create --dry-run=server`.
@@ -159,9 +163,9 @@ def test_keys_become_strings_and_merges_are_merged() -> None:
     [document] = documents(text)
     merged = document.tree.pop("d")
     assert merged == {"x": 2, "w": 0}
-    assert not isinstance(merged, Repeated)
+    assert not isinstance(merged, DuplicateKeys)
     assert document.tree == {"base": {"x": 1, "w": 0}, "1": "a", "true": "e", "1.5": "c"}
-    assert document.tree.keys_repeated == ("true",)
+    assert document.tree.duplicate_keys == ("true",)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +187,7 @@ def test_keys_become_strings_and_merges_are_merged() -> None:
     ],
 )
 def test_what_is_neither_yaml_nor_json_says_where(text: str, line: int) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(ManifestError) as caught:
         documents(text)
     assert caught.value.line == line
 
@@ -193,7 +197,7 @@ def test_aliases_cannot_stand_for_billions_of_values(monkeypatch: pytest.MonkeyP
     text = "a0: &a0 [x, x]\n"
     for i in range(1, 40):
         text += f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n"
-    with pytest.raises(Unreadable, match="more than 10000 values"):
+    with pytest.raises(ManifestError, match="more than 10000 values"):
         documents(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.compiler import CompiledConfig
-from dragoman.driverconfigs.parameters_validation import Judgement, judge
+from dragoman.driverconfigs.parameters_validation import ValidationResult, validate_parameters
 from dragoman.driverconfigs.pruning import MAX_DEPTH
 from tests.unit.driverconfigs import worlds
 
@@ -17,15 +17,15 @@ from tests.unit.driverconfigs import worlds
 def compiled(schema: dict[str, Any], **more: Any) -> CompiledConfig:
     """Compile one field `v` with a schema."""
     registry = worlds.registry(worlds.schema(worlds.config({"v": schema}, **more)))
-    force = registry.objects[worlds.DRIVER].force
-    assert force
-    return next(iter(force.configs.values()))
+    active = registry.objects[worlds.DRIVER].active
+    assert active
+    return next(iter(active.configs.values()))
 
 
-def judged(schema: dict[str, Any], value: str, **more: Any) -> Judgement:
+def judged(schema: dict[str, Any], value: str, **more: Any) -> ValidationResult:
     """Judge a value given as JSON text."""
     document = strictjson.parse(f'{{"v": {value}}}'.encode())
-    return judge(compiled(schema, **more), document, StepBudget(1_000_000))
+    return validate_parameters(compiled(schema, **more), document, StepBudget(1_000_000))
 
 
 def messages(schema: dict[str, Any], value: str, **more: Any) -> list[str]:
@@ -338,8 +338,8 @@ def test_unknown_fields_are_what_the_driver_makes_of_them(
     policy: str, errors: int, warnings: int
 ) -> None:
     schema = {"type": "object", "properties": {"w": STRING}}
-    judgement = judged(schema, '{"x": 1}', unknownFields=policy)
-    assert (len(judgement.errors), len(judgement.warnings)) == (errors, warnings)
+    result = judged(schema, '{"x": 1}', unknownFields=policy)
+    assert (len(result.errors), len(result.warnings)) == (errors, warnings)
 
 
 @pytest.mark.parametrize("value", ["[]", "1", '"x"', "true"])
@@ -349,7 +349,7 @@ def test_fields_of_what_should_be_an_object_are_not_looked_at(value: str) -> Non
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])
 def test_parameters_are_an_object(value: Any) -> None:
-    [error] = judge(compiled(STRING), value, StepBudget(1000)).errors
+    [error] = validate_parameters(compiled(STRING), value, StepBudget(1000)).errors
     assert error.path == ""
 
 
@@ -367,10 +367,10 @@ def test_an_expensive_schema_ends_at_the_same_step_every_time() -> None:
     alternatives = [{"minimum": bound} for bound in range(2, 300)]
     config = compiled({"type": "array", "items": {**INTEGER, "anyOf": alternatives}})
     value = {"v": [1] * 3000}
-    needed = judge(config, value, StepBudget(10**9)).steps
+    needed = validate_parameters(config, value, StepBudget(10**9)).steps
     assert needed > 100_000
-    assert judge(config, value, StepBudget(needed)).complete
-    short = judge(config, value, StepBudget(needed - 1))
+    assert validate_parameters(config, value, StepBudget(needed)).complete
+    short = validate_parameters(config, value, StepBudget(needed - 1))
     assert not short.complete
     assert [str(error) for error in short.errors] == [
         (

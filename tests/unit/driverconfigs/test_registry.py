@@ -1,4 +1,4 @@
-"""Which schemas are in force: several per driver, broken ones, switched off ones."""
+"""Which schemas are active: several per driver, broken ones, switched off ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.registry import Installed, Registry, install
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
+from dragoman.driverconfigs.validation import validate_configs
 from tests.unit.driverconfigs import worlds
 from tests.unit.driverconfigs.worlds import DRIVER, KIND
 
@@ -25,31 +25,31 @@ def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[
     return document
 
 
-def installed(*generations: dict[str, Any]) -> Installed:
+def registered(*generations: dict[str, Any]) -> RegisteredSchema:
     """Install generations of one object after each other."""
-    state: Installed | None = None
+    state: RegisteredSchema | None = None
     for document in generations:
-        state = install(parse(document), state)
+        state = register(parse(document), state)
     assert state
     return state
 
 
 def answers(registry: Registry, parameters: Any) -> list[str]:
     claim = worlds.claim(worlds.entry(parameters))
-    return [str(v.finding) for v in review(registry, "ResourceClaim", claim).denials]
+    return [str(v.error) for v in validate_configs(registry, "ResourceClaim", claim).denials]
 
 
 def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
-    assert state.force
-    assert state.force.generation == 1
+    state = registered(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
+    assert state.active
+    assert state.active.generation == 1
     registry = Registry().with_object(state)
     assert answers(registry, {**KIND, "v": "x"}) == []
     assert answers(registry, {**KIND, "v": 1}) != []
 
 
 def test_a_better_generation_takes_over() -> None:
-    state = installed(
+    state = registered(
         generation(1, worlds.config({"v": STRING})),
         generation(2, BROKEN),
         generation(3, worlds.config({"v": NUMBER})),
@@ -58,13 +58,13 @@ def test_a_better_generation_takes_over() -> None:
 
 
 def test_an_object_that_was_deleted_and_made_again_has_no_last_good_generation() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
-    assert state.force is None
+    state = registered(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
+    assert state.active is None
     assert state.broken
 
 
 def test_without_a_good_generation_new_entries_are_refused_naming_the_schema() -> None:
-    registry = Registry().with_object(installed(generation(1, BROKEN)))
+    registry = Registry().with_object(registered(generation(1, BROKEN)))
     [answer] = answers(registry, {**KIND, "v": "x"})
     assert answer.startswith(
         "spec.devices.config[0]: Internal error: DriverConfigSchema gpu.example.com"
@@ -87,11 +87,11 @@ def test_a_broken_addition_leaves_kinds_to_the_object_that_lists_them() -> None:
 
 def test_the_mode_of_a_broken_generation_counts_since_it_is_the_way_out() -> None:
     good = generation(1, worlds.config({"v": STRING}))
-    warned = installed(good, generation(2, BROKEN, mode="Warn"))
-    assert warned.force
-    assert warned.force.mode == "Warn"
-    off = installed(good, generation(2, BROKEN, mode="Off"))
-    assert off.force is None
+    warned = registered(good, generation(2, BROKEN, mode="Warn"))
+    assert warned.active
+    assert warned.active.mode == "Warn"
+    off = registered(good, generation(2, BROKEN, mode="Off"))
+    assert off.active is None
     assert not off.broken
     assert answers(Registry().with_object(off), {**KIND, "v": 1}) == []
 
@@ -131,8 +131,8 @@ def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
 
 
 def test_an_unchanged_object_is_not_compiled_again() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})))
-    assert install(parse(generation(1, worlds.config({"v": STRING}))), state) is state
+    state = registered(generation(1, worlds.config({"v": STRING})))
+    assert register(parse(generation(1, worlds.config({"v": STRING}))), state) is state
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_an_unchanged_object_is_not_compiled_again() -> None:
 def test_a_malformed_object_does_not_compile_and_says_where(
     document: dict[str, Any], path: str
 ) -> None:
-    state = install(parse(document))
-    assert state.force is None
+    state = register(parse(document))
+    assert state.active is None
     assert path in [error.path for error in state.compilation.errors]
 
 
@@ -219,7 +219,7 @@ def test_what_would_take_long_to_compile_is_refused_for_its_size(
     configs: list[dict[str, Any]], path: str
 ) -> None:
     different = [{**config, "kind": f"Kind{index}"} for index, config in enumerate(configs)]
-    state = install(parse(worlds.schema(*different)))
+    state = register(parse(worlds.schema(*different)))
     [error] = state.compilation.errors
     assert (error.path, error.reason) == (path, "FieldValueTooLong")
 
@@ -237,7 +237,7 @@ def test_the_status_of_a_good_object() -> None:
 
 
 def test_the_status_of_a_broken_object_names_the_place() -> None:
-    state = installed(
+    state = registered(
         generation(1, worlds.config({"v": STRING})),
         generation(2, worlds.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
     )
@@ -245,7 +245,7 @@ def test_the_status_of_a_broken_object_names_the_place() -> None:
     assert status["configsReady"] == "1/2"
     [ready, _] = status["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "LastGoodGeneration")
-    assert ready["message"].startswith("generation 1 stays in force: spec.configs[1].schema.")
+    assert ready["message"].startswith("generation 1 stays active: spec.configs[1].schema.")
     assert status["configs"][1]["errors"][0].startswith(
         "spec.configs[1].schema.openAPIV3Schema.properties[v].type: Unsupported value"
     )

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs import steps, strictjson
+from dragoman.cel import budget
+from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.entries import configured
-from dragoman.driverconfigs.parameters_validation import Judgement
+from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import Key, review, review_schema
+from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import Verdict
 from tests.unit.driverconfigs import worlds
 from tests.unit.driverconfigs.worlds import DRIVER, KIND
@@ -23,7 +24,7 @@ REGISTRY = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
 
 
 def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any) -> Verdict:
-    return review(registry, document["kind"], document, **more)
+    return validate_configs(registry, document["kind"], document, **more)
 
 
 def in_mode(mode: str, **spec: Any) -> Registry:
@@ -61,7 +62,7 @@ def test_every_served_version_is_understood(version: str) -> None:
     claim = worlds.claim(worlds.entry(BAD, requests=["gpu"]))
     claim["apiVersion"] = f"resource.k8s.io/{version}"
     claim["spec"]["devices"]["requests"] = [VERSIONS[version]]
-    assert [v.finding.path for v in verdict(claim).violations] == [
+    assert [v.error.path for v in verdict(claim).violations] == [
         "spec.devices.config[0].opaque.parameters.v"
     ]
 
@@ -176,7 +177,7 @@ def test_what_was_stored_and_is_unchanged_never_blocks() -> None:
 def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_judged() -> None:
     old = worlds.device_class(worlds.entry(BAD))
     new = worlds.device_class(worlds.entry({**KIND, "v": 8}), worlds.entry(BAD))
-    assert [v.finding.path for v in verdict(new, old=old).denials] == [
+    assert [v.error.path for v in verdict(new, old=old).denials] == [
         "spec.config[0].opaque.parameters.v"
     ]
 
@@ -267,12 +268,12 @@ def test_a_kind_is_found_by_both_then_by_version_then_without_either() -> None:
     ],
 )
 def test_a_shapeless_object_has_no_entries(document: Any) -> None:
-    assert review(REGISTRY, "ResourceClaim", document) == Verdict()
+    assert validate_configs(REGISTRY, "ResourceClaim", document) == Verdict()
 
 
 @pytest.mark.parametrize("kind", ["Pod", "", "resourceclaim"])
 def test_other_kinds_have_no_entries(kind: str) -> None:
-    assert review(REGISTRY, kind, worlds.claim(worlds.entry(BAD))) == Verdict()
+    assert validate_configs(REGISTRY, kind, worlds.claim(worlds.entry(BAD))) == Verdict()
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 7])
@@ -280,7 +281,7 @@ def test_parameters_that_are_no_object_are_refused(value: Any) -> None:
     assert not verdict(worlds.claim(worlds.entry(value))).allowed
 
 
-# Budget and memory
+# Budget and cache
 
 
 def expensive(name: str, driver: str) -> dict[str, Any]:
@@ -297,7 +298,7 @@ def test_an_expensive_schema_spoils_its_own_verdicts_and_no_others() -> None:
     )
     costly = worlds.entry({**KIND, "v": [1] * 4000}, "costly.example.com")
     found = verdict(worlds.claim(*[costly] * 31, worlds.entry(BAD)), registry)
-    details = {v.schema: v.finding.detail for v in found.denials}
+    details = {v.schema: v.error.detail for v in found.denials}
     assert "too expensive" in details["a-costly"]
     assert details[DRIVER] == "must be a string"
 
@@ -311,15 +312,15 @@ def test_only_schemas_that_are_asked_share_the_budget() -> None:
     assert verdict(worlds.claim(entry), registry).allowed
 
 
-@pytest.mark.parametrize("allowance", [1, 100, 1000, 10_000])
-def test_a_verdict_within_an_allowance_is_the_same_with_more(allowance: int) -> None:
+@pytest.mark.parametrize("max_steps", [1, 100, 1000, 10_000])
+def test_a_verdict_within_an_allowance_is_the_same_with_more(max_steps: int) -> None:
     registry = worlds.registry(expensive("costly", "costly.example.com"))
     outcomes = set()
     for count in (0, 1, 5, 20, 60):
         entry = worlds.entry({**KIND, "v": [1] * count}, "costly.example.com")
         document = worlds.claim(entry, worlds.entry(BAD))
-        short = review(registry, "ResourceClaim", document, allowance=allowance)
-        full = review(registry, "ResourceClaim", document)
+        short = validate_configs(registry, "ResourceClaim", document, max_steps=max_steps)
+        full = validate_configs(registry, "ResourceClaim", document)
         assert short.exhausted or short == full
         outcomes.add(short.exhausted)
     assert True in outcomes
@@ -333,23 +334,23 @@ def test_a_verdict_is_the_same_whatever_is_remembered() -> None:
     ]
     document = worlds.claim(*entries)
     fresh = verdict(document, registry)
-    memory: dict[Key, Judgement] = {}
+    cache: dict[Key, ValidationResult] = {}
     assert not fresh.allowed
-    assert verdict(document, registry, memory=memory) == fresh
-    assert memory
-    assert verdict(document, registry, memory=memory) == fresh
+    assert verdict(document, registry, cache=cache) == fresh
+    assert cache
+    assert verdict(document, registry, cache=cache) == fresh
 
 
 def test_a_judgement_is_remembered_once_for_equal_parameters() -> None:
-    memory: dict[Key, Judgement] = {}
+    cache: dict[Key, ValidationResult] = {}
     for value in (GOOD, BAD, dict(GOOD)):
-        verdict(worlds.claim(worlds.entry(value)), memory=memory)
-    assert len(memory) == 2
+        verdict(worlds.claim(worlds.entry(value)), cache=cache)
+    assert len(cache) == 2
 
 
 def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generation() -> None:
     # As after etcd was restored from a backup.
-    memory: dict[Key, Judgement] = {}
+    cache: dict[Key, ValidationResult] = {}
     stricter = worlds.registry(worlds.schema(worlds.config({"v": {**STRING, "maxLength": 3}})))
     rule = {"rule": "variables.lax || self.v != 'secret'"}
     ruled = [
@@ -363,15 +364,15 @@ def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generatio
     ]
     document = worlds.claim(worlds.entry(GOOD))
     registries = (REGISTRY, stricter, *ruled)
-    allowed = [verdict(document, registry, memory=memory).allowed for registry in registries]
+    allowed = [verdict(document, registry, cache=cache).allowed for registry in registries]
     assert allowed == [True, False, True, False]
 
 
 def test_repeated_keys_are_never_remembered() -> None:
-    memory: dict[Key, Judgement] = {}
+    cache: dict[Key, ValidationResult] = {}
     text = json.dumps(worlds.claim(worlds.entry(GOOD))).replace('"v":', '"v": "y", "v":')
-    assert not verdict(strictjson.parse(text.encode()), memory=memory).allowed
-    assert memory == {}
+    assert not verdict(strictjson.parse(text.encode()), cache=cache).allowed
+    assert cache == {}
 
 
 def test_parameters_have_the_size_limit_of_the_api_server() -> None:
@@ -405,7 +406,7 @@ def test_an_honest_entry_of_ten_kibibytes_32_times_stays_within_the_budget() -> 
     names = [f"r{i}" for i in range(32)]
     entries = [worlds.entry(full, requests=[name]) for name in names]
     assert verdict(worlds.claim(*entries, requests=names), registry).violations == ()
-    assert steps.REVIEW_STEPS <= 1_000_000
+    assert budget.REVIEW_STEPS <= 1_000_000
 
 
 def test_what_no_api_server_lets_through_is_not_looked_at() -> None:
@@ -424,30 +425,30 @@ def test_what_no_api_server_lets_through_is_not_looked_at() -> None:
 
 def test_a_schema_that_does_not_compile_is_refused_with_the_path() -> None:
     broken = worlds.schema(worlds.config({"v": {"type": "strin"}}))
-    found = review_schema(Registry(), broken)
+    found = validate_schema(Registry(), broken)
     assert not found.allowed
     assert found.causes[0].field == "spec.configs[0].schema.openAPIV3Schema.properties[v].type"
 
 
 def test_a_schema_that_compiles_passes() -> None:
-    assert review_schema(Registry(), worlds.schema(worlds.config())).violations == ()
+    assert validate_schema(Registry(), worlds.schema(worlds.config())).violations == ()
 
 
 def test_a_broken_schema_can_be_switched_off_labelled_and_deleted() -> None:
     broken = worlds.schema(worlds.config({"v": {"type": "strin"}}))
     off = worlds.schema(worlds.config({"v": {"type": "strin"}}), mode="Off")
-    found = review_schema(Registry(), off, old=broken)
+    found = validate_schema(Registry(), off, old=broken)
     assert found.allowed
     assert found.warnings != ()
     labelled = {**broken, "metadata": {**broken["metadata"], "labels": {"a": "b"}}}
-    assert review_schema(Registry(), labelled, old=broken) == Verdict()
+    assert validate_schema(Registry(), labelled, old=broken) == Verdict()
     dying = {**broken, "metadata": {**broken["metadata"], "deletionTimestamp": "x"}}
-    assert review_schema(Registry(), dying) == Verdict()
+    assert validate_schema(Registry(), dying) == Verdict()
 
 
 def test_a_schema_is_warned_about_what_has_no_effect() -> None:
     conflicting = worlds.schema(worlds.config({"v": {**STRING, "format": "ipaddress"}}), name="z")
-    [ignored, decided] = review_schema(REGISTRY, conflicting).warnings
+    [ignored, decided] = validate_schema(REGISTRY, conflicting).warnings
     assert "unrecognized format" in ignored
     assert "decided by the older object gpu.example.com" in decided
 
@@ -456,4 +457,4 @@ def test_a_schema_is_warned_about_what_has_no_effect() -> None:
     "document", [None, [], {}, {"spec": 1}, {"metadata": [], "spec": {"driver": {}}}]
 )
 def test_a_shapeless_schema_is_refused(document: Any) -> None:
-    assert not review_schema(Registry(), document).allowed
+    assert not validate_schema(Registry(), document).allowed

@@ -70,8 +70,8 @@ def config(properties: Mapping[str, Any] | None = None, **more: Any) -> dict[str
 def registry(*documents: Mapping[str, Any]) -> Registry:
     """Compile a registry; every object must compile."""
     compiled = Registry.of(list(documents))
-    for installed in compiled.objects.values():
-        assert not installed.compilation.errors
+    for registered in compiled.objects.values():
+        assert not registered.compilation.errors
     return compiled
 
 
