@@ -27,7 +27,7 @@ from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.jsonschema import build_validator, translate
 from dragoman.driverconfigs.patterns import ADVICE, MAX_PATTERN_STEPS, PatternCompiler
 from dragoman.driverconfigs.pruning import PruningSchema, pruning_schema, validate_defaults
-from dragoman.driverconfigs.rules import Rules, compile_rules, size_of_rules
+from dragoman.driverconfigs.rules import Rules, compile_rules, count_rules, size_of_rules
 from dragoman.driverconfigs.structural import StructuralResult, validate_structural
 
 MAX_SCHEMA_BYTES: Final = 128 * 1024
@@ -38,6 +38,15 @@ MAX_SCHEMAS_BYTES: Final = 512 * 1024
 
 MAX_RULES_BYTES: Final = 64 * 1024
 """Size of all rules of one object, those inside schemas included."""
+
+MAX_RULES: Final = 1000
+"""Number of all rules of one object; each takes up to a millisecond to compile."""
+
+BYTES_PER_BYTE: Final = 60
+"""Bytes of a compiled schema for each byte of its JSON, as measured: 17 to 56."""
+
+BYTES_PER_RULE: Final = 8 * 1024
+"""The same for each rule; those with an own schema node take most."""
 
 OBJECT: Final = -1
 """Key of the object's own errors, where errors are listed by config."""
@@ -74,6 +83,7 @@ class CompiledSchema:
         unknown_configs: the policy for kinds that the object does not list.
         entries: how the driver treats entries.
         configs: by (apiVersion, kind), empty strings where a kind has none.
+        memory: bytes that it may take, as estimated.
     """
 
     name: str
@@ -83,6 +93,7 @@ class CompiledSchema:
     unknown_configs: str
     entries: EntryRules
     configs: Mapping[tuple[str, str], CompiledConfig]
+    memory: int
 
     def in_mode(self, mode: str) -> CompiledSchema:
         """Return the same schema in another mode."""
@@ -132,16 +143,20 @@ def _compile(parsed: DriverConfigSchema, budget: PatternBudget) -> Compilation:
         structure = _structure(config, f"{path}.schema.openAPIV3Schema", patterns)
         warnings += structure.warnings
         errors = structure.errors
-        if not budget.remaining:
+        if not budget.remaining:  # later errors would only say so once more
+            errors_by_config = {}
             break
         if not errors:
             compiled, errors = compile_config(config, parsed.variables, path, patterns)
+            if not budget.remaining:
+                errors_by_config = {}
+                break
             configs[config.api_version, config.kind] = compiled
         if errors:
             errors_by_config[index] = errors
     if own := (*parsed.errors, *_pattern_errors(budget)):
         errors_by_config[OBJECT] = own
-    schema = None if errors_by_config else _schema(parsed, configs)
+    schema = None if errors_by_config else _schema(parsed, configs, len(budget.patterns))
     return Compilation(schema, errors_by_config, tuple(warnings))
 
 
@@ -174,6 +189,9 @@ def _size_errors(parsed: DriverConfigSchema) -> Iterator[FieldError]:
     elif sum(map(size_of_rules, parsed.configs)) > MAX_RULES_BYTES:
         detail = f"rules must have at most {MAX_RULES_BYTES} bytes together"
         yield FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+    elif sum(map(count_rules, parsed.configs)) > MAX_RULES:
+        detail = f"must have at most {MAX_RULES} rules together"
+        yield FieldError("spec.configs", fielderrors.TOO_MANY, detail)
 
 
 def _pattern_errors(budget: PatternBudget) -> Iterator[FieldError]:
@@ -184,6 +202,7 @@ def _pattern_errors(budget: PatternBudget) -> Iterator[FieldError]:
             f" compile; {ADVICE}"
         )
         yield FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+        return
     for pattern in sorted(budget.too_large):
         detail = f"a rule's pattern needs more than {SMALL_MEMORY >> 10} KiB in RE2; {ADVICE}"
         error = fielderrors.field_error((), fielderrors.TOO_LONG, detail, pattern)
@@ -191,7 +210,9 @@ def _pattern_errors(budget: PatternBudget) -> Iterator[FieldError]:
 
 
 def _schema(
-    parsed: DriverConfigSchema, configs: Mapping[tuple[str, str], CompiledConfig]
+    parsed: DriverConfigSchema,
+    configs: Mapping[tuple[str, str], CompiledConfig],
+    patterns: int,
 ) -> CompiledSchema:
     return CompiledSchema(
         name=parsed.name,
@@ -201,7 +222,15 @@ def _schema(
         unknown_configs=parsed.unknown_configs,
         entries=parsed.entries,
         configs=configs,
+        memory=_memory(parsed, patterns),
     )
+
+
+def _memory(parsed: DriverConfigSchema, patterns: int) -> int:
+    """Estimate the bytes of a compiled object at worst, when every pattern met many texts."""
+    schemas = sum(_size(config.schema) or 0 for config in parsed.configs)
+    rules = sum(count_rules(config) for config in parsed.configs)
+    return schemas * BYTES_PER_BYTE + rules * BYTES_PER_RULE + patterns * SMALL_MEMORY
 
 
 def _structure(config: ConfigSpec, path: str, patterns: PatternCompiler) -> StructuralResult:

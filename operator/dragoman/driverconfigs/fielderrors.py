@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.strictjson import OutOfRangeNumber
+from dragoman.driverconfigs.strictjson import UnreadableValue
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
@@ -124,8 +124,8 @@ def shorten(value: Any) -> str:
     if isinstance(value, str):
         value = printable(value[: VALUE_LENGTH + 1])
         return f'"{clip(value, VALUE_LENGTH)}"'
-    if isinstance(value, OutOfRangeNumber):
-        return clip(value.written, VALUE_LENGTH)
+    if isinstance(value, UnreadableValue):
+        return clip(printable(value.written), VALUE_LENGTH)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return "an integer beyond 64 bits"
     return orjson.dumps(value).decode()

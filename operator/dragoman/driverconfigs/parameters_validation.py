@@ -115,13 +115,13 @@ def _validate(
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Return errors and warnings."""
     pruned = pruner.prune(config.pruning, value)
-    errors = [*pruner.duplicates, *pruner.out_of_range]
+    errors = [*pruner.duplicates, *pruner.unreadable]
     warnings: list[FieldError] = []
     if config.spec.unknown_fields != ALLOW:
         unknown = pruner.unknown_field_errors()
         (errors if config.spec.unknown_fields == DENY else warnings).extend(unknown)
-    # A number out of range has an error already.
-    reported = {error.path for error in pruner.out_of_range}
+    # An unreadable value has an error already.
+    reported = {error.path for error in pruner.unreadable}
     values = (e for e in field_errors(config.validator, pruned) if e.path not in reported)
     errors += islice(values, MAX_FIELD_ERRORS)
     if config.rules and not _blocks_rules(errors):

@@ -2,7 +2,7 @@
 
 One walk along the schema removes unknown fields and nulls (which Go decodes as absent, unless the
 schema says `nullable`) and fills in defaults. It also collects unknown fields, repeated keys and
-numbers out of range, so that they become field errors.
+unreadable values, so that they become field errors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors, openapi
 from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.jsonschema import field_errors
-from dragoman.driverconfigs.strictjson import DuplicateKeys, OutOfRangeNumber
+from dragoman.driverconfigs.strictjson import DuplicateKeys, UnreadableValue
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
 
 MAX_FIELD_ERRORS: Final = 50
@@ -32,7 +32,7 @@ MAX_DEPTH: Final = 64
 _SUGGESTIONS: Final = 3
 _DEFAULT_STEPS: Final = 2  # bounds memory more than time: `{}` can become hundreds of fields
 _ABSENT: Final = object()
-_CONTAINERS: Final = (dict, list, OutOfRangeNumber)
+_NOT_SCALAR: Final = (dict, list, UnreadableValue)
 
 
 class TooDeepError(Exception):
@@ -100,14 +100,14 @@ class Pruner:
         depth: allowed levels.
         unknown: paths of unknown fields, each with the schema of the object around it.
         duplicates: errors of repeated keys.
-        out_of_range: errors of numbers that no double can hold.
+        unreadable: errors of values that no decoder can hold.
     """
 
     budget: StepBudget
     depth: int = MAX_DEPTH
     unknown: list[tuple[tuple[str | int, ...], PruningSchema]] = field(default_factory=list)
     duplicates: list[FieldError] = field(default_factory=list)
-    out_of_range: list[FieldError] = field(default_factory=list)
+    unreadable: list[FieldError] = field(default_factory=list)
 
     def prune(self, schema: PruningSchema, value: Any, path: tuple[str | int, ...] = ()) -> Any:
         """Return the value pruned and defaulted, and collect its errors.
@@ -116,12 +116,12 @@ class Pruner:
             StepBudgetExceeded: the budget was used up.
             TooDeepError: the value has more levels than `depth`.
         """
-        if not isinstance(value, _CONTAINERS):
+        if not isinstance(value, _NOT_SCALAR):
             return value
-        if isinstance(value, OutOfRangeNumber):
-            detail = "must be a number that a double can hold"
+        if isinstance(value, UnreadableValue):
+            detail = value.requirement
             error = fielderrors.field_error(path, fielderrors.TYPE_INVALID, detail, value)
-            self.out_of_range.append(error)
+            self.unreadable.append(error)
             return value
         if len(path) >= self.depth:
             raise TooDeepError
@@ -130,7 +130,7 @@ class Pruner:
             return self._object(schema, value, path)
         below = schema.items or _ANYTHING
         return [
-            self.prune(below, item, (*path, index)) if isinstance(item, _CONTAINERS) else item
+            self.prune(below, item, (*path, index)) if isinstance(item, _NOT_SCALAR) else item
             for index, item in enumerate(value)
         ]
 
@@ -165,7 +165,7 @@ class Pruner:
             below = schema.properties.get(name, others)
             if below is None:
                 self.unknown.append(((*path, name), schema))
-            elif isinstance(member, _CONTAINERS):
+            elif isinstance(member, _NOT_SCALAR):
                 pruned[name] = self.prune(below, member, (*path, name))
             elif member is not None or below.nullable:
                 pruned[name] = member

@@ -12,11 +12,16 @@ oldest object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from dragoman.driverconfigs.compiler import Compilation, CompiledSchema, compile_schema
+from dragoman.driverconfigs import fielderrors
+from dragoman.driverconfigs.compiler import OBJECT, Compilation, CompiledSchema, compile_schema
 from dragoman.driverconfigs.driverconfigschema import OFF, DriverConfigSchema, parse
+from dragoman.driverconfigs.fielderrors import FieldError
+
+MAX_COMPILED_BYTES: Final = 128 * 1024 * 1024
+"""Memory of all active schemas together, as estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,14 @@ class RegisteredSchema:
         compilation: the outcome for that generation.
         active: the schema that takes effect, in the newest mode: of the newest generation if it
             compiled, else of the last one that did; None without any, and in mode Off.
+        refused_bytes: memory of a generation that was refused because there was not enough left;
+            0 for all others.
     """
 
     parsed: DriverConfigSchema
     compilation: Compilation
     active: CompiledSchema | None
+    refused_bytes: int = 0
 
     @property
     def order(self) -> tuple[str, str]:
@@ -73,9 +81,11 @@ class Registry:
     @classmethod
     def of(cls, documents: Iterable[Mapping[str, Any]]) -> Registry:
         """Compile a registry of objects as they were read."""
-        parsed = [parse(document) for document in documents]
-        registered = {one.name: register(one) for one in parsed}
-        return cls(registered, _by_driver(registered))
+        registry = cls()
+        for parsed in map(parse, documents):
+            available = registry.available_bytes(parsed.name)
+            registry = registry.with_object(register(parsed, available=available))
+        return registry
 
     def with_object(self, registered: RegisteredSchema) -> Registry:
         """Return a registry with an object added or replaced."""
@@ -86,6 +96,19 @@ class Registry:
         """Return a registry without an object, present or not."""
         objects = {key: one for key, one in self.objects.items() if key != name}
         return Registry(objects, _by_driver(objects))
+
+    def available_bytes(self, name: str) -> int:
+        """Return the memory that the other objects leave for one."""
+        others = (one.active for key, one in self.objects.items() if key != name)
+        return MAX_COMPILED_BYTES - sum(active.memory for active in others if active)
+
+    def fitting(self) -> tuple[str, ...]:
+        """List objects that were refused for their memory, and fit since others are gone."""
+        return tuple(
+            name
+            for name, one in self.objects.items()
+            if 0 < one.refused_bytes <= self.available_bytes(name)
+        )
 
     def conflicts(self, name: str) -> tuple[Conflict, ...]:
         """List the kinds of an object that an older object describes too."""
@@ -103,23 +126,45 @@ class Registry:
 
 
 def register(
-    parsed: DriverConfigSchema, before: RegisteredSchema | None = None
+    parsed: DriverConfigSchema,
+    before: RegisteredSchema | None = None,
+    available: int = MAX_COMPILED_BYTES,
 ) -> RegisteredSchema:
     """Compile an object; if it does not compile, the last good generation stays active.
 
     Args:
         parsed: the newest generation.
         before: what the registry held under the name, if anything.
+        available: bytes of memory that the other objects leave.
     """
-    if before and before.parsed == parsed:
+    if before and before.parsed == parsed and not 0 < before.refused_bytes <= available:
         return before
-    compilation = compile_schema(parsed)
+    compilation, refused_bytes = compile_schema(parsed), 0
+    if compilation.schema and compilation.schema.memory > available:
+        refused_bytes = compilation.schema.memory
+        compilation = replace(
+            compilation,
+            schema=None,
+            errors_by_config={OBJECT: (_memory_error(refused_bytes, available),)},
+        )
     active = compilation.schema
     if active is None and before and before.active and _is_same_object(before.parsed, parsed):
         # Switching the mode is the admin's remedy for a bad schema, so the new mode counts even
         # where the rest of the generation does not compile.
         active = before.active.in_mode(parsed.mode)
-    return RegisteredSchema(parsed, compilation, None if parsed.mode == OFF else active)
+    if parsed.mode == OFF:
+        active, compilation = None, replace(compilation, schema=None)
+    return RegisteredSchema(parsed, compilation, active, refused_bytes)
+
+
+def _memory_error(needed: int, available: int) -> FieldError:
+    total, mebibyte = MAX_COMPILED_BYTES >> 20, 1 << 20
+    detail = (
+        f"compiled, the object takes up to {needed / mebibyte:.1f} MiB of memory, and the other"
+        f" DriverConfigSchemas leave {max(0, available) / mebibyte:.1f} of {total} MiB;"
+        " use fewer patterns and rules, or delete schemas that are not needed"
+    )
+    return FieldError("spec.configs", fielderrors.TOO_LONG, detail)
 
 
 def _is_same_object(before: DriverConfigSchema, parsed: DriverConfigSchema) -> bool:

@@ -21,6 +21,7 @@ _ERROR: Final = "Error"
 _ERROR_STEPS: Final = 6
 _PATH_LENGTH: Final = 256
 _WORD: Final = "x-kubernetes-validations"
+_EXPRESSIONS: Final = ("rule", "messageExpression")
 _TEXTS: Final = ("rule", "message", "messageExpression", "fieldPath", "reason", "severity")
 _REASONS: Final = (
     fielderrors.INVALID,
@@ -105,11 +106,12 @@ def compile_rules(
     places: dict[str, list[int]] = {_ERROR: [], WARNING: []}
     for index, rule in enumerate(beside):
         places[rule.get("severity") or _ERROR].append(index)
+    # Not cached: the registry keeps what is active and counts its memory.
     bounded = with_size_bounds(schema)
     strict = {**bounded, _WORD: own + [beside[index] for index in places[_ERROR]]}
     mild = {**_without_rules(bounded), _WORD: [beside[index] for index in places[WARNING]]}
-    enforced = cel.compile(strict, path="", variables=values)
-    advisory = cel.compile(mild, path="", variables=values)
+    enforced = cel.compile(strict, path="", variables=values, cache=False)
+    advisory = cel.compile(mild, path="", variables=values, cache=False)
     problems = (*enforced.problems, *too_expensive(enforced, strict))
     doubts = (*advisory.problems, *too_expensive(advisory, mild))
     errors = (
@@ -124,17 +126,26 @@ def compile_rules(
 
 def size_of_rules(config: ConfigSpec) -> int:
     """Count the bytes of all expressions of a config, inside its schema and beside it."""
-    texts: list[Any] = []
-    # A walk over any JSON, because the schema has not been checked yet.
+    texts = (rule.get(word) for rule in _objects(config) for word in _EXPRESSIONS)
+    return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))
+
+
+def count_rules(config: ConfigSpec) -> int:
+    """Count the rules of a config, inside its schema and beside it."""
+    inside = (node.get(_WORD) for node in _objects(config))
+    return len(config.rules) + sum(len(rules) for rules in inside if isinstance(rules, list))
+
+
+def _objects(config: ConfigSpec) -> Iterator[dict[str, Any]]:
+    """List all JSON objects of a config, whose schema has not been checked yet."""
     nodes: list[Any] = [config.schema, *config.rules]
     while nodes:
         node = nodes.pop()
         if isinstance(node, dict):
-            texts += [node.get("rule"), node.get("messageExpression")]
+            yield node
             nodes += node.values()
         elif isinstance(node, list):
             nodes += node
-    return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))
 
 
 def _errors(

@@ -1,8 +1,9 @@
 """Parse JSON and keep what drivers' strict decoders distinguish.
 
 Python's parsers silently keep the last of two equal keys. Here such an object becomes
-`DuplicateKeys`, a number written `1.0` or `1e1` stays a float, and one that no double can hold
-becomes an `OutOfRangeNumber`, so that a review refuses each at its place.
+`DuplicateKeys`, and a number written `1.0` or `1e1` stays a float. A value that no decoder could
+hold becomes an `UnreadableValue`, so that a review refuses it at its place: if the whole request
+were refused, the webhook's failurePolicy would decide about it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 import math
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 
 MAX_DOCUMENT_DEPTH = 254
-"""Levels of nesting of a whole document; deeper ones are refused before anything recurses.
+"""Levels of nesting of a whole document; deeper values are unreadable.
 
 orjson writes no more levels, so a document that it wrote needs no measurement of its own.
 """
@@ -27,33 +28,58 @@ MAX_TOKENS: Final = 1_000_000
 Three bytes can become an object of 64, so the size of a text alone bounds little.
 """
 
-MAX_OUT_OF_RANGE: Final = 8
-"""Numbers out of range in one document; more are an attack, not a mistake."""
-
-_OUT_OF_RANGE: Final = "number is infinity"
-_NUMBER: Final = re.compile(rb"-?[0-9][0-9.eE+-]*")
 # More digits are out of range, and Python needs quadratic time to parse them.
 _MOST_DIGITS: Final = 310
+# A lone surrogate, which stands for a value that is nested too deeply until the text is parsed.
+_DEEP: Final = "\udfff"
+_NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
 
 class InvalidJSONError(ValueError):
-    """A text that is not one JSON document, or one that exceeds a limit of this module."""
+    """A text that is not one JSON document, or one with more than `MAX_TOKENS`."""
 
 
-class OutOfRangeNumber:
-    """A number that no double can hold: valid JSON that every driver's decoder refuses.
+class UnreadableValue:
+    """A value that JSON can spell and a driver's decoder cannot hold.
 
     Attributes:
-        written: the number as it was written.
+        written: the value as it was written, or its beginning.
+        requirement: the condition that it breaks.
     """
 
     __slots__ = ("written",)
+
+    requirement: ClassVar[str]
 
     def __init__(self, written: str) -> None:
         self.written = written
 
     def __str__(self) -> str:
         return self.written
+
+
+class OutOfRangeNumber(UnreadableValue):
+    """A number that no double can hold."""
+
+    __slots__ = ()
+
+    requirement = "must be a number that a double can hold"
+
+
+class InvalidText(UnreadableValue):
+    """A string with bytes or escapes that are not Unicode."""
+
+    __slots__ = ()
+
+    requirement = "must be valid Unicode"
+
+
+class DeepValue(UnreadableValue):
+    """An object or array below `MAX_DOCUMENT_DEPTH` levels."""
+
+    __slots__ = ()
+
+    requirement = f"must not be nested deeper than {MAX_DOCUMENT_DEPTH} levels"
 
 
 class DuplicateKeys(dict[str, Any]):
@@ -79,66 +105,99 @@ def parse(text: bytes) -> Any:
     JSON from Go, no key was repeated and the slower parser is not needed.
 
     Raises:
-        InvalidJSONError: invalid JSON or UTF-8, nested too deeply, too many values, or too many
-            numbers out of range.
+        InvalidJSONError: invalid JSON, or too many values.
     """
     if len(text) > MAX_TOKENS and sum(map(text.count, (b"{", b"[", b","))) > MAX_TOKENS:
         raise InvalidJSONError(f"more than {MAX_TOKENS} brackets, braces and commas")
     try:
         tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if not str(error).startswith(_OUT_OF_RANGE):
-            raise InvalidJSONError(str(error)) from None
-        return _parse_out_of_range(text)
+        return _parse_leniently(text, str(error))
     if _written_back(tree) == text.strip():
         return tree
-    _check_depth(tree)
+    if depth(tree) > MAX_DOCUMENT_DEPTH:
+        return _parse_leniently(text, "")
     # Dropped before the second tree is built: each takes up to 50 times the text's size.
     del tree
     return json.loads(text.decode(), object_pairs_hook=_object)
 
 
-def _parse_out_of_range(text: bytes) -> Any:
-    """Parse a document with numbers that no double can hold."""
-    plain = text
-    for _ in range(MAX_OUT_OF_RANGE + 1):
-        try:
-            # Python's parser accepts more than JSON, so the strict one decides.
-            _check_depth(orjson.loads(plain))
-        except orjson.JSONDecodeError as error:
-            plain = _without_number(plain, error)
-        else:
-            hooks: dict[str, Any] = {"parse_int": _integer, "parse_float": _float}
-            return json.loads(text.decode(), object_pairs_hook=_object, **hooks)
-    raise InvalidJSONError(f"more than {MAX_OUT_OF_RANGE} numbers that no double can hold")
+def _parse_leniently(text: bytes, reason: str) -> Any:
+    """Parse a document with unreadable values.
+
+    Raises:
+        InvalidJSONError: for the reason that the strict parser gave.
+    """
+    hooks: dict[str, Any] = {
+        "object_pairs_hook": _readable_object,
+        "parse_int": _integer,
+        "parse_float": _float,
+        "parse_constant": _refuse_constant,
+    }
+    try:
+        tree = json.loads(_without_deep_values(text.decode("utf-8", "surrogateescape")), **hooks)
+    except ValueError:
+        raise InvalidJSONError(reason) from None
+    return _readable(tree)
 
 
-def _without_number(text: bytes, error: orjson.JSONDecodeError) -> bytes:
-    """Write a zero in place of the number at which the parser stopped."""
-    if not str(error).startswith(_OUT_OF_RANGE):
-        raise InvalidJSONError(str(error)) from None
-    start = len(text.decode()[: error.pos].encode())
-    number = _NUMBER.match(text, start)
-    if number is None:
-        raise InvalidJSONError(str(error)) from None
-    return text[:start] + b"0".ljust(len(number[0])) + text[number.end() :]
+def _without_deep_values(text: str) -> str:
+    """Replace objects and arrays below `MAX_DOCUMENT_DEPTH`, so that parsing cannot recurse."""
+    if text.count("{") + text.count("[") <= MAX_DOCUMENT_DEPTH:
+        return text
+    pieces, level, start = [], 0, 0
+    for match in _NESTING.finditer(text):
+        if match[0] in ("{", "["):
+            level += 1
+            if level == MAX_DOCUMENT_DEPTH + 1:
+                pieces.append(text[start : match.start()])
+        elif match[0] in ("}", "]"):
+            level -= 1
+            if level == MAX_DOCUMENT_DEPTH:
+                pieces.append(f'"{_DEEP}"')
+                start = match.end()
+    # An array that is never closed leaves the text invalid.
+    return "".join(pieces) + text[start:] if level == 0 else ""
+
+
+def _readable(value: Any) -> Any:
+    """Replace strings that are not Unicode, in the containers that hold no others."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return value
+
+
+def _text(value: str) -> str | UnreadableValue:
+    if value.isascii():
+        return value
+    if value == _DEEP:
+        return DeepValue("…")
+    readable = _unicode(value)
+    return value if readable == value else InvalidText(readable)
+
+
+def _unicode(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
+
+
+def _readable_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return _object([(_unicode(key), _readable(value)) for key, value in pairs])
 
 
 def _integer(text: str) -> int | OutOfRangeNumber:
-    return (
-        int(text)
-        if len(text) < _MOST_DIGITS and math.isfinite(float(text))
-        else OutOfRangeNumber(text)
-    )
+    fits = len(text) < _MOST_DIGITS and math.isfinite(float(text))
+    return int(text) if fits else OutOfRangeNumber(text)
 
 
 def _float(text: str) -> float | OutOfRangeNumber:
     return number if math.isfinite(number := float(text)) else OutOfRangeNumber(text)
 
 
-def _check_depth(tree: Any) -> None:
-    if depth(tree) > MAX_DOCUMENT_DEPTH:
-        raise InvalidJSONError(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels")
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python's parser accepts."""
+    raise ValueError(name)
 
 
 def depth(tree: Any) -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.strictjson import (
     MAX_DOCUMENT_DEPTH,
+    DeepValue,
     DuplicateKeys,
     InvalidJSONError,
+    InvalidText,
     OutOfRangeNumber,
+    UnreadableValue,
 )
 
 
@@ -64,15 +69,13 @@ def test_numbers_keep_their_literal_form(number: bytes, kind: type) -> None:
         pytest.param(
             b"[" + b"{}," * 600_000 + b"{}]", id="more than a million openings and commas"
         ),
-        pytest.param(b"[" + b"1e400," * 8 + b"1e400]", id="many numbers beyond a double"),
-        pytest.param(b"[1e400, NaN]", id="NaN behind a number beyond a double"),
-        pytest.param(b'[1e400, "\\ud800"]', id="half a character behind such a number"),
-        pytest.param(b"[" * 300 + b"1e400" + b"]" * 300, id="such a number 300 levels down"),
-        pytest.param(b"[1e400", id="such a number and no end"),
-        pytest.param(b'"\xff"', id="no UTF-8"),
-        pytest.param(b'"\\ud800"', id="half a surrogate pair"),
-        pytest.param(b"[" * 10_000 + b"]" * 10_000, id="10,000 levels"),
-        pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, id="300 levels"),
+        pytest.param(b"[1e400, NaN]", id="NaN behind a number out of range"),
+        pytest.param(b'["\\ud800", NaN]', id="NaN behind a lone surrogate"),
+        pytest.param(b"[1e400", id="a number out of range and no end"),
+        pytest.param(b'["\xff\x00"]', id="a control character behind a stray byte"),
+        pytest.param(b"[" * 300, id="300 levels and no end"),
+        pytest.param(b"[" * 300 + b"]" * 301, id="one bracket too many"),
+        pytest.param(b"[" * 300 + b"1 2" + b"]" * 299, id="one bracket too few"),
         pytest.param(b'{"a":1}{"a":1}', id="two documents"),
     ],
 )
@@ -83,10 +86,45 @@ def test_a_malformed_document_is_refused(text: bytes) -> None:
 
 @pytest.mark.parametrize("gap", [b"", b" "], ids=["compact", "with a space"])
 def test_the_limit_of_depth_is_the_same_whatever_the_spelling(gap: bytes) -> None:
-    allowed, refused = MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_DEPTH + 1
-    assert strictjson.depth(strictjson.parse(b"[" * allowed + gap + b"]" * allowed)) == allowed
-    with pytest.raises(InvalidJSONError, match="nested deeper"):
-        strictjson.parse(b"[" * refused + gap + b"]" * refused)
+    for levels, deep in ((MAX_DOCUMENT_DEPTH, False), (MAX_DOCUMENT_DEPTH + 1, True)):
+        value = strictjson.parse(b"[" * levels + gap + b"]" * levels)
+        assert strictjson.depth(value) == MAX_DOCUMENT_DEPTH
+        for _ in range(MAX_DOCUMENT_DEPTH - 1):
+            [value] = value
+        assert [type(item) for item in value] == [DeepValue] * deep
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "shown"),
+    [
+        pytest.param(b'"a\xffb"', InvalidText, "a?b", id="a stray byte"),
+        pytest.param(b'"\\ud800"', InvalidText, "?", id="half a surrogate pair"),
+        pytest.param(b'"\xed\xa0\x80"', InvalidText, "???", id="an encoded surrogate"),
+        pytest.param(b"1e400", OutOfRangeNumber, "1e400", id="a number out of range"),
+        pytest.param(b"[" * 10_000 + b"]" * 10_000, DeepValue, "…", id="10,000 levels"),
+        pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, DeepValue, "…", id="300 levels"),
+        pytest.param(b"[" * 300 + b"1e400" + b"]" * 300, DeepValue, "…", id="a number below"),
+        pytest.param(b'{"[":' * 300 + b'"]"' + b"}" * 300, DeepValue, "…", id="brackets in texts"),
+    ],
+)
+def test_an_unreadable_value_is_kept_apart_and_the_rest_is_read(
+    written: bytes, kind: type[UnreadableValue], shown: str
+) -> None:
+    parsed = strictjson.parse(b'{"a":[%s,"\\ud83d\\ude00",1.0],"b":1,"b":2}' % written)
+    value, *rest = parsed["a"]
+    while isinstance(value, (dict, list)):
+        [value] = value.values() if isinstance(value, dict) else value
+    assert type(value) is kind
+    assert str(value) == shown
+    assert rest == ["😀", 1.0]
+    assert parsed.duplicate_keys == ("b",)
+    assert strictjson.canonical(parsed) is None
+
+
+def test_keys_that_are_not_unicode_can_be_shown() -> None:
+    parsed = strictjson.parse(b'{"\\ud800":1,"\xff":2}')
+    assert json.dumps(parsed)
+    assert parsed.duplicate_keys == ("?",)
 
 
 def test_what_cannot_be_told_apart_as_bytes_has_no_canonical_form() -> None:
