@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
 from dragoman.driverconfigs.validation import validate_configs
@@ -16,7 +13,6 @@ from tests.unit.driverconfigs.worlds import DRIVER, KIND
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}
 BROKEN = worlds.config({"v": {"type": "strin"}})
-NOW = "2026-01-01T00:00:00Z"
 
 
 def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[str, Any]:
@@ -133,135 +129,3 @@ def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
 def test_an_unchanged_object_is_not_compiled_again() -> None:
     state = registered(generation(1, worlds.config({"v": STRING})))
     assert register(parse(generation(1, worlds.config({"v": STRING}))), state) is state
-
-
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        pytest.param({}, "spec.driver", id="nothing"),
-        pytest.param({"spec": []}, "spec", id="a spec that is a list"),
-        pytest.param({"spec": {"driver": "A.b"}}, "spec.driver", id="a driver in upper case"),
-        pytest.param({"spec": {"driver": "a", "mode": "On"}}, "spec.mode", id="an unknown mode"),
-        pytest.param(
-            {"spec": {"driver": "a", "entries": {"precedence": "Best"}}},
-            "spec.entries.precedence",
-            id="an unknown precedence",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "bool", "value": "no"}]}},
-            "spec.variables[0].value",
-            id="a value of another type",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "int", "value": True}]}},
-            "spec.variables[0].value",
-            id="true for an int",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "1", "type": "int", "value": 1}]}},
-            "spec.variables[0].name",
-            id="a name that CEL cannot say",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [{}]}},
-            "spec.configs[0].schema.openAPIV3Schema",
-            id="no schema",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(), worlds.config()]}},
-            "spec.configs[1]",
-            id="one kind twice",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(allowedSources=["Pod"])]}},
-            "spec.configs[0].allowedSources",
-            id="an unknown source",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [{**worlds.config(), "apiVersion": ""}]}},
-            "spec.configs[0].apiVersion",
-            id="a kind without an apiVersion",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": ["x"]}},
-            "spec.configs[0]",
-            id="a config that is text",
-        ),
-    ],
-)
-def test_a_malformed_object_does_not_compile_and_says_where(
-    document: dict[str, Any], path: str
-) -> None:
-    state = register(parse(document))
-    assert state.active is None
-    assert path in [error.path for error in state.compilation.errors]
-
-
-def described(length: int) -> dict[str, Any]:
-    return worlds.config({"v": {**STRING, "description": "x" * length}})
-
-
-def ruled(length: int) -> dict[str, Any]:
-    return worlds.config(rules=[{"rule": "true || " + "a" * (length - 8)}])
-
-
-@pytest.mark.parametrize(
-    ("configs", "path"),
-    [
-        pytest.param(
-            [described(131_072)], "spec.configs[0].schema.openAPIV3Schema", id="one large schema"
-        ),
-        pytest.param([described(131_000)] * 5, "spec.configs", id="five schemas together"),
-        pytest.param([ruled(4096)] * 17, "spec.configs", id="many long rules"),
-    ],
-)
-def test_what_would_take_long_to_compile_is_refused_for_its_size(
-    configs: list[dict[str, Any]], path: str
-) -> None:
-    different = [{**config, "kind": f"Kind{index}"} for index, config in enumerate(configs)]
-    state = register(parse(worlds.schema(*different)))
-    [error] = state.compilation.errors
-    assert (error.path, error.reason) == (path, "FieldValueTooLong")
-
-
-def test_the_status_of_a_good_object() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
-    status = schema_status.status(registry, DRIVER, {}, NOW)
-    assert status["observedGeneration"] == 1
-    assert status["configsReady"] == "1/1"
-    assert [(c["type"], c["status"], c["reason"]) for c in status["conditions"]] == [
-        ("Ready", "True", "Compiled"),
-        ("Conflicting", "False", "NoConflict"),
-    ]
-    assert status["configs"] == [{**KIND, "compiled": True, "errors": []}]
-
-
-def test_the_status_of_a_broken_object_names_the_place() -> None:
-    state = registered(
-        generation(1, worlds.config({"v": STRING})),
-        generation(2, worlds.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
-    )
-    status = schema_status.status(Registry().with_object(state), DRIVER, {}, NOW)
-    assert status["configsReady"] == "1/2"
-    [ready, _] = status["conditions"]
-    assert (ready["status"], ready["reason"]) == ("False", "LastGoodGeneration")
-    assert ready["message"].startswith("generation 1 stays active: spec.configs[1].schema.")
-    assert status["configs"][1]["errors"][0].startswith(
-        "spec.configs[1].schema.openAPIV3Schema.properties[v].type: Unsupported value"
-    )
-
-
-def test_an_unchanged_condition_keeps_its_time() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
-    before = schema_status.status(registry, DRIVER, {}, NOW)
-    assert schema_status.status(registry, DRIVER, before, "2027-01-01T00:00:00Z") == before
-
-
-def test_a_conflict_is_a_condition() -> None:
-    one = worlds.schema(worlds.config({"v": STRING}), name="a")
-    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
-    [_, conflicting] = schema_status.status(Registry.of([one, two]), "b", {}, NOW)["conditions"]
-    assert (conflicting["status"], conflicting["message"]) == (
-        "True",
-        "example.com/v1 Config is decided by a",
-    )
