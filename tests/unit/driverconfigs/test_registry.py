@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
+from dragoman.driverconfigs.registry import (
+    MAX_COMPILED_BYTES,
+    RegisteredSchema,
+    Registry,
+    register,
+)
+from dragoman.driverconfigs.status import status
 from dragoman.driverconfigs.validation import validate_configs
 from tests.unit.driverconfigs import worlds
 from tests.unit.driverconfigs.worlds import DRIVER, KIND
@@ -129,3 +135,44 @@ def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
 def test_an_unchanged_object_is_not_compiled_again() -> None:
     state = registered(generation(1, worlds.config({"v": STRING})))
     assert register(parse(generation(1, worlds.config({"v": STRING}))), state) is state
+
+
+def bulky(number: int, patterns: int = 400) -> dict[str, Any]:
+    """Make a schema that takes 50 MiB, as estimated, when its patterns meet many texts."""
+    fields = {f"f{n}": {**STRING, "pattern": f"^a{n}"} for n in range(patterns)}
+    document = worlds.schema(worlds.config(fields), name=f"bulky-{number}", driver=f"d{number}.io")
+    document["metadata"]["generation"] = 1
+    return document
+
+
+def test_a_schema_beyond_the_memory_of_all_is_refused_and_says_so_in_its_status() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3)])
+    one, two, three = (registry.objects[f"bulky-{n}"] for n in (1, 2, 3))
+    assert one.active
+    assert two.active
+    assert three.active is None
+    [ready, _] = status(registry, "bulky-3", {}, "2026-01-01T00:00:00Z")["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "NotCompiled")
+    assert "of 128 MiB" in ready["message"]
+    assert sum(r.active.memory for r in registry.objects.values() if r.active) <= MAX_COMPILED_BYTES
+
+
+def test_a_refused_schema_is_compiled_when_others_leave_enough_memory() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3)])
+    assert registry.fitting() == ()
+    registry = registry.without("bulky-1")
+    assert registry.fitting() == ("bulky-3",)
+    before = registry.objects["bulky-3"]
+    again = register(before.parsed, before, registry.available_bytes("bulky-3"))
+    assert again.active
+    assert registry.with_object(again).fitting() == ()
+
+
+def test_a_generation_beyond_the_memory_of_all_leaves_the_last_good_one_active() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3, 10)])
+    grown = bulky(3)
+    grown["metadata"]["generation"] = 2
+    before = registry.objects["bulky-3"]
+    after = register(parse(grown), before, registry.available_bytes("bulky-3"))
+    assert after.active is before.active
+    assert "leave" in after.compilation.errors[0].detail

@@ -231,3 +231,32 @@ def test_a_schema_is_warned_about_what_has_no_effect() -> None:
 )
 def test_a_shapeless_schema_is_refused(document: Any) -> None:
     assert not validate_schema(Registry(), document).allowed
+
+
+def test_an_object_under_deletion_keeps_its_configs_and_takes_no_new_ones() -> None:
+    stored = worlds.device_class(worlds.entry(BAD))
+    leaving = {**stored, "metadata": {"name": "c", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert verdict(leaving, old=stored) == Verdict()
+    worse = {**leaving, "spec": worlds.device_class(worlds.entry({**KIND, "v": 8}))["spec"]}
+    assert not verdict(worse, old=stored).allowed
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        pytest.param(b'"\\ud800"', "must be valid Unicode", id="half a surrogate pair"),
+        pytest.param(b'"a\xff"', "must be valid Unicode", id="a stray byte"),
+        pytest.param(b"1e999", "must be a number that a double can hold", id="a huge number"),
+        pytest.param(b"[" * 5000 + b"]" * 5000, "nested deeper", id="5000 levels"),
+    ],
+)
+def test_an_unreadable_value_is_denied_and_hides_no_other_violation(
+    value: bytes, words: str
+) -> None:
+    claim = worlds.claim(
+        worlds.entry({**KIND, "v": "@"}), worlds.entry("@", "other.example.com"), worlds.entry(BAD)
+    )
+    found = verdict(strictjson.parse(json.dumps(claim).encode().replace(b'"@"', value)))
+    assert words in found.message
+    assert "config[0].opaque.parameters" in found.message
+    assert "config[2].opaque.parameters.v: Invalid value: 7" in found.message
