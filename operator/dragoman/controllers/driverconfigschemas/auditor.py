@@ -209,9 +209,7 @@ async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[An
         async for line in lines:
             try:
                 event = parse(line)
-            except (
-                InvalidJSONError
-            ):  # nested so deeply that the webhook would take it for no review
+            except InvalidJSONError:  # the webhook refuses it as a bad request
                 continue
             if event["type"] == "ERROR":
                 raise ApiError(0, "NoAnswer", f"list {resource.plural}: {event['object']}")
