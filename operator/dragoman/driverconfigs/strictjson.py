@@ -22,11 +22,17 @@ MAX_DOCUMENT_DEPTH = 254
 orjson writes no more levels, so a document that it wrote needs no measurement of its own.
 """
 
-MAX_TOKENS: Final = 1_000_000
-"""Brackets, braces and commas of one document; two of the largest objects in etcd have fewer.
+MAX_MEMORY: Final = 52 * 1024 * 1024
+"""Bytes that a parsed document may take beside its text, by an upper estimate.
 
-Three bytes can become an object of 64, so the size of a text alone bounds little.
+A few bytes of text can become an object of hundreds, so the size of a text bounds little. A claim
+with 32 configs of 10 KiB takes less in any shape, and so does its update.
 """
+
+_NODE_BYTES: Final = {b"{": 100, b"[": 110, b":": 150, b",": 85}
+"""Bytes of an object, an array, a member with its key, and a value, by the character it costs."""
+
+_WIDE: Final = re.compile(rb"[\xf0-\xf7]")
 
 # More digits are out of range, and Python needs quadratic time to parse them.
 _MOST_DIGITS: Final = 310
@@ -36,7 +42,7 @@ _NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
 
 class InvalidJSONError(ValueError):
-    """A text that is not one JSON document, or one with more than `MAX_TOKENS`."""
+    """A text that is not one JSON document, or one that exceeds `MAX_MEMORY`."""
 
 
 class UnreadableValue:
@@ -105,10 +111,10 @@ def parse(text: bytes) -> Any:
     JSON from Go, no key was repeated and the slower parser is not needed.
 
     Raises:
-        InvalidJSONError: invalid JSON, or too many values.
+        InvalidJSONError: invalid JSON, or a document that takes more than `MAX_MEMORY`.
     """
-    if len(text) > MAX_TOKENS and sum(map(text.count, (b"{", b"[", b","))) > MAX_TOKENS:
-        raise InvalidJSONError(f"more than {MAX_TOKENS} brackets, braces and commas")
+    if _estimated_memory(text) > MAX_MEMORY:
+        raise InvalidJSONError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
     try:
         tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -120,6 +126,17 @@ def parse(text: bytes) -> Any:
     # Dropped before the second tree is built: each takes up to 50 times the text's size.
     del tree
     return json.loads(text.decode(), object_pairs_hook=_object)
+
+
+def _estimated_memory(text: bytes) -> int:
+    """Estimate the bytes that parsing takes, strings included; never less than it takes."""
+    # Python stores every character of a text in 4 bytes if one is beyond the Basic Multilingual
+    # Plane, and a long string is there twice: in the decoded text and in the tree.
+    width = 4 if _WIDE.search(text) else 1
+    strings = 2 * width * len(text)
+    if strings + max(_NODE_BYTES.values()) * len(text) <= MAX_MEMORY:
+        return 0
+    return strings + sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
 
 
 def _parse_leniently(text: bytes, reason: str) -> Any:
