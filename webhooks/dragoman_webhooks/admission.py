@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.cel import budget as steps
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.entries import holder_of
 from dragoman.driverconfigs.fielderrors import clip
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import being_deleted, validate_configs, validate_schema
+from dragoman.driverconfigs.validation import (
+    MAX_STEPS,
+    being_deleted,
+    validate_configs,
+    validate_schema,
+)
 from dragoman.driverconfigs.verdict import Verdict
 from dragoman_webhooks.cache import Memories
 from dragoman_webhooks.response import Opinion
@@ -73,7 +77,7 @@ def answer(body: bytes, registry: Registry, memories: Memories | None = None) ->
         registry: The schemas in force.
         memories: What to reuse and to add to.
     """
-    given = quick_answer(body, registry, memories or Memories(), steps.REVIEW_STEPS, compiles=True)
+    given = quick_answer(body, registry, memories or Memories(), MAX_STEPS, compiles=True)
     assert given is not None, "with all steps there is always an answer"
     return given
 
@@ -145,7 +149,7 @@ def _opinion(
     verdict = validate_configs(
         registry, kind, document, old=old, cache=judgements, max_steps=allowance
     )
-    if verdict.exhausted and allowance < steps.REVIEW_STEPS:
+    if verdict.exhausted and allowance < MAX_STEPS:
         raise TooDear
     opinion = Opinion.of(verdict.redacted() if generated else verdict)
     if written is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dragoman.cel.budget import REVIEW_STEPS, StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
@@ -33,6 +33,9 @@ from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
 from dragoman.driverconfigs.verdict import SchemaReference, Verdict, Violation
 
+MAX_STEPS: Final = REVIEW_STEPS
+"""Steps that a review may spend."""
+
 Key = tuple[bytes, bytes]
 """Digest of the compiled config, and the parameters' canonical bytes."""
 
@@ -47,7 +50,7 @@ def validate_configs(  # noqa: PLR0913 — all but three have defaults
     *,
     old: Any = None,
     cache: ResultCache | None = None,
-    max_steps: int = REVIEW_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> Verdict:
     """Validate a claim, template or class of any API version and any JSON type; never raises.
 
