@@ -188,7 +188,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Schemas": (
         Panel(
             "Schemas that do not compile",
-            "Faults by driver; the last good generation stays in force.",
+            "Faults by driver; the last good generation stays active.",
             {"{{driver}}": f"max by (driver) (dragoman_schema_errors{{{IN}}}) > 0"},
             kind="stat",
             width=8,

@@ -84,7 +84,7 @@ def test_reasons_that_troubleshooting_names_are_real() -> None:
     [
         "names neither a claim nor a template",
         "names for the claim are taken",
-        "nothing can be said about this driver's configs",
+        "this driver's configs cannot be validated",
         "DriverConfigInvalid",
     ],
 )

@@ -13,8 +13,8 @@ import pytest
 
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.parameters_validation import judge
-from dragoman.driverconfigs.registry import install
+from dragoman.driverconfigs.parameters_validation import validate_parameters
+from dragoman.driverconfigs.registry import register
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import test_formats, worlds
@@ -225,10 +225,12 @@ def theirs(api: Api, field: str, value: Any) -> str:
 
 def ours(schema: Json, value: Any) -> str:
     registry = worlds.registry(worlds.schema(worlds.config({"v": schema})))
-    force = registry.objects[worlds.DRIVER].force
-    assert force
-    [config] = force.configs.values()
-    return "; ".join(str(e) for e in judge(config, {"v": value}, StepBudget(10**6)).errors)
+    active = registry.objects[worlds.DRIVER].active
+    assert active
+    [config] = active.configs.values()
+    return "; ".join(
+        str(e) for e in validate_parameters(config, {"v": value}, StepBudget(10**6)).errors
+    )
 
 
 @pytest.mark.parametrize("index", range(len(CASES)))
@@ -424,7 +426,7 @@ STRUCTURAL: list[Any] = [
 @pytest.mark.parametrize("schema", STRUCTURAL)
 def test_the_api_server_takes_the_same_schemas(plane: ControlPlane, schema: Json) -> None:
     document = worlds.schema(worlds.config({"v": schema}))
-    mine = install(parse(document)).compilation.errors
+    mine = register(parse(document)).compilation.errors
     definition = crd({"v": schema})
     definition["metadata"]["name"] = "others.peer.example.com"
     definition["spec"]["names"] = {"kind": "Other", "plural": "others"}

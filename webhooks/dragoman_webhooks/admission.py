@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.driverconfigs import steps, strictjson
+from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.entries import holder_of
 from dragoman.driverconfigs.fielderrors import clip
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import being_deleted, review, review_schema
+from dragoman.driverconfigs.validation import (
+    MAX_STEPS,
+    being_deleted,
+    validate_configs,
+    validate_schema,
+)
 from dragoman.driverconfigs.verdict import Verdict
 from dragoman_webhooks.cache import Memories
 from dragoman_webhooks.response import Opinion
@@ -72,7 +77,7 @@ def answer(body: bytes, registry: Registry, memories: Memories | None = None) ->
         registry: The schemas in force.
         memories: What to reuse and to add to.
     """
-    given = quick_answer(body, registry, memories or Memories(), steps.REVIEW_STEPS, compiles=True)
+    given = quick_answer(body, registry, memories or Memories(), MAX_STEPS, compiles=True)
     assert given is not None, "with all steps there is always an answer"
     return given
 
@@ -116,7 +121,7 @@ def quick_answer(
             return None
         else:
             document, old = request["object"], request.get("oldObject")
-            opinion = Opinion.of(review_schema(registry, document, old=old))
+            opinion = Opinion.of(validate_schema(registry, document, old=old))
     # Kind and name are nobody's promise; where they are odd, the answer does without.
     told = request.get("kind")
     told_kind = told.get("kind") if isinstance(told, dict) else None
@@ -141,10 +146,12 @@ def _opinion(
     if known is not None:
         return known
     judgements = memories.judgements
-    verdict = review(registry, kind, document, old=old, memory=judgements, allowance=allowance)
-    if verdict.exhausted and allowance < steps.REVIEW_STEPS:
+    verdict = validate_configs(
+        registry, kind, document, old=old, cache=judgements, max_steps=allowance
+    )
+    if verdict.exhausted and allowance < MAX_STEPS:
         raise TooDear
-    opinion = Opinion.of(verdict.discreet() if generated else verdict)
+    opinion = Opinion.of(verdict.redacted() if generated else verdict)
     if written is not None:
         remembered[subject, written] = opinion
     return opinion
@@ -161,7 +168,7 @@ def _is_generated(document: Mapping[str, Any]) -> bool:
 def _request(body: bytes) -> Mapping[str, Any]:
     try:
         document = strictjson.parse(body)
-    except strictjson.Malformed as error:
+    except strictjson.InvalidJSONError as error:
         raise UnreviewableError(f"expected a JSON AdmissionReview: {error}") from error
     if not isinstance(document, dict) or document.get("apiVersion") != API_VERSION:
         raise UnreviewableError(f"apiVersion: expected {API_VERSION}")

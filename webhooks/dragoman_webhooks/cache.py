@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import TypeVar
 
-from dragoman.driverconfigs.parameters_validation import Judgement
+from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key
 from dragoman_webhooks.response import Opinion
@@ -88,7 +88,9 @@ class Memories:
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
-        self.judgements: BoundedMemory[Key, Judgement] = BoundedMemory(_weight_of_judgement, limit)
+        self.judgements: BoundedMemory[Key, ValidationResult] = BoundedMemory(
+            _weight_of_judgement, limit
+        )
         self._opinions = _Opinions(Registry(), BoundedMemory(_weight_of_opinion, limit))
 
     def opinions(self, registry: Registry) -> BoundedMemory[Subject, Opinion]:
@@ -101,7 +103,7 @@ class Memories:
         return opinions.remembered
 
 
-def _weight_of_judgement(key: Key, judgement: Judgement) -> int:
+def _weight_of_judgement(key: Key, judgement: ValidationResult) -> int:
     found = (*judgement.errors, *judgement.warnings)
     texts = (text for one in found for text in (one.path, one.detail, one.value, one.public))
     return sum(map(getsizeof, (*key, *texts))) + OBJECT_BYTES * (1 + len(found))

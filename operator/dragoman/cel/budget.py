@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Final
 
 from dragoman.cel.errors import StepBudgetExceeded
@@ -40,3 +41,42 @@ class StepBudget:
         if self.remaining < 0:
             self.remaining = 0
             raise StepBudgetExceeded
+
+
+class PatternBudget(StepBudget):
+    """Steps for compiling the constant patterns of one author, all expressions together.
+
+    Attributes:
+        patterns: the texts that compiled.
+        too_large: the texts that need more memory than a pattern may take.
+    """
+
+    __slots__ = ("patterns", "too_large")
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(steps)
+        self.patterns: set[str] = set()
+        self.too_large: set[str] = set()
+
+    def check(self) -> None:
+        """Stop before a pattern is compiled that nothing is left for.
+
+        Raises:
+            StepBudgetExceeded: no steps remain.
+        """
+        if not self.remaining:
+            raise StepBudgetExceeded
+
+
+REVIEW_STEPS: Final = 800_000
+"""Steps of one review; a step is about half a microsecond of work.
+
+An ordinary worst case (32 entries of 10 KiB, every byte visited) stays below it. A schema that
+needs more is refused by its own error, which is the same on every machine and under every load.
+"""
+
+current: Final[ContextVar[StepBudget]] = ContextVar("dragoman_steps")
+"""The budget of the running review; JSON Schema's keywords have no parameter for it."""
+
+compiling: Final[ContextVar[PatternBudget | None]] = ContextVar("dragoman_patterns", default=None)
+"""Limits the constant patterns of the expressions that are being compiled; None: no limit."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs.crd import compile_definition, complaints
+from dragoman.driverconfigs.crd import compile_crd, validate_object
 from dragoman.driverconfigs.driverconfigschema import (
     KIND,
     VARIABLE_TYPES,
@@ -20,9 +20,9 @@ from dragoman.driverconfigs.driverconfigschema import (
     Variable,
     parse,
 )
-from dragoman.driverconfigs.manifests.documents import Unreadable
-from dragoman.driverconfigs.manifests.review import Remark, documents, review_text
-from dragoman.driverconfigs.registry import Registry, install
+from dragoman.driverconfigs.manifests.documents import ManifestError
+from dragoman.driverconfigs.manifests.review import LocatedViolation, documents, validate_manifests
+from dragoman.driverconfigs.registry import Registry, register
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 
@@ -54,43 +54,43 @@ class Line:
 
     Attributes:
         file: as it was named, `-` for standard input.
-        remark: the complaint.
+        located: the complaint.
     """
 
     file: str
-    remark: Remark
+    located: LocatedViolation
 
     @property
     def severity(self) -> str:
         """Name the severity: `error` for what would be refused, else `warning`."""
-        return "error" if self.remark.denies else "warning"
+        return "error" if self.located.denies else "warning"
 
     def text(self) -> str:
         """Write the line for people, clickable in most terminals and editors."""
-        place = f"{self.file}:{self.remark.line}"
-        finding = self.remark.violation.finding
-        return f"{place}: {self.severity}: {self.remark.object}: {finding}"
+        place = f"{self.file}:{self.located.line}"
+        error = self.located.violation.error
+        return f"{place}: {self.severity}: {self.located.object}: {error}"
 
     def github(self) -> str:
         """Write the line as a workflow command, which annotates the file in a pull request."""
-        title = self.remark.violation.schema or self.remark.violation.driver
-        place = f"file={_property(self.file)},line={self.remark.line},title={_property(title)}"
-        body = f"{self.remark.object}: {self.remark.violation.finding}"
+        title = self.located.violation.schema or self.located.violation.driver
+        place = f"file={_property(self.file)},line={self.located.line},title={_property(title)}"
+        body = f"{self.located.object}: {self.located.violation.error}"
         return f"::{self.severity} {place}::{_escaped(body)}"
 
     def document(self) -> dict[str, Any]:
         """Write the line as an object; its keys are stable."""
-        violation = self.remark.violation
+        violation = self.located.violation
         return {
             "file": self.file,
-            "line": self.remark.line,
+            "line": self.located.line,
             "severity": self.severity,
-            "object": self.remark.object,
+            "object": self.located.object,
             "schema": violation.schema,
             "driver": violation.driver,
-            "path": violation.finding.path,
-            "reason": violation.finding.reason,
-            "message": str(violation.finding),
+            "path": violation.error.path,
+            "reason": violation.error.reason,
+            "message": str(violation.error),
         }
 
 
@@ -142,7 +142,7 @@ def check(
         click.echo(f"Error: {error}", err=True)
         sys.exit(UNUSABLE)
     _print(lines, objects, output)
-    sys.exit(VIOLATIONS if any(line.remark.denies for line in lines) else CLEAN)
+    sys.exit(VIOLATIONS if any(line.located.denies for line in lines) else CLEAN)
 
 
 class _Unusable(Exception):  # noqa: N818 — about the input
@@ -155,11 +155,11 @@ def _registry(sources: Iterable[str], variables: Iterable[str]) -> Registry:
         _set_variable(parsed, setting)
     registry = Registry()
     for one in parsed.values():
-        installed = install(one)
-        if installed.compilation.errors:
-            listed = "\n".join(f"  {error}" for error in installed.compilation.errors)
+        registered = register(one)
+        if registered.compilation.errors:
+            listed = "\n".join(f"  {error}" for error in registered.compilation.errors)
             raise _Unusable(f"{KIND} {one.name} does not compile:\n{listed}")
-        registry = registry.with_object(installed)
+        registry = registry.with_object(registered)
     return registry
 
 
@@ -175,9 +175,9 @@ def _schemas(source: str) -> Iterator[DriverConfigSchema]:
     ]
     if not found:
         raise _Unusable(f"{source}: no {KIND} in it")
-    definition = compile_definition(catalogue.definition())
+    definition = compile_crd(catalogue.definition())
     for document in found:
-        if malformed := complaints(definition, document):
+        if malformed := validate_object(definition, document):
             listed = "\n".join(f"  {complaint}" for complaint in malformed)
             raise _Unusable(f"{source}: malformed {KIND}:\n{listed}")
     yield from map(parse, found)
@@ -189,7 +189,7 @@ def _trees(source: str, text: str) -> Iterator[Any]:
             tree = document.tree
             items = tree.get("items") if isinstance(tree, dict) else None
             yield from items if isinstance(items, list) else [tree]
-    except Unreadable as error:
+    except ManifestError as error:
         raise _Unusable(f"{source}:{error.line}: {error}") from None
 
 
@@ -220,15 +220,15 @@ def _value(kind: str, text: str) -> bool | int | str:
 def _review(registry: Registry, filenames: Iterable[str]) -> tuple[list[Line], int]:
     lines: list[Line] = []
     objects = 0
-    definition = compile_definition(catalogue.definition())
+    definition = compile_crd(catalogue.definition())
     for filename in filenames:
         for name, text in _texts(filename):
             try:
-                reviewed = review_text(registry, text, definition)
-            except Unreadable as error:
+                reviewed = validate_manifests(registry, text, definition)
+            except ManifestError as error:
                 raise _Unusable(f"{name}:{error.line}: {error}") from None
             objects += reviewed.objects
-            lines += [Line(name, remark) for remark in reviewed.remarks]
+            lines += [Line(name, located) for located in reviewed.violations]
     return lines, objects
 
 
@@ -263,7 +263,7 @@ def _print(lines: list[Line], objects: int, output: str) -> None:
         return
     for line in lines:
         click.echo(line.github() if output == "github" else line.text())
-    errors = sum(line.remark.denies for line in lines)
+    errors = sum(line.located.denies for line in lines)
     summary = f"{objects} objects checked: {errors} violations, {len(lines) - errors} warnings"
     click.echo(summary, err=True)
 

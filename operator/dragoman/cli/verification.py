@@ -14,7 +14,7 @@ import orjson
 
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.strictjson import parse
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.validation import validate_configs
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover
 from dragoman.kube.errors import ApiError
@@ -91,7 +91,7 @@ async def trials(api: Client) -> list[Trial]:
                 document,
             )
             for driver, document in made.items()
-            if not review(registry, "DeviceClass", parse(orjson.dumps(document))).allowed
+            if not validate_configs(registry, "DeviceClass", parse(orjson.dumps(document))).allowed
         ),
     ]
 

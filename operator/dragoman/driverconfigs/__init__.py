@@ -1,8 +1,8 @@
-"""Driver configs checked at the door: DriverConfigSchemas, what they compile to, and verdicts.
+"""Driver configs validated at admission: DriverConfigSchemas, their compilation, verdicts.
 
-Pure. The way of a schema: `driverconfigschema` (parse) -> `structural` (would a CRD take it?) ->
-`translation`, `validators`, `members`, `rules` -> `compilation` -> `registry`. The way of an
-object: `parameters` (parse without loss) -> `entries` (find its configs) -> `choice` (by which
-schema?) -> `judgement` (one entry's parameters), `arrangement` (entries together) -> `verdicts`;
-`review` is the whole way. `manifests` is the same for text files.
+Pure. A schema passes `driverconfigschema` (parse), `structural` (may a CRD hold it?), `compiler`
+(with `pruning`, `jsonschema`, `rules`) and `registry`. An object passes `strictjson` (parse without
+loss), `entries` (find its configs), `lookup` (find the schema), `parameters_validation` (one
+entry), `precedence` (entries together) and `verdict`; `validation` is the whole way. `manifests`
+does the same for text files.
 """

@@ -1,7 +1,7 @@
-"""The audit's account: what stored objects have against the schemas in force; pure.
+"""Audit stored objects against the active schemas; pure.
 
-Counts take no memory per object, and what is kept by name is bounded. Texts carry paths and rules,
-never values: status and Events are read by people who may not read the claims.
+Counts take no memory per object, and lists of objects are bounded. Messages carry paths and rules,
+never values, because more people read status and Events than may read the claims.
 """
 
 import hashlib
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.driverconfigs.entries import configured
-from dragoman.driverconfigs.fielderrors import Finding, clip
+from dragoman.driverconfigs.fielderrors import FieldError, clip
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import Memory, review
+from dragoman.driverconfigs.validation import ResultCache, validate_configs
 
 SAMPLE = 20
 """Objects with violations that a status names."""
@@ -26,7 +26,7 @@ EVENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Offender:
+class ViolatingObject:
     """A stored object with violations of one schema.
 
     Attributes:
@@ -34,7 +34,7 @@ class Offender:
         namespace: Empty for classes.
         name: Its name.
         uid: Its UID.
-        message: Paths and what is wrong there, without values.
+        message: The field errors, without values.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Offender:
 
     @property
     def digest(self) -> str:
-        """What makes it the same offence, so that it is told once."""
+        """Identify the object with its errors, so that each state gets one Event."""
         return hashlib.sha256(f"{self.uid}\0{self.message}".encode()).hexdigest()[:32]
 
     def document(self) -> dict[str, str]:
@@ -55,48 +55,50 @@ class Offender:
 
 
 @dataclass(slots=True)
-class Tally:
-    """The account of one schema.
+class SchemaAudit:
+    """The audit of one schema.
 
     Attributes:
-        known: Hashes of what was reported earlier.
+        reported_before: Hashes of the objects that earlier passes reported.
         checked: Objects with configs of the driver.
-        violations: What the driver would refuse in them, whatever the mode.
-        sample: Some of the objects with violations.
-        still: Hashes of `known` that are still true.
-        fresh: Objects that were not reported yet, no more than Events of one pass.
+        violations: Their field errors that the driver refuses, in any mode.
+        sample: Some of the violating objects.
+        unchanged: Hashes of `reported_before` that are still violating.
+        unreported: Objects without an Event yet, at most `EVENTS`.
     """
 
-    known: frozenset[str] = frozenset()
+    reported_before: frozenset[str] = frozenset()
     checked: int = 0
     violations: int = 0
-    sample: list[Offender] = field(default_factory=list)
-    still: list[str] = field(default_factory=list)
-    fresh: list[Offender] = field(default_factory=list)
+    sample: list[ViolatingObject] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    unreported: list[ViolatingObject] = field(default_factory=list)
 
-    def add(self, offender: Offender, violations: int) -> None:
+    def add(self, violating: ViolatingObject, violations: int) -> None:
         """Count an object with violations."""
         self.violations += violations
         if len(self.sample) < SAMPLE:
-            self.sample.append(offender)
-        if offender.digest in self.known:
-            self.still.append(offender.digest)
-        elif len(self.fresh) < EVENTS:
-            self.fresh.append(offender)
+            self.sample.append(violating)
+        if violating.digest in self.reported_before:
+            self.unchanged.append(violating.digest)
+        elif len(self.unreported) < EVENTS:
+            self.unreported.append(violating)
 
-    def told(self, room: int) -> list[Offender]:
-        """Choose whom to send an Event about: at most `room`, and no more than can be kept."""
-        return self.fresh[: max(0, min(room, REPORTED - len(self.still)))]
+    def to_report(self, room: int) -> list[ViolatingObject]:
+        """List the objects to send an Event for: at most `room`, and no more than status keeps."""
+        return self.unreported[: max(0, min(room, REPORTED - len(self.unchanged)))]
 
-    def status(self, generation: int, told: Iterable[Offender], now: str) -> dict[str, Any]:
+    def status(
+        self, generation: int, reported: Iterable[ViolatingObject], now: str
+    ) -> dict[str, Any]:
         """Make `status.audit`; `now` is RFC 3339."""
         return {
             "time": now,
             "observedGeneration": generation,
             "checked": self.checked,
             "violations": self.violations,
-            "sample": [offender.document() for offender in self.sample],
-            "reported": [*self.still, *(offender.digest for offender in told)],
+            "sample": [violating.document() for violating in self.sample],
+            "reported": [*self.unchanged, *(violating.digest for violating in reported)],
         }
 
 
@@ -104,52 +106,52 @@ class Audit:
     """One pass over all stored objects.
 
     Args:
-        registry: The schemas in force, the same for the whole pass.
+        registry: The active schemas, the same for the whole pass.
         reported: `status.audit.reported` by schema.
-        memory: Judgements to reuse.
+        cache: Validation results to reuse.
     """
 
     def __init__(
         self,
         registry: Registry,
         reported: Mapping[str, Iterable[str]],
-        memory: Memory | None = None,
+        cache: ResultCache | None = None,
     ) -> None:
         self._registry = registry
-        self._memory = memory
-        self.tallies = {
-            name: Tally(frozenset(reported.get(name, ())))
-            for name, installed in registry.objects.items()
-            if installed.force is not None
+        self._cache = cache
+        self.schemas = {
+            name: SchemaAudit(frozenset(reported.get(name, ())))
+            for name, registered in registry.objects.items()
+            if registered.active is not None
         }
         self.checked: Counter[tuple[str, str]] = Counter()
         self.violations: Counter[tuple[str, str]] = Counter()
 
     def add(self, kind: str, document: Any) -> None:
-        """Review one object; whatever JSON it is, this never raises."""
+        """Validate one object of any JSON type; never raises."""
         drivers = {entry.driver for entry in configured(kind, document).entries}
         concerned = drivers & self._registry.drivers.keys()
         if not concerned:
             return
         for driver in concerned:
             self.checked[driver, kind] += 1
-            for installed in self._registry.drivers[driver]:
-                if tally := self.tallies.get(installed.parsed.name):
-                    tally.checked += 1
-        verdict = review(self._registry, kind, document, memory=self._memory)
-        found: dict[str, list[Finding]] = {}
+            for registered in self._registry.drivers[driver]:
+                if audit := self.schemas.get(registered.parsed.name):
+                    audit.checked += 1
+        verdict = validate_configs(self._registry, kind, document, cache=self._cache)
+        found: dict[str, list[FieldError]] = {}
         for violation in verdict.violations:
-            if not violation.harmless and violation.schema in self.tallies:
+            if not violation.harmless and violation.schema in self.schemas:
                 self.violations[violation.driver, kind] += 1
-                found.setdefault(violation.schema, []).append(violation.finding)
-        for name, findings in found.items():
-            self.tallies[name].add(_offender(kind, document, findings), len(findings))
+                found.setdefault(violation.schema, []).append(violation.error)
+        for name, errors in found.items():
+            self.schemas[name].add(_violating(kind, document, errors), len(errors))
 
 
-def _offender(kind: str, document: Mapping[str, Any], findings: list[Finding]) -> Offender:
+def _violating(kind: str, document: Mapping[str, Any], errors: list[FieldError]) -> ViolatingObject:
     metadata = document.get("metadata") or {}
-    message = "; ".join(dict.fromkeys(finding.without_value() for finding in findings))
-    return Offender(
+    message = "; ".join(dict.fromkeys(str(error.redacted()) for error in errors))
+    return ViolatingObject(
         kind=kind,
         namespace=str(metadata.get("namespace") or ""),
         name=str(metadata.get("name") or ""),

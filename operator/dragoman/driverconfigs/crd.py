@@ -1,31 +1,31 @@
-"""The CRD as a judge: DriverConfigSchemas in files, checked as the API server would check them.
+"""Validate DriverConfigSchemas in files by their own CustomResourceDefinition.
 
-In a cluster no malformed object gets past the CustomResourceDefinition. Files have no such guard,
-so `dragoman check` judges them by the same definition: mistyped fields, limits, its own CEL rules.
+In a cluster the API server does it. Files come without that, so `dragoman check` applies the same
+definition: mistyped fields, limits, the CRD's CEL rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dragoman.cel.budget import StepBudget
+from dragoman.cel.budget import REVIEW_STEPS, StepBudget
 from dragoman.driverconfigs.compiler import CompiledConfig, compile_config
 from dragoman.driverconfigs.driverconfigschema import CLAIM, DENY, ConfigSpec
-from dragoman.driverconfigs.fielderrors import Finding
-from dragoman.driverconfigs.parameters_validation import judge
-from dragoman.driverconfigs.steps import REVIEW_STEPS
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.parameters_validation import validate_parameters
 from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH
 
 
-def compile_definition(document: Mapping[str, Any]) -> CompiledConfig:
+def compile_crd(document: Mapping[str, Any]) -> CompiledConfig:
     """Compile the schema of a CustomResourceDefinition's first version.
 
     Raises:
         ValueError: its rules do not compile.
     """
     schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    # Every object has metadata, whatever the schema says of it.
+    # Every object has metadata, which the schema need not declare.
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {**schema, "properties": {**schema["properties"], "metadata": free}}
     spec = ConfigSpec("", "", frozenset({CLAIM}), schema, DENY, ())
@@ -35,8 +35,8 @@ def compile_definition(document: Mapping[str, Any]) -> CompiledConfig:
     return compiled
 
 
-def complaints(definition: CompiledConfig, document: Any) -> tuple[Finding, ...]:
-    """List what the definition has against an object, with paths from its root."""
-    outcome = judge(definition, document, StepBudget(REVIEW_STEPS), depth=MAX_DOCUMENT_DEPTH)
-    found = outcome.errors
-    return tuple(Finding(f.path.lstrip("."), f.reason, f.detail, f.value, f.public) for f in found)
+def validate_object(crd: CompiledConfig, document: Any) -> tuple[FieldError, ...]:
+    """List an object's errors, with paths from its root."""
+    budget = StepBudget(REVIEW_STEPS)
+    result = validate_parameters(crd, document, budget, depth=MAX_DOCUMENT_DEPTH)
+    return tuple(replace(error, path=error.path.lstrip(".")) for error in result.errors)

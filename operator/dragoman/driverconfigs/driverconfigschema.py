@@ -1,7 +1,7 @@
-"""DriverConfigSchema objects as facts, parsed once at the edge.
+"""DriverConfigSchema objects as facts, parsed once.
 
-The CRD (`crds/driverconfigschemas.yaml`) keeps malformed objects out of a cluster; files given to
-`dragoman check` come without that, so the parser checks shapes itself and fills in the defaults.
+The CRD (`crds/driverconfigschemas.yaml`) keeps malformed objects out of a cluster. Files given to
+`dragoman check` come without it, so the parser checks types itself and fills in the defaults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import Finding
+from dragoman.driverconfigs.fielderrors import FieldError
 
 API_VERSION: Final = "dragoman.dev/v1alpha1"
 KIND: Final = "DriverConfigSchema"
@@ -75,8 +75,8 @@ class ConfigSpec:
         api_version: empty when the kind has none.
         kind: empty when it has none.
         sources: `Claim`, `Class` or both: where entries of this kind may stand.
-        schema: the structural schema as it came in.
-        unknown_fields: what the driver's decoder does with fields that the schema does not list.
+        schema: the structural schema, not checked yet.
+        unknown_fields: the policy of the driver's decoder for fields that the schema does not list.
         rules: CEL rules about the whole parameters, as in `x-kubernetes-validations`.
     """
 
@@ -89,7 +89,7 @@ class ConfigSpec:
 
     @property
     def title(self) -> str:
-        """Name the kind for people."""
+        """Name the kind in messages."""
         return f"{self.api_version} {self.kind}".strip() or "(any kind)"
 
 
@@ -102,13 +102,13 @@ class DriverConfigSchema:
         uid: empty for objects from files.
         generation: `metadata.generation`, 0 for objects from files.
         created: `metadata.creationTimestamp` (RFC 3339, which sorts as text), empty from files.
-        driver: the driver's name; empty when not even that could be read.
+        driver: the driver's name; empty when it is missing or malformed.
         mode: Enforce, Warn, Audit or Off.
-        unknown_configs: what to do about kinds that are not listed.
+        unknown_configs: the policy for kinds that are not listed.
         variables: typed values for rules.
         entries: how the driver treats entries.
         configs: the kinds, in the object's order.
-        faults: what is malformed; with any, the object cannot be compiled.
+        errors: malformed fields; with any, the object does not compile.
     """
 
     name: str
@@ -121,11 +121,11 @@ class DriverConfigSchema:
     variables: tuple[Variable, ...]
     entries: EntryRules
     configs: tuple[ConfigSpec, ...]
-    faults: tuple[Finding, ...]
+    errors: tuple[FieldError, ...]
 
 
 def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
-    """Parse one object of any quality; what is wrong with it stands in `faults`."""
+    """Parse one object of any JSON shape; malformed fields become `errors`."""
     reader = _Reader()
     metadata = reader.mapping(document, "metadata", "")
     spec = reader.mapping(document, "spec", "")
@@ -141,7 +141,7 @@ def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
         variables=reader.variables(spec),
         entries=reader.entries(reader.mapping(spec, "entries", "spec")),
         configs=reader.configs(spec),
-        faults=tuple(reader.faults),
+        errors=tuple(reader.errors),
     )
 
 
@@ -151,38 +151,36 @@ def _string(value: Any) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads fields with defaults and notes what has the wrong shape."""
+    """Reads fields with defaults and collects the errors of malformed ones."""
 
-    faults: list[Finding] = field(default_factory=list)
+    errors: list[FieldError] = field(default_factory=list)
 
-    def fault(self, path: str, reason: str, detail: str, value: Any = fielderrors.NOTHING) -> None:
-        self.faults.append(fielderrors.finding((), reason, detail, value).under(path))
+    def add(self, path: str, reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE) -> None:
+        self.errors.append(fielderrors.field_error((), reason, detail, value).under(path))
 
     def mapping(self, parent: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
         value = parent.get(name)
         if value is None or isinstance(value, dict):
             return value or {}
-        self.fault(
-            f"{path}.{name}".lstrip("."), fielderrors.TYPE_INVALID, "must be an object", value
-        )
+        self.add(f"{path}.{name}".lstrip("."), fielderrors.TYPE_INVALID, "must be an object", value)
         return {}
 
     def items(self, parent: Mapping[str, Any], name: str, path: str) -> list[Any]:
         value = parent.get(name)
         if value is None or isinstance(value, list):
             return value or []
-        self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be an array", value)
+        self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be an array", value)
         return []
 
     def objects(self, parent: Mapping[str, Any], name: str, path: str) -> list[tuple[str, Any]]:
-        """Read a list of objects; pairs of their paths and themselves."""
+        """Read a list of objects, each with its path."""
         found = []
         for index, item in enumerate(self.items(parent, name, path)):
             place = f"{path}.{name}[{index}]"
             if isinstance(item, dict):
                 found.append((place, item))
             else:
-                self.fault(place, fielderrors.TYPE_INVALID, "must be an object", item)
+                self.add(place, fielderrors.TYPE_INVALID, "must be an object", item)
         return found
 
     def choice(
@@ -199,29 +197,27 @@ class _Reader:
         if value in allowed:
             return str(value)
         listed = ", ".join(allowed)
-        self.fault(
-            f"{path}.{name}", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", value
-        )
+        self.add(f"{path}.{name}", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", value)
         return default
 
     def text(self, parent: Mapping[str, Any], name: str, path: str) -> str:
         value = parent.get(name)
         if value is not None and not isinstance(value, str):
-            self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be a string", value)
+            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be a string", value)
         return _string(value)
 
     def flag(self, parent: Mapping[str, Any], name: str, path: str, *, default: bool) -> bool:
         value = parent.get(name)
         if value is not None and not isinstance(value, bool):
-            self.fault(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be true or false", value)
+            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be true or false", value)
         return value if isinstance(value, bool) else default
 
     def driver(self, spec: Mapping[str, Any]) -> str:
         name = spec.get("driver")
         if name is None:
-            self.fault("spec.driver", fielderrors.REQUIRED, "")
+            self.add("spec.driver", fielderrors.REQUIRED, "")
         elif not isinstance(name, str) or len(name) > 63 or not _DRIVER.fullmatch(name):
-            self.fault(
+            self.add(
                 "spec.driver",
                 fielderrors.INVALID,
                 "must be a driver name, as in opaque.driver",
@@ -235,16 +231,16 @@ class _Reader:
             name, kind = self.text(item, "name", path), _string(item.get("type"))
             value: Any = item.get("value")
             if not name.isidentifier() or not name.isascii() or name in found:
-                self.fault(
+                self.add(
                     f"{path}.name", fielderrors.INVALID, "must be an identifier of its own", name
                 )
             elif kind not in VARIABLE_TYPES:
                 listed = ", ".join(VARIABLE_TYPES)
-                self.fault(
+                self.add(
                     f"{path}.type", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", kind
                 )
             elif type(value) is not VARIABLE_TYPES[kind]:
-                self.fault(
+                self.add(
                     f"{path}.value", fielderrors.TYPE_INVALID, f"must be of type {kind}", value
                 )
             else:
@@ -266,7 +262,7 @@ class _Reader:
         for path, item in self.objects(spec, "configs", "spec"):
             config = self.config(path, item)
             if (config.api_version, config.kind) in seen:
-                self.fault(path, fielderrors.DUPLICATE, f"{config.title} is described already")
+                self.add(path, fielderrors.DUPLICATE, f"{config.title} is described already")
             seen.add((config.api_version, config.kind))
             found.append(config)
         return tuple(found)
@@ -274,10 +270,10 @@ class _Reader:
     def config(self, path: str, item: Mapping[str, Any]) -> ConfigSpec:
         schema = self.mapping(item, "schema", path)
         if "openAPIV3Schema" not in schema:
-            self.fault(f"{path}.schema.openAPIV3Schema", fielderrors.REQUIRED, "")
+            self.add(f"{path}.schema.openAPIV3Schema", fielderrors.REQUIRED, "")
         api_version, kind = self.text(item, "apiVersion", path), self.text(item, "kind", path)
         if kind and not api_version:
-            self.fault(f"{path}.apiVersion", fielderrors.REQUIRED, "a kind has an apiVersion")
+            self.add(f"{path}.apiVersion", fielderrors.REQUIRED, "a kind has an apiVersion")
         return ConfigSpec(
             api_version=api_version,
             kind=kind,
@@ -291,7 +287,7 @@ class _Reader:
         named = self.items(item, "allowedSources", path)
         if any(source not in SOURCES for source in named):
             listed = ", ".join(SOURCES)
-            self.fault(
+            self.add(
                 f"{path}.allowedSources", fielderrors.NOT_SUPPORTED, f"supported values: {listed}"
             )
         return frozenset(source for source in named if source in SOURCES) or frozenset(SOURCES)

@@ -1,4 +1,4 @@
-"""Config entries of claims, templates and classes: where they stand and what they reach.
+"""Config entries of claims, templates and classes: their place and the requests they name.
 
 The paths are the same in resource.k8s.io v1, v1beta2 and v1beta1; the versions differ only inside
 requests, and `firstAvailable` is at the same place in all of them.
@@ -15,10 +15,10 @@ from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.driverconfigschema import CLAIM, CLASS
 
 MAX_ENTRIES: Final = 32
-"""The API server's own limit of entries and of requests; more are never looked at."""
+"""The API server's own limit of entries and of requests; more are ignored."""
 
 MAX_ALTERNATIVES: Final = 8
-"""The same of the alternatives of a request."""
+"""The API server's own limit of the alternatives of a request."""
 
 _PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "ResourceClaim": ("spec", "devices"),
@@ -50,10 +50,10 @@ class Entry:
 
     @property
     def identity(self) -> bytes:
-        """Give what makes two entries the same, for ratcheting."""
+        """Return a key that is equal for equal entries, for ratcheting."""
         content = [self.driver, self.parameters, self.requests]
-        # Odd ones (repeated keys, huge numbers) are the same as odd ones with the same values:
-        # what was stored once must not block an update, however odd it is.
+        # Without a canonical form (repeated keys, huge numbers) an entry equals only others
+        # without one: a stored entry must not block an update, whatever it holds.
         return strictjson.canonical(content) or b"odd " + json.dumps(content, default=str).encode()
 
 
@@ -73,10 +73,10 @@ class Configured:
 
 
 def holder_of(kind: str, document: Any) -> Any:
-    """Find the part of an object that holds its entries and requests: all that a review looks at.
+    """Find the part of an object that holds its entries and requests, all that a review reads.
 
     Returns:
-        None where there is no such part, and for kinds that are none of `KINDS`.
+        None without such a part, and for kinds other than `KINDS`.
     """
     place = _PLACES.get(kind, ())
     holder = document if place else None
@@ -86,7 +86,7 @@ def holder_of(kind: str, document: Any) -> Any:
 
 
 def configured(kind: str, document: Any) -> Configured:
-    """Find the entries of an object of one of `KINDS`, whatever JSON it is; others have none."""
+    """Find the entries of an object of one of `KINDS`, of any JSON type; others have none."""
     place, holder = _PLACES.get(kind, ()), holder_of(kind, document)
     targets, alternatives = _requests(holder)
     source = CLASS if kind == "DeviceClass" else CLAIM

@@ -1,4 +1,7 @@
-"""What a review finds: one complaint with its place, its reason and its words."""
+"""Field errors: one fault at one field, with its path, reason and message.
+
+The shape follows `field.Error` of Kubernetes' API machinery; reasons are metav1 cause types.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.strictjson import Beyond
+from dragoman.driverconfigs.strictjson import UnreadableValue
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
@@ -21,7 +24,7 @@ TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
 INTERNAL = "InternalError"
 
-# The words that the API machinery prints for each cause (field.ErrorType.String).
+# The words that the API machinery prints for each cause type (field.ErrorType.String).
 LABELS = {
     REQUIRED: "Required value",
     INVALID: "Invalid value",
@@ -35,27 +38,31 @@ LABELS = {
 }
 
 VALUE_LENGTH = 64
-"""Characters of a user's value that an answer repeats."""
+"""Characters of a user's value that an error repeats."""
 
 DETAIL_LENGTH = 512
-"""Characters of one complaint's text; schemas' messages and lists of values can be long."""
+"""Characters of one error's detail; schemas' messages and lists of values can be long."""
 
-NOTHING = object()
-"""Stands for no value, where null is one."""
+OMIT_VALUE = object()
+"""Marks an error without a value, because null is a value."""
+
+Path = Iterable[str | int]
+"""Steps from the root to a value: field names, map keys and list indices."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One complaint about a value.
+class FieldError:
+    """One fault at one field.
 
     Attributes:
         path: place of the value, such as `spec.devices.config[0].opaque.parameters.sharing`.
         reason: the metav1 cause type, one of this module's constants.
-        detail: what is wrong, or what would be right.
-        value: the value as JSON, shortened; None where it says nothing (missing, unknown fields).
-        public: the detail without anything of the user's values; None when `detail` has none.
+        detail: the fault, or the allowed values.
+        value: the value as JSON, shortened; None where a value explains nothing (missing or
+            unknown fields).
+        public: the detail without users' values; None when `detail` has none.
     """
 
     path: str
@@ -65,44 +72,35 @@ class Finding:
     public: str | None = None
 
     def __str__(self) -> str:
-        """Say it to the person who applied the object, value included."""
+        """Format the error for the user who applied the object, value included."""
         words = [self.path, LABELS.get(self.reason, "Invalid value")]
         words += [text for text in (self.value, self.detail) if text]
         return ": ".join(words)
 
-    def without_value(self) -> str:
-        """Say it to everyone: for status, Events and logs, which never show users' values.
+    def redacted(self) -> FieldError:
+        """Return a copy without user values, for status, Events and logs.
 
-        Names of fields and keys are shown, cut and escaped, for they are the place.
+        Names of fields and map keys stay, cut and escaped, because they are the place.
         """
-        return str(self.discreet())
-
-    def discreet(self) -> Finding:
-        """Return the finding with nothing of the user's values in it."""
         detail = self.detail if self.public is None else self.public
         return replace(self, detail=detail, value=None, public=None)
 
-    def under(self, prefix: str) -> Finding:
-        """Place a finding with a relative path (`.sharing`, `[0]` or nothing) below a prefix."""
+    def under(self, prefix: str) -> FieldError:
+        """Return a copy whose relative path (`.sharing`, `[0]` or empty) continues a prefix."""
         return replace(self, path=prefix + self.path)
 
 
-def finding(
-    path: Iterable[str | int],
-    reason: str,
-    detail: str,
-    value: Any = NOTHING,
-    *,
-    public: str | None = None,
-) -> Finding:
-    """Make a finding with a relative path from its steps; `value` is shortened here."""
-    shown = None if value is NOTHING else shorten(value)
-    return Finding(render(path), reason, clip(detail, DETAIL_LENGTH), shown, public)
+def field_error(
+    path: Path, reason: str, detail: str, value: Any = OMIT_VALUE, *, public: str | None = None
+) -> FieldError:
+    """Make an error with a relative path; the value is shortened, the detail clipped."""
+    shown = None if value is OMIT_VALUE else shorten(value)
+    return FieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown, public)
 
 
-def render(steps: Iterable[str | int]) -> str:
-    """Write path steps as the API machinery does: `.name`, `[0]`, and `[key]` for odd keys."""
-    return "".join(map(_step, steps))
+def render(path: Path) -> str:
+    """Write a path as the API machinery does: `.name`, `[0]`, and `[key]` for unusual keys."""
+    return "".join(map(_step, path))
 
 
 def _step(step: str | int) -> str:
@@ -116,8 +114,8 @@ def _step(step: str | int) -> str:
 def shorten(value: Any) -> str:
     """Write a value as JSON on one line, at most `VALUE_LENGTH` characters.
 
-    Objects and arrays are named by their type alone, as the API server does: quoting them would
-    only repeat what is below the path already.
+    Objects and arrays appear by their type alone, as in the API server's errors: the path names
+    what is inside them.
     """
     if isinstance(value, dict):
         return "an object"
@@ -126,24 +124,24 @@ def shorten(value: Any) -> str:
     if isinstance(value, str):
         value = printable(value[: VALUE_LENGTH + 1])
         return f'"{clip(value, VALUE_LENGTH)}"'
-    if isinstance(value, Beyond):
-        return clip(value.written, VALUE_LENGTH)
+    if isinstance(value, UnreadableValue):
+        return clip(printable(value.written), VALUE_LENGTH)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return "an integer beyond 64 bits"
     return orjson.dumps(value).decode()
 
 
 def clip(text: str, length: int) -> str:
-    """Cut a text to at most `length` characters, showing that something was cut."""
+    """Cut a text to at most `length` characters; a final ellipsis marks the cut."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def printable(text: str) -> str:
-    """Escape what would break a terminal line or an HTTP header: controls, quotes, surrogates."""
+    """Escape characters that break a terminal line or an HTTP header."""
     if text.isprintable() and '"' not in text:
         return text
-    return "".join(char if _harmless(char) else repr(char)[1:-1] for char in text)
+    return "".join(char if _is_harmless(char) else repr(char)[1:-1] for char in text)
 
 
-def _harmless(char: str) -> bool:
+def _is_harmless(char: str) -> bool:
     return char.isprintable() and char != '"'

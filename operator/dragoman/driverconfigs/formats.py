@@ -1,7 +1,7 @@
 """The string formats of CustomResourceDefinitions, as the API server checks them.
 
 Every check is linear in the length of the text. Formats that the API server does not know are
-ignored there, and here; `quantity` is ours, since driver configs are full of quantities.
+ignored here too; `quantity` is dragoman's own, because driver configs often hold quantities.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from urllib.parse import urlsplit
 import re2
 
 MAX_LENGTH = 4096
-"""Longer texts are of no format: all of them are short by nature, except the two below."""
+"""Longer texts fail every format but `byte` and `password`: all others are short by nature."""
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
     options = re2.Options()
     options.never_capture = True
     compiled = re2.compile(pattern, options)
-    # As bytes: lone surrogates have no encoding, and offsets in characters are not wanted.
+    # Bytes, because lone surrogates have no encoding and offsets are not needed.
     return lambda text: compiled.search(text.encode("utf-8", "replace")) is not None
 
 
 def _whole(pattern: str) -> Callable[[str], bool]:
-    """Match with Python's `re`, for patterns of ours whose time is linear: much faster to call."""
+    """Match with Python's `re`, which is faster to call; only for patterns of linear time here."""
     compiled = re.compile(pattern, re.ASCII)
     return lambda text: compiled.fullmatch(text) is not None
 
@@ -42,7 +42,7 @@ def _ipv4(text: str) -> bool:
 
 def _ipv6(text: str) -> bool:
     try:
-        # Go's net.ParseIP knows no zones.
+        # Go's net.ParseIP rejects zones.
         return "%" not in text and bool(ipaddress.IPv6Address(text).max_prefixlen)
     except ValueError:
         return False
@@ -52,7 +52,7 @@ def _cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     if not slash or not (length.isascii() and length.isdigit()) or len(length) > 3:
         return False
-    # net.ParseCIDR refuses neither host bits nor, unlike a netmask, "/08" (leading zeros).
+    # net.ParseCIDR accepts host bits and a length with leading zeros, such as "/08".
     bits = 32 if _ipv4(address) else 128 if _ipv6(address) else -1
     return int(length) <= bits
 
@@ -200,7 +200,7 @@ _UNBOUNDED = {"byte", "password"}
 
 
 def check_of(name: str) -> Callable[[str], bool] | None:
-    """Find the check of a string format; None for a format that the API server would ignore."""
+    """Find the check of a string format; None for a format that the API server ignores."""
     name = name.replace("-", "")
     check = CHECKS.get(name)
     if check is None or name in _UNBOUNDED:

@@ -1,8 +1,8 @@
-"""The keywords of JSON Schema for the `jsonschema` package, with costs.
+"""The keywords of JSON Schema for the `jsonschema` package, with a cost each.
 
-Ours instead of the package's own for three reasons: every step is paid for from the review's
-budget before it is done (a legal schema can keep the stock keywords busy for minutes), patterns run
-on RE2, and integers are literal. Their values are prepared by `validators`: sub-schemas are
+They replace the package's own for three reasons: every step is spent from the review's budget
+before it runs (a legal schema can keep the stock keywords busy for minutes), patterns run on RE2,
+and integers are literal. `jsonschema.build_validator` prepares their values: sub-schemas are
 validators, patterns are compiled, enums are sets.
 """
 
@@ -16,15 +16,16 @@ from typing import Any, Final
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from dragoman.driverconfigs import fielderrors, steps
+from dragoman.cel import budget as steps
+from dragoman.driverconfigs import fielderrors
 
 Errors = Iterable[ValidationError] | None
 Keyword = Callable[[Any, Any, Any, Any], Errors]
 
-# Costs in steps, from measurements: a step stands for half a microsecond at most.
-_ALTERNATIVE_STEPS: Final = 12  # one that fails makes an error, which nobody will see
+# Costs in steps, as measured: a step is half a microsecond at most.
+_ALTERNATIVE_STEPS: Final = 12  # a failing one makes an error that is never shown
 ERROR_STEPS: Final = 8
-"""Cost of an error that somebody may see."""
+"""Cost of an error that is shown."""
 
 _FORMAT_STEPS: Final = 6
 _PATTERN_STEPS: Final = 4
@@ -60,7 +61,7 @@ def _type(_validator: Any, types: list[str], instance: Any, _schema: Any) -> Err
 
 
 def _bounded(words: str, wrong: Callable[[float, float], bool]) -> Keyword:
-    """Make a keyword that compares numbers; `wrong` gets the number and the bound."""
+    """Make a keyword that compares a number with a bound by `wrong(number, bound)`."""
 
     def keyword(_validator: Any, bound: float, instance: Any, _schema: Any) -> Errors:
         if type(instance) in (int, float) and wrong(instance, bound):
@@ -125,13 +126,13 @@ def _format(
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class Enum:
     """The values of an enum.
 
     Attributes:
-        values: as they were listed.
-        identities: for looking up.
-        words: what to say to a value that is not among them.
+        values: in the schema's order.
+        identities: the same for look-ups.
+        words: the error's detail for other values.
     """
 
     values: list[Any]
@@ -139,20 +140,20 @@ class Allowed:
     words: str
 
 
-def _enum(_validator: Any, allowed: Allowed, instance: Any, _schema: Any) -> Errors:
+def _enum(_validator: Any, allowed: Enum, instance: Any, _schema: Any) -> Errors:
     if identity(instance) in allowed.identities:
         return None
     return [ValidationError(allowed.words)]
 
 
 def identity(value: Any) -> Any:
-    """Make a hashable stand-in that is equal where JSON values are equal: 1 is 1.0, not true.
+    """Make a hashable key, equal for equal JSON values: 1 equals 1.0, but not true.
 
     Raises:
         StepBudgetExceeded: writing out an object or array cost too much.
     """
     if isinstance(value, (dict, list)):
-        # Numbers beyond a double may be in there; they are refused at their own place.
+        # It may hold numbers out of range, which have an error at their own place.
         written = json.dumps(value, sort_keys=True, default=str)
         steps.current.get().spend(_FORMAT_STEPS + len(written) // 20)
         return written
@@ -177,12 +178,12 @@ def _unique(_validator: Any, keys: list[str], instance: Any, _schema: Any) -> Er
 
 
 def _properties(
-    _validator: Any, members: dict[str, Validator], instance: Any, _schema: Any
+    _validator: Any, named: dict[str, Validator], instance: Any, _schema: Any
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
-        child = members.get(name)
+        child = named.get(name)
         if child is not None:
             for error in child.iter_errors(value):
                 error.path.appendleft(name)
@@ -220,14 +221,14 @@ def _all_of(
 
 def _any_of(_validator: Any, children: list[Validator], instance: Any, _schema: Any) -> Errors:
     budget = steps.current.get()
-    complaints = []
+    details = []
     for child in children:
         budget.spend(_ALTERNATIVE_STEPS)
         error = next(child.iter_errors(instance), None)
         if error is None:
             return None
-        complaints.append(_brief(error))
-    shown = list(dict.fromkeys(complaints))[:_ALTERNATIVES_SHOWN]
+        details.append(_brief(error))
+    shown = list(dict.fromkeys(details))[:_ALTERNATIVES_SHOWN]
     return [ValidationError(" or ".join(shown))]
 
 
@@ -278,4 +279,4 @@ KEYWORDS: Final[dict[str, Any]] = {
     "oneOf": _one_of,
     "not": _not,
 }
-"""Keywords by name; `x-steps` and `x-unique` are ours."""
+"""Keywords by name; `x-steps` and `x-unique` are dragoman's own."""

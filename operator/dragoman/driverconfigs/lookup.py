@@ -1,81 +1,77 @@
-"""The choice: which config of which object describes some parameters?
+"""Find the config that describes some parameters.
 
-By apiVersion and kind first, then by apiVersion alone, then the config that has neither: a good
-part of the drivers' configs carry no kind, so a lookup by kind alone would miss them.
+The look-up is by apiVersion and kind first, then by apiVersion alone, then for the config that has
+neither: many drivers' configs carry no kind, so a look-up by kind alone would miss them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compiler import CompiledConfig
-from dragoman.driverconfigs.fielderrors import Finding
-from dragoman.driverconfigs.registry import Installed
-from dragoman.driverconfigs.suggestions import nearest
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.registry import RegisteredSchema
+from dragoman.driverconfigs.suggestions import closest
 
 Kind = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ConfigMatch:
     """The object that decides about some parameters.
 
     Attributes:
-        installed: the object.
-        kind: apiVersion and kind of the config that was chosen.
-        config: the config; None when nothing of the object is in force.
+        registered: the object.
+        kind: apiVersion and kind of the config that matches.
+        config: the config; None when the object has no active schema.
     """
 
-    installed: Installed
+    registered: RegisteredSchema
     kind: Kind
     config: CompiledConfig | None
 
 
-def choose(candidates: Iterable[Installed], value: Any) -> Chosen | None:
-    """Choose among the objects of one driver, in their order of precedence.
+def find_config(candidates: Sequence[RegisteredSchema], value: Any) -> ConfigMatch | None:
+    """Find the config for parameters among the objects of one driver, in order of precedence.
 
-    An object of which nothing is in force still stands for the kinds it lists, and for every kind
-    that no other object lists: without its schema nobody knows what it would say.
+    An object without an active schema matches the kinds it lists, and every kind that no other
+    object lists, because its next generation may describe them.
 
     Returns:
-        None when every object is in force and none lists the kind.
+        None when every object has an active schema and none lists the kind.
     """
     api_version, kind = _discriminator(value)
-    candidates = tuple(candidates)
     for wanted in ((api_version, kind), (api_version, ""), ("", "")):
-        for installed in candidates:
-            if installed.force is not None and wanted in installed.force.configs:
-                return Chosen(installed, wanted, installed.force.configs[wanted])
-            if installed.force is None and wanted in _listed(installed):
-                return Chosen(installed, wanted, None)
-    broken = next((installed for installed in candidates if installed.force is None), None)
-    return Chosen(broken, (api_version, kind), None) if broken else None
+        for registered in candidates:
+            if registered.active is not None and wanted in registered.active.configs:
+                return ConfigMatch(registered, wanted, registered.active.configs[wanted])
+            if registered.active is None and wanted in _listed(registered):
+                return ConfigMatch(registered, wanted, None)
+    broken = next((one for one in candidates if one.active is None), None)
+    return ConfigMatch(broken, (api_version, kind), None) if broken else None
 
 
-def unlisted(
-    candidates: tuple[Installed, ...], value: Any
-) -> tuple[str, Installed, tuple[Finding, ...]]:
-    """Say what is wrong with parameters of a kind that no object lists.
+def unknown_kind(
+    candidates: Sequence[RegisteredSchema], value: Any
+) -> tuple[str, RegisteredSchema, tuple[FieldError, ...]]:
+    """Give the errors of parameters whose kind no object lists.
 
     Returns:
-        The policy for such parameters, the object that sets it, and the complaints.
+        The policy for such parameters, the object that sets it, and the errors.
     """
     owner = candidates[0]
-    kinds = {kind for one in candidates if one.force for kind in one.force.configs}
-    policy = owner.force.unknown_configs if owner.force else owner.parsed.unknown_configs
+    kinds = {kind for one in candidates if one.active for kind in one.active.configs}
+    policy = owner.active.unknown_configs if owner.active else owner.parsed.unknown_configs
     if not isinstance(value, dict):
-        return (
-            policy,
-            owner,
-            (fielderrors.finding((), fielderrors.TYPE_INVALID, "must be an object"),),
-        )
+        error = fielderrors.field_error((), fielderrors.TYPE_INVALID, "must be an object")
+        return policy, owner, (error,)
     if not kinds:
         detail = f"driver {owner.parsed.driver} takes no configuration"
-        return policy, owner, (fielderrors.Finding("", fielderrors.FORBIDDEN, detail),)
-    return policy, owner, _complaints(kinds, value)
+        return policy, owner, (FieldError("", fielderrors.FORBIDDEN, detail),)
+    return policy, owner, _discriminator_errors(kinds, value)
 
 
 def _discriminator(value: Any) -> Kind:
@@ -88,28 +84,27 @@ def _discriminator(value: Any) -> Kind:
     )
 
 
-def _listed(installed: Installed) -> frozenset[Kind]:
-    return frozenset((config.api_version, config.kind) for config in installed.parsed.configs)
+def _listed(registered: RegisteredSchema) -> frozenset[Kind]:
+    return frozenset((config.api_version, config.kind) for config in registered.parsed.configs)
 
 
-def _complaints(kinds: Collection[Kind], value: dict[str, Any]) -> tuple[Finding, ...]:
+def _discriminator_errors(kinds: Collection[Kind], value: dict[str, Any]) -> tuple[FieldError, ...]:
     api_version, kind = _discriminator(value)
     versions = {version for version, _ in kinds}
     names = {name for version, name in kinds if version == api_version} or {n for _, n in kinds}
-    found = []
+    errors = []
     if api_version not in versions:
-        found.append(_unsupported("apiVersion", value.get("apiVersion"), versions))
+        errors.append(_unsupported("apiVersion", value.get("apiVersion"), versions))
     if kind not in names:
-        found.append(_unsupported("kind", value.get("kind"), names))
-    return tuple(found)
+        errors.append(_unsupported("kind", value.get("kind"), names))
+    return tuple(errors)
 
 
-def _unsupported(name: str, value: Any, supported: Collection[str]) -> Finding:
+def _unsupported(name: str, value: Any, supported: Collection[str]) -> FieldError:
     listed = ", ".join(f'"{one}"' for one in sorted(supported) if one)
     if value in (None, ""):
-        return fielderrors.finding((name,), fielderrors.REQUIRED, f"supported values: {listed}")
-    guess = nearest(value, supported) if isinstance(value, str) else None
+        return fielderrors.field_error((name,), fielderrors.REQUIRED, f"supported values: {listed}")
+    guess = closest(value, supported) if isinstance(value, str) else None
     hint = f'; did you mean "{guess}"?' if guess else ""
-    return fielderrors.finding(
-        (name,), fielderrors.NOT_SUPPORTED, f"supported values: {listed}{hint}", value
-    )
+    detail = f"supported values: {listed}{hint}"
+    return fielderrors.field_error((name,), fielderrors.NOT_SUPPORTED, detail, value)

@@ -1,4 +1,7 @@
-"""The words of a schema: every keyword that CRDs know, and what its value must look like."""
+"""The keywords of OpenAPI v3 in CustomResourceDefinitions, and the values that each may have.
+
+Also the walks over a schema that other modules share.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.suggestions import nearest
+from dragoman.driverconfigs.suggestions import closest
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 
@@ -16,7 +19,7 @@ OUTER_ONLY: Final = frozenset({
     "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type",
     "x-kubernetes-map-type", "x-kubernetes-validations",
 })  # fmt: skip
-"""Keywords that must not stand inside allOf, anyOf, oneOf and not."""
+"""Keywords forbidden inside allOf, anyOf, oneOf and not."""
 
 MAX_VALUES: Final = 1000
 """Entries of one enum or required list."""
@@ -31,16 +34,17 @@ _REFUSED: Final = {
     "$schema": "$schema is not supported",
 }
 
-Complaint = tuple[str, str]
+KeywordError = tuple[str, str]
+"""Reason and detail."""
 
 
-def complaint(keyword: str, value: Any) -> Complaint | None:
-    """Say what is wrong with a keyword or its value: reason and detail; None when it is right."""
+def keyword_error(keyword: str, value: Any) -> KeywordError | None:
+    """Check a keyword and its value; None when both are valid."""
     if keyword in _REFUSED:
         return fielderrors.FORBIDDEN, _REFUSED[keyword]
     check = _CHECKS.get(keyword)
     if check is None:
-        guess = nearest(keyword, _CHECKS)
+        guess = closest(keyword, _CHECKS)
         return fielderrors.FORBIDDEN, "unknown field" + (
             f"; did you mean {guess}?" if guess else ""
         )
@@ -48,19 +52,24 @@ def complaint(keyword: str, value: Any) -> Complaint | None:
 
 
 def children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """List the sub-schemas that declare other values: their relative paths and themselves."""
+    """List the sub-schemas of fields, items and map values, each with its relative path."""
     for name, child in (schema.get("properties") or {}).items():
-        yield f".properties[{fielderrors.clip(fielderrors.printable(name), 64)}]", child
+        yield property_step(name), child
     if "items" in schema:
         yield ".items", schema["items"]
     if isinstance(schema.get("additionalProperties"), dict):
         yield ".additionalProperties", schema["additionalProperties"]
 
 
-def altered(
+def property_step(name: str) -> str:
+    """Write the path step to the schema of a property."""
+    return f".properties[{fielderrors.clip(fielderrors.printable(name), 64)}]"
+
+
+def map_children(
     schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Any]
 ) -> dict[str, Any]:
-    """Copy a schema with another one in the place of each sub-schema that `children` lists."""
+    """Copy a schema and replace each sub-schema that `children` lists by `change` of it."""
     copy = dict(schema)
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), Mapping):
@@ -71,7 +80,7 @@ def altered(
 
 
 def is_int_or_string(schema: Mapping[str, Any]) -> str | None:
-    """Recognize the two ways in which CRDs repeat `x-kubernetes-int-or-string` in JSON Schema.
+    """Recognize the two forms in which CRDs repeat `x-kubernetes-int-or-string` as JSON Schema.
 
     Returns:
         `anyOf` or `allOf`, whichever holds the pair of types; None without it.
@@ -83,17 +92,17 @@ def is_int_or_string(schema: Mapping[str, Any]) -> str | None:
     return "allOf" if first == {"anyOf": pair} else None
 
 
-def _one_of(*allowed: str) -> Callable[[Any], Complaint | None]:
+def _one_of(*allowed: str) -> Callable[[Any], KeywordError | None]:
     listed = ", ".join(f'"{word}"' for word in allowed)
 
-    def check(value: Any) -> Complaint | None:
+    def check(value: Any) -> KeywordError | None:
         fits = isinstance(value, str) and value in allowed
         return None if fits else (fielderrors.NOT_SUPPORTED, f"supported values: {listed}")
 
     return check
 
 
-def _must(what: str, fits: Callable[[Any], bool]) -> Callable[[Any], Complaint | None]:
+def _must(what: str, fits: Callable[[Any], bool]) -> Callable[[Any], KeywordError | None]:
     return lambda value: None if fits(value) else (fielderrors.INVALID, f"must be {what}")
 
 
@@ -113,7 +122,7 @@ def _is_names(value: Any) -> bool:
     )
 
 
-def _anything(_value: Any) -> Complaint | None:
+def _anything(_value: Any) -> KeywordError | None:
     return None
 
 
@@ -130,7 +139,7 @@ _ENUM = _must(
     lambda value: isinstance(value, list) and 1 <= len(value) <= MAX_VALUES,
 )
 
-_CHECKS: Final[dict[str, Callable[[Any], Complaint | None]]] = {
+_CHECKS: Final[dict[str, Callable[[Any], KeywordError | None]]] = {
     "type": _one_of(*TYPES),
     "format": _TEXT,
     "title": _TEXT,

@@ -1,7 +1,7 @@
-"""Judgement: one entry's parameters against one config.
+"""Validate one entry's parameters against one config.
 
-Order as in the API server: members, values, then rules, which only run on parameters whose types
-are right, since a rule about a value of the wrong type can say nothing useful.
+The order is the API server's: pruning and defaulting, values, then rules. Rules run only on
+parameters of valid types, because a rule about a value of another type reports nothing useful.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
-from dragoman.driverconfigs import fielderrors, steps
+from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compiler import CompiledConfig
 from dragoman.driverconfigs.driverconfigschema import ALLOW, DENY
-from dragoman.driverconfigs.fielderrors import Finding
-from dragoman.driverconfigs.pruning import MAX_DEPTH, MAX_FINDINGS, Members, TooDeep
-from dragoman.driverconfigs.validators import faults
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.jsonschema import field_errors
+from dragoman.driverconfigs.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, TooDeepError
 
 MAX_PARAMETERS_BYTES: Final = 10 * 1024
 """The API server's own limit (resource.k8s.io, OpaqueParametersMaxLength)."""
@@ -29,25 +30,26 @@ _BLOCKS_RULES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What is wrong with one entry's parameters; paths are relative to the parameters.
+class ValidationResult:
+    """The errors of one entry's parameters; paths are relative to the parameters.
 
     Attributes:
-        errors: what the driver would refuse.
-        warnings: what it would ignore.
-        steps: what the judgement cost, to be charged again wherever it is remembered.
-        complete: False when the budget ended it; such a judgement must not be remembered.
+        errors: fields that the driver refuses.
+        warnings: fields that it ignores.
+        steps: the cost, to be spent again wherever the result comes from a cache.
+        complete: False when the step budget ended the validation; such a result must not be
+            cached.
     """
 
-    errors: tuple[Finding, ...]
-    warnings: tuple[Finding, ...] = ()
+    errors: tuple[FieldError, ...]
+    warnings: tuple[FieldError, ...] = ()
     steps: int = 0
     complete: bool = True
 
 
-TOO_EXPENSIVE: Final = Judgement(
+TOO_EXPENSIVE: Final = ValidationResult(
     (
-        fielderrors.finding(
+        fielderrors.field_error(
             (),
             fielderrors.INTERNAL,
             "the schema is too expensive for these parameters, the review ran out of steps",
@@ -55,86 +57,78 @@ TOO_EXPENSIVE: Final = Judgement(
     ),
     complete=False,
 )
-"""The judgement of parameters that the budget did not suffice for."""
+"""The result for parameters that the step budget did not suffice for."""
 
-
-TOO_LONG: Final = Judgement(
+TOO_LONG: Final = ValidationResult(
     (
-        fielderrors.finding(
+        fielderrors.field_error(
             (), fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"
         ),
     ),
 )
-"""The judgement of parameters that the API server would refuse for their size."""
+"""The result for parameters larger than the API server stores."""
 
-TOO_DEEP: Final = Judgement(
+TOO_DEEP: Final = ValidationResult(
     (
-        fielderrors.finding(
+        fielderrors.field_error(
             (), fielderrors.INVALID, f"must not be nested deeper than {MAX_DEPTH} levels"
         ),
     ),
     complete=False,
 )
-"""The judgement of parameters with too many levels."""
+"""The result for parameters with too many levels."""
 
 
-def judge(
+def validate_parameters(
     config: CompiledConfig, value: Any, budget: StepBudget, *, depth: int = MAX_DEPTH
-) -> Judgement:
-    """Judge parameters; never raises, whatever JSON they are.
+) -> ValidationResult:
+    """Validate parameters of any JSON type; never raises.
 
     Args:
         config: the config that describes them.
         value: the parameters.
-        budget: what the judgement may cost.
-        depth: levels of objects and arrays that are allowed.
+        budget: steps that the validation may spend.
+        depth: allowed levels of objects and arrays.
     """
-    misfit = _misfit(value)
-    if misfit:
-        return Judgement((misfit,))
+    if value is None:
+        return ValidationResult((fielderrors.field_error((), fielderrors.REQUIRED, ""),))
+    if not isinstance(value, dict):
+        detail = "must be an object"
+        error = fielderrors.field_error((), fielderrors.TYPE_INVALID, detail, value)
+        return ValidationResult((error,))
     before = budget.remaining
     token = steps.current.set(budget)
-    errors: list[Finding] = []
-    warnings: list[Finding] = []
     try:
-        _examine(config, value, Members(budget, depth), errors, warnings)
-    except TooDeep:
+        errors, warnings = _validate(config, value, Pruner(budget, depth))
+    except TooDeepError:
         return TOO_DEEP
     except StepBudgetExceeded:
-        # What was found until then is dropped: it would depend on what was remembered before.
+        # Errors found so far are dropped: they would depend on what came from a cache.
         return TOO_EXPENSIVE
     finally:
         steps.current.reset(token)
-    return Judgement(tuple(errors), tuple(warnings), before - budget.remaining)
+    return ValidationResult(tuple(errors), tuple(warnings), before - budget.remaining)
 
 
-def _examine(
-    config: CompiledConfig,
-    value: Any,
-    members: Members,
-    errors: list[Finding],
-    warnings: list[Finding],
-) -> None:
-    settled = members.settle(config.shape, value)
-    errors += members.repeated
-    errors += members.beyond
+def _validate(
+    config: CompiledConfig, value: Any, pruner: Pruner
+) -> tuple[list[FieldError], list[FieldError]]:
+    """Return errors and warnings."""
+    pruned = pruner.prune(config.pruning, value)
+    errors = [*pruner.duplicates, *pruner.unreadable]
+    warnings: list[FieldError] = []
     if config.spec.unknown_fields != ALLOW:
-        (errors if config.spec.unknown_fields == DENY else warnings).extend(members.unknown())
-    told = {found.path for found in members.beyond}
-    found = (fault for fault in faults(config.validator, settled) if fault.path not in told)
-    errors += islice(found, MAX_FINDINGS)
-    if config.rules and not _blocked(errors):
-        errors += config.rules.broken_by(settled, members.budget)
-        warnings += config.rules.doubted_by(settled, members.budget)
+        unknown = pruner.unknown_field_errors()
+        (errors if config.spec.unknown_fields == DENY else warnings).extend(unknown)
+    # An unreadable value has an error already.
+    reported = {error.path for error in pruner.unreadable}
+    values = (e for e in field_errors(config.validator, pruned) if e.path not in reported)
+    errors += islice(values, MAX_FIELD_ERRORS)
+    if config.rules and not _blocks_rules(errors):
+        errors += config.rules.errors(pruned, pruner.budget)
+        warnings += config.rules.warnings(pruned, pruner.budget)
+    return errors, warnings
 
 
-def _blocked(errors: Iterable[Finding]) -> bool:
+def _blocks_rules(errors: Iterable[FieldError]) -> bool:
     return any(error.reason in _BLOCKS_RULES for error in errors)
-
-
-def _misfit(value: Any) -> Finding | None:
-    if value is None:
-        return fielderrors.finding((), fielderrors.REQUIRED, "")
-    if not isinstance(value, dict):
-        return fielderrors.finding((), fielderrors.TYPE_INVALID, "must be an object", value)
-    return None

@@ -1,7 +1,7 @@
-"""The arrangement: how several entries for one driver stand to each other and to the requests.
+"""Check how several entries for one driver relate to each other and to the requests.
 
-Each driver reads entries in its own way (`spec.entries`). Where its way makes preparing fail, that
-is an error; where it silently ignores an entry, that is a warning, since the pod would still run.
+Each driver reads entries in its own way (`spec.entries`). Entries that make preparing devices fail
+are errors; entries that the driver silently ignores are warnings, because the pod still runs.
 """
 
 from __future__ import annotations
@@ -19,41 +19,43 @@ from dragoman.driverconfigs.driverconfigschema import (
     EntryRules,
 )
 from dragoman.driverconfigs.entries import Configured, Entry
-from dragoman.driverconfigs.fielderrors import Finding
+from dragoman.driverconfigs.fielderrors import FieldError
 
 MAX_WARNINGS = 50
-"""Entries' requests that are told to be ignored; there can be a thousand in one object."""
+"""Warnings about ignored requests; there can be a thousand in one object."""
 
 WHOLE_CLASS = "(class)"
-"""Stands for whatever request a class is used for; entries of classes reach all of them."""
+"""The target of entries in a class: they reach every request that uses the class."""
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """One remark about entries.
+class EntryError:
+    """A field error that concerns one or several entries.
 
     Attributes:
-        finding: the remark, with its full path.
+        error: the field error, with its path from the object's root.
         entries: the entries concerned.
-        harmless: the driver ignores something instead of failing.
+        harmless: the driver ignores something and does not fail.
     """
 
-    finding: Finding
+    error: FieldError
     entries: tuple[Entry, ...]
     harmless: bool
 
 
-def arrangement(rules: EntryRules, entries: Sequence[Entry], objects: Configured) -> Iterator[Note]:
+def check_precedence(
+    rules: EntryRules, entries: Sequence[Entry], objects: Configured
+) -> Iterator[EntryError]:
     """Check the entries of one driver in one object."""
-    unreachable = (note for entry in entries for note in _unreachable(rules, entry, objects))
-    yield from islice(unreachable, MAX_WARNINGS)
+    ignored = (error for entry in entries for error in _ignored(rules, entry, objects))
+    yield from islice(ignored, MAX_WARNINGS)
     if len(entries) == 1:
-        return  # it stands beside none
+        return
     reached = [_targets(rules, entry, objects) for entry in entries]
     if rules.precedence == EXACTLY_ONE:
         yield from _surplus(entries, reached)
     elif rules.precedence in (LAST_WINS, FIRST_WINS):
-        yield from _shadowed(rules, entries, reached)
+        yield from _overridden(rules, entries, reached)
 
 
 def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[str]:
@@ -68,53 +70,52 @@ def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[
     return frozenset(reached.intersection(objects.targets))
 
 
-def _unreachable(rules: EntryRules, entry: Entry, objects: Configured) -> Iterator[Note]:
+def _ignored(rules: EntryRules, entry: Entry, objects: Configured) -> Iterator[EntryError]:
     path = f"{entry.path}.requests"
     if rules.classes_ignored and entry.source != CLAIM:
         detail = "the driver ignores configs in device classes"
-        yield Note(Finding(entry.path, fielderrors.FORBIDDEN, detail), (entry,), harmless=True)
+        error = FieldError(entry.path, fielderrors.FORBIDDEN, detail)
+        yield EntryError(error, (entry,), harmless=True)
     if rules.requests_required and entry.source == CLAIM and not entry.requests:
         detail = "the driver ignores entries that name no requests"
-        yield Note(Finding(path, fielderrors.REQUIRED, detail), (entry,), harmless=True)
+        error = FieldError(path, fielderrors.REQUIRED, detail)
+        yield EntryError(error, (entry,), harmless=True)
     if rules.main_covers_subrequests:
         return
     for index, name in enumerate(entry.requests):
         if name in objects.alternatives:
             subrequests = [target for target in objects.targets if target.startswith(f"{name}/")]
-            detail = (
-                f"the driver ignores it here, it wants the subrequests: {', '.join(subrequests)}"
-            )
-            finding = fielderrors.finding((index,), fielderrors.INVALID, detail, name)
-            yield Note(finding.under(path), (entry,), harmless=True)
+            detail = f"the driver ignores it here, name the subrequests: {', '.join(subrequests)}"
+            error = fielderrors.field_error((index,), fielderrors.INVALID, detail, name)
+            yield EntryError(error.under(path), (entry,), harmless=True)
 
 
-def _surplus(entries: Sequence[Entry], reached: Sequence[frozenset[str]]) -> Iterator[Note]:
-    """Find requests that several entries are for, where the driver wants one; one note each."""
+def _surplus(entries: Sequence[Entry], reached: Sequence[frozenset[str]]) -> Iterator[EntryError]:
+    """Find requests with several entries, where the driver accepts one; one error each."""
     for target, indices in _by_target(reached).items():
         if len(indices) > 1:
             rivals = tuple(entries[index] for index in indices)
-            whose = "the class has" if target == WHOLE_CLASS else f'request "{target}" has'
-            detail = f"{whose} {len(rivals)} configs for this driver, it wants exactly one"
-            yield Note(
-                Finding(rivals[-1].path, fielderrors.INVALID, detail), rivals, harmless=False
-            )
+            subject = "the class has" if target == WHOLE_CLASS else f'request "{target}" has'
+            detail = f"{subject} {len(rivals)} configs for this driver, it accepts exactly one"
+            error = FieldError(rivals[-1].path, fielderrors.INVALID, detail)
+            yield EntryError(error, rivals, harmless=False)
 
 
-def _shadowed(
+def _overridden(
     rules: EntryRules, entries: Sequence[Entry], reached: Sequence[frozenset[str]]
-) -> Iterator[Note]:
-    """Find entries that another one of the same kind always beats."""
+) -> Iterator[EntryError]:
+    """Find entries that another one of the same kind overrides for each of their requests."""
     by_target = _by_target(reached)
     last = rules.precedence == LAST_WINS
     for i, entry in enumerate(entries):
-        # Who beats it everywhere beats it at any one of its requests.
+        # An entry that overrides this one everywhere also does at any one of its requests.
         anywhere = next(iter(reached[i]), None)
         for j in by_target.get(anywhere, ()):
-            beats = j > i if last else j < i
-            if beats and reached[i] <= reached[j] and _kind(entry) == _kind(entries[j]):
-                detail = f"has no effect, {entries[j].path} beats it for the same requests"
-                finding = Finding(entry.path, fielderrors.INVALID, detail)
-                yield Note(finding, (entry, entries[j]), harmless=True)
+            wins = j > i if last else j < i
+            if wins and reached[i] <= reached[j] and _kind(entry) == _kind(entries[j]):
+                detail = f"has no effect, {entries[j].path} overrides it for the same requests"
+                error = FieldError(entry.path, fielderrors.INVALID, detail)
+                yield EntryError(error, (entry, entries[j]), harmless=True)
                 break
 
 

@@ -1,8 +1,8 @@
-"""What rules can cost at most, so that a schema with too dear ones is refused before it is used.
+"""Estimate the worst-case cost of rules, so that too expensive ones are refused at admission.
 
-The API server does the same to CRDs (apiextensions-apiserver, StaticEstimatedCostLimit), assuming
-values that fill a request of 3 MiB. Parameters have 10 KiB, and that is assumed here: authors need
-not bound every string and list to be believed.
+The API server does the same to CRDs (apiextensions-apiserver, StaticEstimatedCostLimit) and assumes
+values that fill a request of 3 MiB. Parameters have at most 10 KiB, which is assumed here, so that
+authors need not bound every string and list.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ _BOUNDS: Final = {
 _ADVICE: Final = "simplify it, or add maxItems, maxProperties or maxLength to what it looks at"
 
 
-def bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a structural schema with bounds that every value within 10 KiB keeps."""
+def with_size_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a structural schema and add the bounds that 10 KiB of parameters imply."""
     copy = {**schema}
     for word, most in _BOUNDS.items():
-        if word != "maxLength" or not copy.get("enum"):  # an enum bounds more closely
+        if word != "maxLength" or not copy.get("enum"):  # an enum is the closer bound
             given = copy.get(word)
             copy[word] = most if given is None else min(given, most)
-    return openapi.altered(copy, bounded)
+    return openapi.map_children(copy, with_size_bounds)
 
 
-def too_dear(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the expressions that may cost too much, or the dearest if only all together do.
+def too_expensive(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the expressions that may cost too much, or the most expensive if only the sum does.
 
     Args:
         rules: compiled with the schema.
-        schema: as `bounded` gave it.
+        schema: from `with_size_bounds`.
     """
     costs = dict(_costs(rules.level, schema, "", 1)) if rules.level else {}
     for place, cost in costs.items():
         if cost > RULE_LIMIT:
-            yield Problem(place, _complaint("the", cost / RULE_LIMIT))
+            yield Problem(place, _message("the", cost / RULE_LIMIT))
     total = sum(costs.values())
     if total > TOTAL_LIMIT and max(costs.values()) <= RULE_LIMIT:
-        dearest = max(costs, key=costs.__getitem__)
-        yield Problem(dearest, _complaint("with all other rules the", total / TOTAL_LIMIT))
+        highest = max(costs, key=costs.__getitem__)
+        yield Problem(highest, _message("with all other rules the", total / TOTAL_LIMIT))
 
 
-def _complaint(whose: str, factor: float) -> str:
+def _message(whose: str, factor: float) -> str:
     shown = "more than 100" if factor > 100 else f"{factor:.1f}"
     return f"{whose} estimated cost exceeds the limit by a factor of {shown}: {_ADVICE}"
 
@@ -68,7 +68,7 @@ def _complaint(whose: str, factor: float) -> str:
 def _costs(
     level: Level, schema: Mapping[str, Any], path: str, count: int
 ) -> Iterator[tuple[str, int]]:
-    """Yield each expression's place and cost, for at most `count` values at that place."""
+    """Yield each expression's place and cost, for up to `count` values at that place."""
     for number, rule in enumerate(level.rules):
         place = f"{path}.x-kubernetes-validations[{number}]".removeprefix(".")
         for word, cost in _costs_once(rule):

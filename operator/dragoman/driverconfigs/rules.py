@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.cel import errors as cel_errors
 from dragoman.cel import rules as cel
 from dragoman.cel.budget import StepBudget
-from dragoman.cel.errors import FieldError
 from dragoman.driverconfigs import fielderrors, openapi
 from dragoman.driverconfigs.driverconfigschema import ConfigSpec, Variable
-from dragoman.driverconfigs.fielderrors import Finding
-from dragoman.driverconfigs.pruning import MAX_FINDINGS
-from dragoman.driverconfigs.rulecost import bounded, too_dear
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.pruning import MAX_FIELD_ERRORS
+from dragoman.driverconfigs.rulecost import too_expensive, with_size_bounds
 
 WARNING: Final = "Warning"
 
@@ -21,6 +21,7 @@ _ERROR: Final = "Error"
 _ERROR_STEPS: Final = 6
 _PATH_LENGTH: Final = 256
 _WORD: Final = "x-kubernetes-validations"
+_EXPRESSIONS: Final = ("rule", "messageExpression")
 _TEXTS: Final = ("rule", "message", "messageExpression", "fieldPath", "reason", "severity")
 _REASONS: Final = (
     fielderrors.INVALID,
@@ -36,46 +37,47 @@ class Rules:
     """The compiled rules of one config.
 
     Attributes:
-        errors: rules that the driver enforces.
-        warnings: rules about what the driver takes and treats otherwise than expected.
-        known: the fixed messages of all rules, which hold nothing of users' values.
+        enforced: rules of severity Error: the driver fails where they are broken.
+        advisory: rules of severity Warning: the driver does something unexpected.
+        messages: the fixed messages of all rules, which hold no user values.
     """
 
-    errors: cel.RuleSet
-    warnings: cel.RuleSet
-    known: frozenset[str]
+    enforced: cel.RuleSet
+    advisory: cel.RuleSet
+    messages: frozenset[str]
 
-    def broken_by(self, value: Any, budget: StepBudget) -> list[Finding]:
-        """List what the enforced rules have against parameters; paths are relative to them.
+    def errors(self, value: Any, budget: StepBudget) -> list[FieldError]:
+        """Evaluate the enforced rules; paths are relative to the parameters.
 
         Raises:
             StepBudgetExceeded: the budget was used up.
         """
-        return self._found(self.errors, value, budget)
+        return self._evaluate(self.enforced, value, budget)
 
-    def doubted_by(self, value: Any, budget: StepBudget) -> list[Finding]:
-        """List what the other rules have against parameters, as `broken_by`."""
-        return self._found(self.warnings, value, budget)
+    def warnings(self, value: Any, budget: StepBudget) -> list[FieldError]:
+        """Evaluate the advisory rules, as `errors`."""
+        return self._evaluate(self.advisory, value, budget)
 
-    def _found(self, rules: cel.RuleSet, value: Any, budget: StepBudget) -> list[Finding]:
+    def _evaluate(self, rules: cel.RuleSet, value: Any, budget: StepBudget) -> list[FieldError]:
         if rules.level is None:
             return []
         broken = rules.validate(value, budget=budget)
-        # Afterwards, since nobody can tell before: a rule for items can fail 5000 times.
+        # Spent afterwards, because the number is unknown before: a rule for items can fail 5000
+        # times.
         budget.spend(_ERROR_STEPS * len(broken))
-        return [self._finding(error) for error in broken[:MAX_FINDINGS]]
+        return [self._field_error(error) for error in broken[:MAX_FIELD_ERRORS]]
 
-    def _finding(self, error: FieldError) -> Finding:
-        # Keys of maps stand in it as users wrote them.
+    def _field_error(self, error: cel_errors.FieldError) -> FieldError:
+        # The path holds map keys as the user wrote them.
         place = fielderrors.clip(fielderrors.printable(error.field), _PATH_LENGTH)
         path = place if place.startswith("[") else f".{place}"
-        # A message that an expression made may hold values, and so may an error at run time.
-        known = error.detail in self.known
-        public = None if known else "breaks a rule of the schema"
+        # A messageExpression's text may hold values, and so may an error at run time.
+        fixed = error.detail in self.messages
+        public = None if fixed else "breaks a rule of the schema"
         detail = fielderrors.clip(error.detail, fielderrors.DETAIL_LENGTH)
-        if not known:
+        if not fixed:
             detail = fielderrors.clip(fielderrors.printable(detail), fielderrors.DETAIL_LENGTH)
-        return Finding(path if error.field else "", error.type, detail, public=public)
+        return FieldError(path if error.field else "", error.type, detail, public=public)
 
 
 def compile_rules(
@@ -83,17 +85,17 @@ def compile_rules(
     beside: Sequence[Mapping[str, Any]],
     variables: Iterable[Variable],
     path: str,
-) -> tuple[Rules | None, tuple[Finding, ...]]:
+) -> tuple[Rules | None, tuple[FieldError, ...]]:
     """Compile the rules of a config.
 
     Args:
         schema: the structural schema, rules inside included.
         beside: the rules of `spec.configs[].rules`.
-        variables: what rules may read as `variables.NAME`.
+        variables: values that rules read as `variables.NAME`.
         path: of the config in its object.
 
     Returns:
-        The rules, None without any, and what is wrong with them, with full paths.
+        The rules, None without any, and their errors with full paths.
     """
     inside = f"{path}.schema.openAPIV3Schema"
     malformed = [*_malformed_within(schema, inside), *_malformed(beside, f"{path}.rules")]
@@ -104,66 +106,77 @@ def compile_rules(
     places: dict[str, list[int]] = {_ERROR: [], WARNING: []}
     for index, rule in enumerate(beside):
         places[rule.get("severity") or _ERROR].append(index)
-    known_size = bounded(schema)
-    enforced = {**known_size, _WORD: own + [beside[index] for index in places[_ERROR]]}
-    doubted = {**_bare(known_size), _WORD: [beside[index] for index in places[WARNING]]}
-    errors = cel.compile(enforced, path="", variables=values)
-    warnings = cel.compile(doubted, path="", variables=values)
-    dear = [too_dear(errors, enforced), too_dear(warnings, doubted)]
-    wrong = [
-        *_problems((*errors.problems, *dear[0]), inside, f"{path}.rules", len(own), places[_ERROR]),
-        *_problems((*warnings.problems, *dear[1]), inside, f"{path}.rules", 0, places[WARNING]),
-    ]
-    if errors.level is None and warnings.level is None:
-        return None, tuple(wrong)
-    known = frozenset(_messages([*_all_rules(schema), *beside]))
-    return Rules(errors, warnings, known), tuple(wrong)
+    # Not cached: the registry keeps what is active and counts its memory.
+    bounded = with_size_bounds(schema)
+    strict = {**bounded, _WORD: own + [beside[index] for index in places[_ERROR]]}
+    mild = {**_without_rules(bounded), _WORD: [beside[index] for index in places[WARNING]]}
+    enforced = cel.compile(strict, path="", variables=values, cache=False)
+    advisory = cel.compile(mild, path="", variables=values, cache=False)
+    problems = (*enforced.problems, *too_expensive(enforced, strict))
+    doubts = (*advisory.problems, *too_expensive(advisory, mild))
+    errors = (
+        *_errors(problems, inside, f"{path}.rules", len(own), places[_ERROR]),
+        *_errors(doubts, inside, f"{path}.rules", 0, places[WARNING]),
+    )
+    if enforced.level is None and advisory.level is None:
+        return None, errors
+    messages = frozenset(_messages([*_all_rules(schema), *beside]))
+    return Rules(enforced, advisory, messages), errors
 
 
 def size_of_rules(config: ConfigSpec) -> int:
     """Count the bytes of all expressions of a config, inside its schema and beside it."""
-    texts: list[Any] = []
-    # Not along the schema: nobody has checked yet that it is one.
+    texts = (rule.get(word) for rule in _objects(config) for word in _EXPRESSIONS)
+    return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))
+
+
+def count_rules(config: ConfigSpec) -> int:
+    """Count the rules of a config, inside its schema and beside it."""
+    inside = (node.get(_WORD) for node in _objects(config))
+    return len(config.rules) + sum(len(rules) for rules in inside if isinstance(rules, list))
+
+
+def _objects(config: ConfigSpec) -> Iterator[dict[str, Any]]:
+    """List all JSON objects of a config, whose schema has not been checked yet."""
     nodes: list[Any] = [config.schema, *config.rules]
     while nodes:
         node = nodes.pop()
         if isinstance(node, dict):
-            texts += [node.get("rule"), node.get("messageExpression")]
+            yield node
             nodes += node.values()
         elif isinstance(node, list):
             nodes += node
-    return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))
 
 
-def _problems(
+def _errors(
     problems: Iterable[cel.Problem], inside: str, beside: str, own: int, places: Sequence[int]
-) -> Iterator[Finding]:
-    """Translate places: rules beside the schema were compiled as the last ones of its root."""
+) -> Iterator[FieldError]:
+    """Translate paths: rules beside the schema were compiled as the last ones of its root."""
     moved = {f"{_WORD}[{own + n}]": f"{beside}[{index}]" for n, index in enumerate(places)}
     for problem in problems:
         rule, _, word = problem.path.rpartition(".")
         place = moved.get(rule, f"{inside}.{rule}")
         detail = fielderrors.clip(problem.message, fielderrors.DETAIL_LENGTH)
-        yield Finding(f"{place}.{word}", fielderrors.INVALID, detail)
+        yield FieldError(f"{place}.{word}", fielderrors.INVALID, detail)
 
 
-def _malformed_within(schema: Mapping[str, Any], path: str) -> Iterator[Finding]:
+def _malformed_within(schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     yield from _malformed(schema.get(_WORD) or (), f"{path}.{_WORD}")
     for step, child in openapi.children(schema):
         yield from _malformed_within(child, path + step)
 
 
-def _malformed(rules: Iterable[Any], path: str) -> Iterator[Finding]:
+def _malformed(rules: Iterable[Any], path: str) -> Iterator[FieldError]:
     for index, rule in enumerate(rules):
         place = f"{path}[{index}]"
         if not isinstance(rule, dict):
-            yield Finding(place, fielderrors.TYPE_INVALID, "must be a rule")
+            yield FieldError(place, fielderrors.TYPE_INVALID, "must be a rule")
             continue
-        for word, detail in _complaints(rule):
-            yield Finding(f"{place}.{word}", fielderrors.INVALID, detail)
+        for word, detail in _malformed_words(rule):
+            yield FieldError(f"{place}.{word}", fielderrors.INVALID, detail)
 
 
-def _complaints(rule: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _malformed_words(rule: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     wrong = [word for word in _TEXTS if not isinstance(rule.get(word, ""), str)]
     if wrong:
         yield from ((word, "must be a string") for word in wrong)
@@ -193,7 +206,7 @@ def _all_rules(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _all_rules(child)
 
 
-def _bare(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _without_rules(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a schema without the rules inside."""
     bare = {word: value for word, value in schema.items() if word != _WORD}
-    return openapi.altered(bare, _bare)
+    return openapi.map_children(bare, _without_rules)

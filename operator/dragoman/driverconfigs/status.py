@@ -1,7 +1,7 @@
-"""Conditions: what the status of a DriverConfigSchema says about its compilation.
+"""The status of a DriverConfigSchema: its conditions and each config's errors.
 
-Pure: times are passed in, and a condition that did not change keeps its transition time, so that
-writing the same status twice writes nothing.
+Pure: the time is an argument, and an unchanged condition keeps its transition time, so that an
+unchanged status needs no write.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs.driverconfigschema import OFF
-from dragoman.driverconfigs.fielderrors import Finding, clip
-from dragoman.driverconfigs.registry import Installed, Registry
+from dragoman.driverconfigs.fielderrors import FieldError, clip
+from dragoman.driverconfigs.registry import RegisteredSchema, Registry
 from dragoman.driverconfigs.verdict import MAX_LISTED
 
 READY, CONFLICTING = "Ready", "Conflicting"
 
 COMPILED: Final = "Compiled"
-"""Reason of Ready=True: the newest generation is in force."""
+"""Reason of Ready=True: the newest generation is active."""
 
 SWITCHED_OFF: Final = "SwitchedOff"
 """Reason of Ready=True: the newest generation compiles, and its mode is Off."""
 
 NOT_COMPILED: Final = "NotCompiled"
-"""Reason of Ready=False: it does not compile and nothing of the object is in force."""
+"""Reason of Ready=False: it does not compile and the object has no active schema."""
 
 LAST_GOOD: Final = "LastGoodGeneration"
-"""Reason of Ready=False: it does not compile, an earlier generation stays in force."""
+"""Reason of Ready=False: it does not compile, an earlier generation stays active."""
 
 DECIDED_ELSEWHERE: Final = "DecidedByOlderObject"
 """Reason of Conflicting=True: an older object lists the same kinds."""
@@ -39,7 +39,7 @@ MAX_ERROR: Final = 2048
 
 
 def status(registry: Registry, name: str, old: Mapping[str, Any], now: str) -> dict[str, Any]:
-    """Make the status of an installed object, all but the audit.
+    """Make the status of a registered object, without `audit`.
 
     Args:
         registry: holds the object.
@@ -47,20 +47,22 @@ def status(registry: Registry, name: str, old: Mapping[str, Any], now: str) -> d
         old: its present status; unchanged conditions keep their transition times.
         now: the time as RFC 3339, for conditions that change.
     """
-    installed = registry.objects[name]
-    compilation = installed.compilation
+    registered = registry.objects[name]
+    compilation = registered.compilation
     configs = [
         {
             "apiVersion": config.api_version,
             "kind": config.kind,
-            "compiled": index not in compilation.faults,
-            "errors": [_text(fault) for fault in compilation.faults.get(index, ())][:MAX_LISTED],
+            "compiled": index not in compilation.errors_by_config,
+            "errors": [_text(error) for error in compilation.errors_by_config.get(index, ())][
+                :MAX_LISTED
+            ],
         }
-        for index, config in enumerate(installed.parsed.configs)
+        for index, config in enumerate(registered.parsed.configs)
     ]
     ready = sum(bool(config["compiled"]) for config in configs)
-    conditions = [_ready(installed), _conflicting(registry, name)]
-    generation = installed.parsed.generation
+    conditions = [_ready(registered), _conflicting(registry, name)]
+    generation = registered.parsed.generation
     return {
         "observedGeneration": generation,
         "configsReady": f"{ready}/{len(configs)}",
@@ -69,17 +71,17 @@ def status(registry: Registry, name: str, old: Mapping[str, Any], now: str) -> d
     }
 
 
-def _ready(installed: Installed) -> dict[str, str]:
-    errors = installed.compilation.errors
+def _ready(registered: RegisteredSchema) -> dict[str, str]:
+    errors = registered.compilation.errors
     if not errors:
-        off = installed.parsed.mode == OFF
+        off = registered.parsed.mode == OFF
         return _condition(READY, "True", SWITCHED_OFF if off else COMPILED, "")
     message = "; ".join(_text(error) for error in errors[:MAX_LISTED])
     if len(errors) > MAX_LISTED:
         message += f"; and {len(errors) - MAX_LISTED} more"
-    if installed.force is None:
+    if registered.active is None:
         return _condition(READY, "False", NOT_COMPILED, message)
-    kept = f"generation {installed.force.generation} stays in force: "
+    kept = f"generation {registered.active.generation} stays active: "
     return _condition(READY, "False", LAST_GOOD, kept + message)
 
 
@@ -106,6 +108,6 @@ def _timed(
     return {**condition, "observedGeneration": generation, "lastTransitionTime": now}
 
 
-def _text(fault: Finding) -> str:
-    # Values in an object of the admin's own are no users' values, and often what helps most.
-    return clip(str(fault), MAX_ERROR)
+def _text(error: FieldError) -> str:
+    # The schema is the admin's own object, so its values may be shown, and often help most.
+    return clip(str(error), MAX_ERROR)

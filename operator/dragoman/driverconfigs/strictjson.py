@@ -1,8 +1,9 @@
-"""The way in for JSON: parse a document without losing what drivers' strict decoders look at.
+"""Parse JSON and keep what drivers' strict decoders distinguish.
 
-Python's parsers keep the last of two equal keys and say nothing. Here such an object becomes a
-`Repeated`, a number written `1.0` or `1e1` stays a float, and one that no double can hold becomes a
-`Beyond`, so that the review can refuse them all at their place.
+Python's parsers silently keep the last of two equal keys. Here such an object becomes
+`DuplicateKeys`, and a number written `1.0` or `1e1` stays a float. A value that no decoder could
+hold becomes an `UnreadableValue`, so that a review refuses it at its place: if the whole request
+were refused, the webhook's failurePolicy would decide about it.
 """
 
 from __future__ import annotations
@@ -11,44 +12,50 @@ import json
 import math
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 
 MAX_DOCUMENT_DEPTH = 254
-"""Levels of nesting of a whole document; deeper ones are refused before anything recurses.
+"""Levels of nesting of a whole document; deeper values are unreadable.
 
-It is what orjson writes at most, so that a document's depth need not be measured apart from that.
+orjson writes no more levels, so a document that it wrote needs no measurement of its own.
 """
 
+MAX_MEMORY: Final = 52 * 1024 * 1024
+"""Bytes that a parsed document may take beside its text, by an upper estimate.
 
-MAX_SIGNS: Final = 1_000_000
-"""Openings and commas of one document; the largest objects that etcd takes have fewer, twice.
-
-Three bytes can become an object of 64, so the size of a text alone bounds little.
+A few bytes of text can become an object of hundreds, so the size of a text bounds little. A claim
+with 32 configs of 10 KiB takes less in any shape, and so does its update.
 """
 
-MAX_BEYOND: Final = 8
-"""Numbers beyond a double in one document; more are nobody's mistake."""
+_NODE_BYTES: Final = {b"{": 100, b"[": 110, b":": 150, b",": 85}
+"""Bytes of an object, an array, a member with its key, and a value, by the character it costs."""
 
-_OUT_OF_RANGE: Final = "number is infinity"
-_NUMBER: Final = re.compile(rb"-?[0-9][0-9.eE+-]*")
-# More digits make no finite number, and Python takes its time with them.
+_WIDE: Final = re.compile(rb"[\xf0-\xf7]")
+
+# More digits are out of range, and Python needs quadratic time to parse them.
 _MOST_DIGITS: Final = 310
+# A lone surrogate, which stands for a value that is nested too deeply until the text is parsed.
+_DEEP: Final = "\udfff"
+_NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
 
-class Malformed(ValueError):  # noqa: N818 — says what the document is, not what went wrong in us
-    """A text that is no JSON document, or one nested deeper than `MAX_DOCUMENT_DEPTH`."""
+class InvalidJSONError(ValueError):
+    """A text that is not one JSON document, or one that exceeds `MAX_MEMORY`."""
 
 
-class Beyond:
-    """A number that no double can hold: JSON allows it, and no driver's decoder takes it.
+class UnreadableValue:
+    """A value that JSON can spell and a driver's decoder cannot hold.
 
     Attributes:
-        written: the number as it was written.
+        written: the value as it was written, or its beginning.
+        requirement: the condition that it breaks.
     """
 
     __slots__ = ("written",)
+
+    requirement: ClassVar[str]
 
     def __init__(self, written: str) -> None:
         self.written = written
@@ -57,83 +64,157 @@ class Beyond:
         return self.written
 
 
-class Repeated(dict[str, Any]):
+class OutOfRangeNumber(UnreadableValue):
+    """A number that no double can hold."""
+
+    __slots__ = ()
+
+    requirement = "must be a number that a double can hold"
+
+
+class InvalidText(UnreadableValue):
+    """A string with bytes or escapes that are not Unicode."""
+
+    __slots__ = ()
+
+    requirement = "must be valid Unicode"
+
+
+class DeepValue(UnreadableValue):
+    """An object or array below `MAX_DOCUMENT_DEPTH` levels."""
+
+    __slots__ = ()
+
+    requirement = f"must not be nested deeper than {MAX_DOCUMENT_DEPTH} levels"
+
+
+class DuplicateKeys(dict[str, Any]):
     """A JSON object in which keys occur more than once; it holds the last value of each.
 
     Attributes:
-        keys_repeated: the keys concerned, each once, in order of appearance.
+        duplicate_keys: the keys concerned, each once, in order of appearance.
     """
 
-    __slots__ = ("keys_repeated",)
+    __slots__ = ("duplicate_keys",)
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         seen: set[str] = set()
         repeated = (key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        self.keys_repeated = tuple(dict.fromkeys(repeated))
+        self.duplicate_keys = tuple(dict.fromkeys(repeated))
 
 
 def parse(text: bytes) -> Any:
-    """Parse one JSON document of any size; takes microseconds for what the API server sends.
+    """Parse one JSON document of any size; takes microseconds for the API server's requests.
 
-    Writing a tree back can never repeat a key. So when that gives the very bytes that came in (the
-    rule for compact JSON from Go), nothing was repeated and the slower parser is not needed.
+    Writing a tree never repeats a key. If that gives the very bytes of the text, as for compact
+    JSON from Go, no key was repeated and the slower parser is not needed.
 
     Raises:
-        Malformed: no JSON, not UTF-8, nested too deeply, of too many values, or full of numbers
-            beyond a double.
+        InvalidJSONError: invalid JSON, or a document that takes more than `MAX_MEMORY`.
     """
-    if len(text) > MAX_SIGNS and sum(map(text.count, (b"{", b"[", b","))) > MAX_SIGNS:
-        raise Malformed(f"more than {MAX_SIGNS} openings and commas")
+    if _estimated_memory(text) > MAX_MEMORY:
+        raise InvalidJSONError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
     try:
         tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if not str(error).startswith(_OUT_OF_RANGE):
-            raise Malformed(str(error)) from None
-        return _parse_beyond(text)
+        return _parse_leniently(text, str(error))
     if _written_back(tree) == text.strip():
         return tree
-    _check_depth(tree)
+    if depth(tree) > MAX_DOCUMENT_DEPTH:
+        return _parse_leniently(text, "")
+    # Dropped before the second tree is built: each takes up to 50 times the text's size.
+    del tree
     return json.loads(text.decode(), object_pairs_hook=_object)
 
 
-def _parse_beyond(text: bytes) -> Any:
-    """Parse a document with numbers beyond a double."""
-    plain = text
-    for _ in range(MAX_BEYOND + 1):
-        try:
-            # Python's parser takes more for JSON than there is: the strict one must be content.
-            _check_depth(orjson.loads(plain))
-        except orjson.JSONDecodeError as error:
-            plain = _without_number(plain, error)
-        else:
-            hooks: dict[str, Any] = {"parse_int": _integer, "parse_float": _float}
-            return json.loads(text.decode(), object_pairs_hook=_object, **hooks)
-    raise Malformed(f"more than {MAX_BEYOND} numbers beyond a double")
+def _estimated_memory(text: bytes) -> int:
+    """Estimate the bytes that parsing takes, strings included; never less than it takes."""
+    # Python stores every character of a text in 4 bytes if one is beyond the Basic Multilingual
+    # Plane, and a long string is there twice: in the decoded text and in the tree.
+    width = 4 if _WIDE.search(text) else 1
+    strings = 2 * width * len(text)
+    if strings + max(_NODE_BYTES.values()) * len(text) <= MAX_MEMORY:
+        return 0
+    return strings + sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
 
 
-def _without_number(text: bytes, error: orjson.JSONDecodeError) -> bytes:
-    """Write a zero in place of the number that the parser stopped at."""
-    if not str(error).startswith(_OUT_OF_RANGE):
-        raise Malformed(str(error)) from None
-    start = len(text.decode()[: error.pos].encode())
-    number = _NUMBER.match(text, start)
-    if number is None:
-        raise Malformed(str(error)) from None
-    return text[:start] + b"0".ljust(len(number[0])) + text[number.end() :]
+def _parse_leniently(text: bytes, reason: str) -> Any:
+    """Parse a document with unreadable values.
+
+    Raises:
+        InvalidJSONError: for the reason that the strict parser gave.
+    """
+    hooks: dict[str, Any] = {
+        "object_pairs_hook": _readable_object,
+        "parse_int": _integer,
+        "parse_float": _float,
+        "parse_constant": _refuse_constant,
+    }
+    try:
+        tree = json.loads(_without_deep_values(text.decode("utf-8", "surrogateescape")), **hooks)
+    except ValueError:
+        raise InvalidJSONError(reason) from None
+    return _readable(tree)
 
 
-def _integer(text: str) -> int | Beyond:
-    return int(text) if len(text) < _MOST_DIGITS and math.isfinite(float(text)) else Beyond(text)
+def _without_deep_values(text: str) -> str:
+    """Replace objects and arrays below `MAX_DOCUMENT_DEPTH`, so that parsing cannot recurse."""
+    if text.count("{") + text.count("[") <= MAX_DOCUMENT_DEPTH:
+        return text
+    pieces, level, start = [], 0, 0
+    for match in _NESTING.finditer(text):
+        if match[0] in ("{", "["):
+            level += 1
+            if level == MAX_DOCUMENT_DEPTH + 1:
+                pieces.append(text[start : match.start()])
+        elif match[0] in ("}", "]"):
+            level -= 1
+            if level == MAX_DOCUMENT_DEPTH:
+                pieces.append(f'"{_DEEP}"')
+                start = match.end()
+    # An array that is never closed leaves the text invalid.
+    return "".join(pieces) + text[start:] if level == 0 else ""
 
 
-def _float(text: str) -> float | Beyond:
-    return number if math.isfinite(number := float(text)) else Beyond(text)
+def _readable(value: Any) -> Any:
+    """Replace strings that are not Unicode, in the containers that hold no others."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return value
 
 
-def _check_depth(tree: Any) -> None:
-    if depth(tree) > MAX_DOCUMENT_DEPTH:
-        raise Malformed(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels")
+def _text(value: str) -> str | UnreadableValue:
+    if value.isascii():
+        return value
+    if value == _DEEP:
+        return DeepValue("…")
+    readable = _unicode(value)
+    return value if readable == value else InvalidText(readable)
+
+
+def _unicode(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
+
+
+def _readable_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return _object([(_unicode(key), _readable(value)) for key, value in pairs])
+
+
+def _integer(text: str) -> int | OutOfRangeNumber:
+    fits = len(text) < _MOST_DIGITS and math.isfinite(float(text))
+    return int(text) if fits else OutOfRangeNumber(text)
+
+
+def _float(text: str) -> float | OutOfRangeNumber:
+    return number if math.isfinite(number := float(text)) else OutOfRangeNumber(text)
+
+
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python's parser accepts."""
+    raise ValueError(name)
 
 
 def depth(tree: Any) -> int:
@@ -147,24 +228,24 @@ def depth(tree: Any) -> int:
 
 
 def canonical(tree: Any) -> bytes | None:
-    """Write a tree as compact JSON, as a key under which its verdict can be remembered.
+    """Write a tree as compact JSON: the key of its validation result in a cache.
 
     Returns:
-        None where the bytes would not tell everything: repeated keys, integers beyond 64 bits,
-        numbers beyond a double, strings that are no Unicode.
+        None where the bytes would not identify the tree: repeated keys, integers beyond 64 bits,
+        numbers out of range, strings with lone surrogates.
     """
     try:
         written = orjson.dumps(tree, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:
         return None
-    # What orjson gives keeps the 4 KiB that it was written into for as long as it is kept.
+    # A copy, because orjson's bytes keep a buffer of 4 KiB alive.
     return bytes(memoryview(written))
 
 
 def least_size(tree: Any) -> int:
-    """Count the bytes of a tree as JSON, written as shortly as can be; 0 without a canonical form.
+    """Count the bytes of a tree as the shortest JSON; 0 without a canonical form.
 
-    A float may have come in fewer bytes than it is written in, such as 1E5 for 100000.0.
+    A float may be shorter in the request than its canonical form, such as 1E5 for 100000.0.
     """
     level, excess = [tree], 0
     while level:
@@ -179,7 +260,7 @@ def least_size(tree: Any) -> int:
 
 
 def _excess(number: float) -> int:
-    """Count the bytes that a number's canonical form is longer than its shortest."""
+    """Count the bytes by which a number's canonical form exceeds its shortest."""
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
     shortest = sign + len(digits) + len(f"e{exponent}")
     return max(0, len(orjson.dumps(number)) - shortest)
@@ -194,7 +275,7 @@ def _written_back(tree: Any) -> bytes | None:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    return members if len(members) == len(pairs) else Repeated(pairs)
+    return members if len(members) == len(pairs) else DuplicateKeys(pairs)
 
 
 def _children(node: dict[str, Any] | list[Any]) -> list[Any]:

@@ -1,9 +1,8 @@
-"""The structural check: would the API server accept this schema in a CustomResourceDefinition?
+"""The structural check: whether a CustomResourceDefinition may hold this schema.
 
-The rules are those of apiextensions (structural schemas, KEP-1693's predecessor in the CRD
-documentation): types stand in the outer schema only, `allOf`, `anyOf`, `oneOf` and `not` only
-narrow what the outer schema declares, nothing refers anywhere. Two of its rules do not apply
-here: parameters have no ObjectMeta, and formats unknown to it are reported as warnings.
+The rules are those of apiextensions for structural schemas: types are declared outside of `allOf`,
+`anyOf`, `oneOf` and `not`, which only narrow values; references are forbidden. Two rules do not
+apply here: parameters have no ObjectMeta, and unknown formats become warnings.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import re2
-
+from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors, formats, openapi
-from dragoman.driverconfigs.fielderrors import Finding
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.patterns import PatternCompiler, PatternError
 
 MAX_NODES: Final = 2000
 """Schemas and sub-schemas in one config's schema; a large real CRD has some hundreds."""
@@ -23,92 +22,81 @@ MAX_NODES: Final = 2000
 MAX_SCHEMA_DEPTH: Final = 32
 """Levels of sub-schemas."""
 
-MAX_PATTERN_MEMORY: Final = 1 << 19
-"""Bytes that RE2 may use for one pattern; hostile repetitions need more and do not compile."""
-
 MAX_PATTERN_SIZE: Final = 50_000
 """RE2 instructions of all patterns of one schema; a usual pattern has some dozens."""
 
 MAX_ERRORS: Final = 50
-"""Errors after which the check ends; making them costs time too."""
+"""Errors after which the check stops, because making errors costs time too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Structure:
-    """The outcome of the check: nothing in `errors` means that the schema can be compiled.
+class StructuralResult:
+    """The outcome of the check; a schema without errors can be compiled.
 
     Attributes:
-        errors: what the API server would refuse, with paths relative to the schema's root.
-        warnings: what it would ignore silently, such as unknown formats.
+        errors: reasons for which the API server refuses such a schema; paths are relative to the
+            schema's root.
+        warnings: keywords that the API server ignores silently, such as unknown formats.
     """
 
-    errors: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
+    errors: tuple[FieldError, ...]
+    warnings: tuple[FieldError, ...]
 
 
-def check(schema: Any) -> Structure:
-    """Check a schema as it came in, whatever JSON it is."""
-    walk = _Walk()
+def validate_structural(schema: Any, patterns: PatternCompiler | None = None) -> StructuralResult:
+    """Check a schema as it was read, of any JSON type.
+
+    Args:
+        schema: the schema.
+        patterns: compiles its patterns and keeps them for the validator.
+    """
+    walk = _Walk(patterns or PatternCompiler())
     if not isinstance(schema, dict):
-        walk.fault("", fielderrors.TYPE_INVALID, "must be an object", schema)
+        walk.add("", fielderrors.TYPE_INVALID, "must be an object", schema)
     else:
         walk.root(schema)
-    return Structure(tuple(walk.errors), tuple(walk.warnings))
-
-
-def pattern_of(text: str) -> Any:
-    """Compile a pattern to RE2 over UTF-8 bytes, without captures and with little memory.
-
-    Raises:
-        re2.error: no regular expression, or one that needs too much memory.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    options.max_mem = MAX_PATTERN_MEMORY
-    return re2.compile(text.encode("utf-8", "replace"), options)
+    return StructuralResult(tuple(walk.errors), tuple(walk.warnings))
 
 
 @dataclass(slots=True)
 class _Walk:
-    """One pass over one schema; stops descending when there are too many nodes."""
+    """One pass over one schema; stops descending at the limits."""
 
-    errors: list[Finding] = field(default_factory=list)
-    warnings: list[Finding] = field(default_factory=list)
+    patterns: PatternCompiler
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[FieldError] = field(default_factory=list)
     nodes: int = 0
     pattern_size: int = 0
 
-    def fault(self, path: str, reason: str, detail: str, value: Any = fielderrors.NOTHING) -> None:
-        self.errors.append(fielderrors.finding((), reason, detail, value).under(path))
+    def add(self, path: str, reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE) -> None:
+        self.errors.append(fielderrors.field_error((), reason, detail, value).under(path))
 
     def root(self, schema: dict[str, Any]) -> None:
         self.outer(schema, "", 1)
         if "type" in schema and schema["type"] != "object":
-            self.fault(".type", fielderrors.INVALID, "must be object at the root", schema["type"])
+            self.add(".type", fielderrors.INVALID, "must be object at the root", schema["type"])
         if "additionalProperties" in schema:
-            self.fault(
-                ".additionalProperties", fielderrors.FORBIDDEN, "must not be used at the root"
-            )
+            self.add(".additionalProperties", fielderrors.FORBIDDEN, "must not be used at the root")
         if schema.get("nullable"):
-            self.fault(".nullable", fielderrors.FORBIDDEN, "nullable cannot be true at the root")
+            self.add(".nullable", fielderrors.FORBIDDEN, "nullable cannot be true at the root")
 
     def outer(self, schema: Any, path: str, level: int) -> None:
         """Check a schema outside of allOf, anyOf, oneOf and not."""
-        if not self._sound(schema, path, level):
+        if not self._check_node(schema, path, level):
             return
-        for complaint in _outer_complaints(schema):
-            self.fault(path + complaint[0], *complaint[1:])
+        for place, reason, detail in _keyword_conflicts(schema):
+            self.add(path + place, reason, detail)
         for step, child in openapi.children(schema):
             self.outer(child, path + step, level + 1)
-        for step, child in _narrowings(schema):
+        for step, child in _value_validations(schema):
             self.inner(child, schema, path + step, level + 1)
 
     def inner(self, schema: Any, outer: Mapping[str, Any] | None, path: str, level: int) -> None:
         """Check a schema inside of them; `outer` is the schema that declares the same value."""
-        if not self._sound(schema, path, level) or not schema:
+        if not self._check_node(schema, path, level) or not schema:
             return
         if outer is None:
-            self.fault(
+            self.add(
                 path,
                 fielderrors.REQUIRED,
                 "must also be declared outside of allOf, anyOf, oneOf and not",
@@ -116,37 +104,37 @@ class _Walk:
             return
         for keyword in sorted(openapi.OUTER_ONLY.intersection(schema)):
             if schema[keyword] not in (None, False, "", [], {}):
-                self.fault(
+                self.add(
                     f"{path}.{keyword}",
                     fielderrors.FORBIDDEN,
                     "must not be set here to be structural",
                 )
-        for step, child in _narrowings(schema):
+        for step, child in _value_validations(schema):
             self.inner(child, outer, path + step, level + 1)
         if "items" in schema:
             self.inner(schema["items"], _declared(outer, "items"), f"{path}.items", level + 1)
-        for name, child in _members(schema, "properties"):
-            declared = dict(_members(outer, "properties")).get(name)
+        for name, child in _properties(schema, "properties"):
+            declared = dict(_properties(outer, "properties")).get(name)
             self.inner(child, declared, f"{path}.properties[{name}]", level + 1)
 
-    def _sound(self, schema: Any, path: str, level: int) -> bool:
+    def _check_node(self, schema: Any, path: str, level: int) -> bool:
         """Check what holds for every schema: shape, keywords, limits. False ends the descent."""
         self.nodes += 1
         if len(self.errors) >= MAX_ERRORS:
             return False
         if not isinstance(schema, dict):
-            self.fault(path, fielderrors.TYPE_INVALID, "must be a schema", schema)
+            self.add(path, fielderrors.TYPE_INVALID, "must be a schema", schema)
             return False
         if self.nodes > MAX_NODES or level > MAX_SCHEMA_DEPTH:
             if not any(error.reason == fielderrors.TOO_MANY for error in self.errors):
                 limit = f"at most {MAX_NODES} schemas in {MAX_SCHEMA_DEPTH} levels"
-                self.fault(path, fielderrors.TOO_MANY, f"must have {limit}")
+                self.add(path, fielderrors.TOO_MANY, f"must have {limit}")
             return False
         known = len(self.errors)
         for keyword, value in schema.items():
-            complaint = openapi.complaint(keyword, value)
-            if complaint:
-                self.fault(f"{path}.{keyword}", *complaint)
+            error = openapi.keyword_error(keyword, value)
+            if error:
+                self.add(f"{path}.{keyword}", *error)
         if "pattern" in schema and known == len(self.errors):
             self._pattern(schema["pattern"], path)
         self._format(schema, path)
@@ -154,15 +142,15 @@ class _Walk:
 
     def _pattern(self, pattern: str, path: str) -> None:
         try:
-            self.pattern_size += pattern_of(pattern).programsize
-        except re2.error as error:
-            reason = error.args[0] if error.args else "invalid"
-            words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-            detail = f"must be a regular expression (RE2): {words}"
-            self.fault(f"{path}.pattern", fielderrors.INVALID, detail, pattern)
+            self.pattern_size += self.patterns.compile(pattern).programsize
+        except PatternError as error:
+            detail = f"must be a regular expression (RE2): {error}"
+            self.add(f"{path}.pattern", fielderrors.INVALID, detail, pattern)
+        except StepBudgetExceeded:
+            return  # the compiler reports the limit once, for the whole object
         if self.pattern_size > MAX_PATTERN_SIZE:
-            detail = "the schema's patterns are too large together"
-            self.fault(f"{path}.pattern", fielderrors.TOO_LONG, detail)
+            detail = f"the schema's patterns have more than {MAX_PATTERN_SIZE} RE2 instructions"
+            self.add(f"{path}.pattern", fielderrors.TOO_LONG, detail)
 
     def _format(self, schema: dict[str, Any], path: str) -> None:
         name = schema.get("format")
@@ -173,14 +161,14 @@ class _Walk:
         recognized = name in known if known else formats.check_of(name) is not None
         # Kubernetes' own types write this one beside x-kubernetes-int-or-string.
         if not recognized and name != "int-or-string":
-            ignored = fielderrors.finding(
+            ignored = fielderrors.field_error(
                 (), fielderrors.NOT_SUPPORTED, "unrecognized format, ignored", name
             )
             self.warnings.append(ignored.under(f"{path}.format"))
 
 
-def _outer_complaints(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Name what keywords of one outer schema mean together; yields place, reason, detail."""
+def _keyword_conflicts(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Check the keywords of one outer schema together; yields place, reason, detail."""
     kind = schema.get("type")
     free = schema.get("x-kubernetes-preserve-unknown-fields")
     either = schema.get("x-kubernetes-int-or-string")
@@ -209,12 +197,12 @@ def _outer_complaints(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     if schema.get("x-kubernetes-embedded-resource") and not free and not schema.get("properties"):
         detail = "must not be empty without x-kubernetes-preserve-unknown-fields"
         yield ".properties", fielderrors.REQUIRED, detail
-    yield from _list_complaints(schema, kind)
+    yield from _list_type_conflicts(schema, kind)
     if schema.get("x-kubernetes-map-type") and kind != "object":
         yield ".type", fielderrors.INVALID, "must be object if x-kubernetes-map-type is specified"
 
 
-def _list_complaints(schema: dict[str, Any], kind: Any) -> Iterator[tuple[str, str, str]]:
+def _list_type_conflicts(schema: dict[str, Any], kind: Any) -> Iterator[tuple[str, str, str]]:
     list_type = schema.get("x-kubernetes-list-type")
     keys = schema.get("x-kubernetes-list-map-keys") or []
     if list_type and kind != "array":
@@ -227,10 +215,10 @@ def _list_complaints(schema: dict[str, Any], kind: Any) -> Iterator[tuple[str, s
         )
     items = _declared(schema, "items") or {}
     if list_type == "set":
-        yield from _set_complaints(items)
+        yield from _set_conflicts(items)
     if list_type != "map":
         return
-    names = dict(_members(items, "properties"))
+    names = dict(_properties(items, "properties"))
     if not keys:
         yield (
             ".x-kubernetes-list-map-keys",
@@ -256,7 +244,7 @@ def _list_complaints(schema: dict[str, Any], kind: Any) -> Iterator[tuple[str, s
             )
 
 
-def _set_complaints(items: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _set_conflicts(items: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
         yield ".items.x-kubernetes-map-type", fielderrors.INVALID, "must be atomic as item of a set"
     if items.get("type") == "array" and items.get("x-kubernetes-list-type", "atomic") != "atomic":
@@ -267,7 +255,7 @@ def _set_complaints(items: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _narrowings(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _value_validations(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """List the schemas under allOf, anyOf, oneOf and not, without the int-or-string idiom."""
     idiom = schema.get("x-kubernetes-int-or-string") and openapi.is_int_or_string(schema)
     for keyword in ("allOf", "anyOf", "oneOf"):
@@ -283,5 +271,5 @@ def _declared(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any] | No
     return child if isinstance(child, dict) else None
 
 
-def _members(schema: Mapping[str, Any], keyword: str) -> list[tuple[str, Any]]:
+def _properties(schema: Mapping[str, Any], keyword: str) -> list[tuple[str, Any]]:
     return list((_declared(schema, keyword) or {}).items())

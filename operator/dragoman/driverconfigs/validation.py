@@ -1,8 +1,8 @@
-"""The review: one object against the schemas in force.
+"""Validate one object against the active schemas: claims, templates and classes; schemas too.
 
-Every entry of a driver that has schemas is judged, and then how the entries of one driver stand to
-each other. On updates whatever was stored before and is unchanged passes: a schema that came later
-must never block labels, finalizers or a deletion.
+Each entry of a driver with schemas is validated, then the driver's entries together. Updates are
+ratcheted: entries that were stored before and are unchanged pass, so that a schema created later
+never blocks labels, finalizers or a deletion.
 """
 
 from __future__ import annotations
@@ -10,241 +10,242 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from dragoman.cel.budget import StepBudget
+from dragoman.cel.budget import REVIEW_STEPS, StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
-from dragoman.driverconfigs import fielderrors, steps, strictjson
+from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.compiler import CompiledConfig
-from dragoman.driverconfigs.crd import complaints
+from dragoman.driverconfigs.crd import validate_object
 from dragoman.driverconfigs.driverconfigschema import ALLOW, ENFORCE, OFF, WARN, parse
 from dragoman.driverconfigs.entries import Configured, Entry, configured
-from dragoman.driverconfigs.fielderrors import Finding
-from dragoman.driverconfigs.lookup import Chosen, choose, unlisted
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.lookup import ConfigMatch, find_config, unknown_kind
 from dragoman.driverconfigs.parameters_validation import (
     MAX_PARAMETERS_BYTES,
     TOO_EXPENSIVE,
     TOO_LONG,
-    Judgement,
-    judge,
+    ValidationResult,
+    validate_parameters,
 )
-from dragoman.driverconfigs.precedence import arrangement
-from dragoman.driverconfigs.registry import Installed, Registry, install
-from dragoman.driverconfigs.suggestions import Effort, nearest
-from dragoman.driverconfigs.verdict import Consulted, Verdict, Violation
+from dragoman.driverconfigs.precedence import check_precedence
+from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
+from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
+from dragoman.driverconfigs.verdict import SchemaReference, Verdict, Violation
+
+MAX_STEPS: Final = REVIEW_STEPS
+"""Steps that a review may spend."""
 
 Key = tuple[bytes, bytes]
 """Digest of the compiled config, and the parameters' canonical bytes."""
 
-Memory = MutableMapping[Key, Judgement]
-"""Judgements of earlier reviews; they depend on their key alone. The owner keeps it small."""
+ResultCache = MutableMapping[Key, ValidationResult]
+"""Results of earlier reviews; each depends on its key alone. The owner bounds the size."""
 
 
-def review(  # noqa: PLR0913 — all but three have defaults
+def validate_configs(  # noqa: PLR0913 — all but three have defaults
     registry: Registry,
     kind: str,
     document: Any,
     *,
     old: Any = None,
-    memory: Memory | None = None,
-    allowance: int = steps.REVIEW_STEPS,
+    cache: ResultCache | None = None,
+    max_steps: int = MAX_STEPS,
 ) -> Verdict:
-    """Review a claim, template or class of any API version; never raises, whatever JSON it is.
+    """Validate a claim, template or class of any API version and any JSON type; never raises.
 
     Args:
-        registry: the schemas in force.
+        registry: the active schemas.
         kind: `ResourceClaim`, `ResourceClaimTemplate` or `DeviceClass`; others have no entries.
         document: the object, parsed by `strictjson.parse`.
         old: the stored object on updates.
-        memory: judgements to reuse and to add to. With or without it the verdict is the same.
-        allowance: steps that the review may take. A verdict that is not `exhausted` is the same
-            with any allowance.
+        cache: results to reuse and to add to; the verdict is the same without.
+        max_steps: steps that the validation may spend. A verdict that is not `exhausted` is the
+            same with any number.
     """
-    if being_deleted(document):
+    # An update needs no exception for deletion: unchanged entries pass, and a new config that a
+    # finalizer's owner does not need must not slip in.
+    if old is None and being_deleted(document):
         return Verdict()
     objects = configured(kind, document)
-    fresh = _fresh(objects.entries, configured(kind, old).entries if old else ())
-    if not fresh:
+    changed = _changed(objects.entries, configured(kind, old).entries if old else ())
+    if not changed:
         return Verdict()
-    return _Review(registry, memory, objects, fresh, allowance).verdict()
+    return _Validation(registry, cache, objects, changed, max_steps).verdict()
 
 
-def review_schema(
+def validate_schema(
     registry: Registry,
     document: Any,
     *,
     old: Any = None,
-    definition: CompiledConfig | None = None,
+    crd: CompiledConfig | None = None,
 ) -> Verdict:
-    """Review a DriverConfigSchema: refuse what does not compile, warn of what has no effect.
+    """Validate a DriverConfigSchema: deny one that does not compile, warn of ineffective parts.
 
-    An unchanged spec passes, and so does mode Off: switching off must always be possible.
+    An unchanged spec passes, and so does mode Off, because an admin must always be able to switch
+    a schema off.
 
     Args:
-        registry: the schemas in force, for conflicts.
-        document: the object.
+        registry: the active schemas, for conflicts.
+        document: the object, of any JSON type.
         old: the stored object on updates.
-        definition: the CRD, for objects that no API server has checked.
+        crd: the compiled CRD, for objects that no API server has validated.
     """
     document = document if isinstance(document, dict) else {}
-    if being_deleted(document) or (
-        isinstance(old, dict) and old.get("spec") == document.get("spec")
-    ):
+    if isinstance(old, dict) and old.get("spec") == document.get("spec"):
         return Verdict()
-    installed = install(parse(document))
-    parsed = installed.parsed
-    denied = ENFORCE if parsed.mode != OFF else WARN
+    if old is None and being_deleted(document):
+        return Verdict()
+    parsed = parse(document)
+    registered = register(parsed, available=registry.available_bytes(parsed.name))
+    mode = ENFORCE if parsed.mode != OFF else WARN
+    errors = registered.compilation.errors
+    if crd and (malformed := validate_object(crd, document)):
+        errors = (*malformed, *(error for error in errors if error not in parsed.errors))
+    warnings = [*registered.compilation.warnings, *_conflicts(registry, registered)]
 
-    def violation(finding: Finding, mode: str) -> Violation:
+    def violation(error: FieldError, mode: str) -> Violation:
         harmless = mode != ENFORCE
-        return Violation(finding, parsed.name, parsed.generation, parsed.driver, mode, harmless)
+        return Violation(error, parsed.name, parsed.generation, parsed.driver, mode, harmless)
 
-    errors = installed.compilation.errors
-    if definition and (malformed := complaints(definition, document)):
-        compiling = [error for error in errors if error not in parsed.faults]
-        errors = (*malformed, *compiling)
-    found = [violation(error, denied) for error in errors]
-    found += [violation(warning, WARN) for warning in installed.compilation.warnings]
-    for conflict in registry.with_object(installed).conflicts(parsed.name):
+    found = [violation(error, mode) for error in errors]
+    found += [violation(warning, WARN) for warning in warnings]
+    return Verdict(tuple(found), (_reference(registered),))
+
+
+def _conflicts(registry: Registry, registered: RegisteredSchema) -> Iterator[FieldError]:
+    for conflict in registry.with_object(registered).conflicts(registered.parsed.name):
         detail = f"{conflict.title} is decided by the older object {conflict.winner}"
-        found.append(
-            violation(fielderrors.Finding("spec.configs", fielderrors.DUPLICATE, detail), WARN)
-        )
-    return Verdict(tuple(found), (_consulted(installed),))
+        yield FieldError("spec.configs", fielderrors.DUPLICATE, detail)
 
 
 @dataclass(slots=True)
-class _Review:
-    """One review under way."""
+class _Validation:
+    """One validation in progress."""
 
     registry: Registry
-    memory: Memory | None
+    cache: ResultCache | None
     objects: Configured
-    fresh: list[Entry]
-    allowance: int
+    changed: list[Entry]
+    max_steps: int
     exhausted: bool = False
-    consulted: dict[str, Installed] = field(default_factory=dict)
+    consulted: dict[str, RegisteredSchema] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     budgets: dict[str, StepBudget] = field(default_factory=dict)
-    effort: Effort = field(default_factory=Effort)
+    suggesting: SuggestionBudget = field(default_factory=SuggestionBudget)
 
     def verdict(self) -> Verdict:
         found: list[Violation] = []
-        choices = [self._choice(entry) for entry in self.fresh]
-        self._share({chosen.installed.parsed.name for chosen in choices if chosen})
-        for entry, chosen in zip(self.fresh, choices, strict=True):
-            found += self._entry(entry, chosen) if chosen else self._unlisted(entry)
-        for driver in dict.fromkeys(entry.driver for entry in self.fresh):
+        matches = [self._match(entry) for entry in self.changed]
+        self._share({match.registered.parsed.name for match in matches if match})
+        for entry, match in zip(self.changed, matches, strict=True):
+            found += self._entry(entry, match) if match else self._without_config(entry)
+        for driver in dict.fromkeys(entry.driver for entry in self.changed):
             found += self._together(driver)
-        schemas = tuple(map(_consulted, self.consulted.values()))
+        schemas = tuple(map(_reference, self.consulted.values()))
         return Verdict(tuple(found), schemas, tuple(self.unknown), self.exhausted)
 
-    def _choice(self, entry: Entry) -> Chosen | None:
-        return choose(self.registry.drivers.get(entry.driver, ()), entry.parameters)
+    def _match(self, entry: Entry) -> ConfigMatch | None:
+        return find_config(self.registry.drivers.get(entry.driver, ()), entry.parameters)
 
     def _share(self, names: Collection[str]) -> None:
-        """Give every schema its share, so that an expensive one cannot spoil another's verdict."""
-        share = self.allowance // max(1, len(names))
+        """Give every schema an equal share, so that an expensive one cannot exhaust another's."""
+        share = self.max_steps // max(1, len(names))
         self.budgets = {name: StepBudget(share) for name in names}
 
-    def _unknown_driver(self, entry: Entry) -> Iterator[Violation]:
-        known = {installed.parsed.driver for installed in self.registry.objects.values()}
-        if entry.driver in known:
-            return
-        self.unknown[entry.driver] = None
-        guess = nearest(entry.driver, known, edits=1, effort=self.effort)
-        if guess:
-            detail = f'no DriverConfigSchema describes it; did you mean "{guess}"?'
-            finding = fielderrors.finding((), fielderrors.NOT_SUPPORTED, detail, entry.driver)
-            yield Violation(
-                finding.under(f"{entry.path}.opaque.driver"),
-                "",
-                0,
-                entry.driver,
-                WARN,
-                harmless=True,
-            )
-
-    def _unlisted(self, entry: Entry) -> Iterator[Violation]:
+    def _without_config(self, entry: Entry) -> Iterator[Violation]:
         candidates = self.registry.drivers.get(entry.driver)
         if not candidates:
             yield from self._unknown_driver(entry)
             return
-        policy, owner, unknown = unlisted(candidates, entry.parameters)
+        policy, owner, errors = unknown_kind(candidates, entry.parameters)
         self._consult(owner)
-        for finding in unknown if policy != ALLOW else ():
-            placed = finding.under(f"{entry.path}.opaque.parameters")
+        for error in errors if policy != ALLOW else ():
+            placed = error.under(f"{entry.path}.opaque.parameters")
             yield self._violation(placed, owner, harmless=policy == WARN)
 
-    def _entry(self, entry: Entry, chosen: Chosen) -> Iterator[Violation]:
-        installed, config = chosen.installed, chosen.config
-        self._consult(installed)
+    def _unknown_driver(self, entry: Entry) -> Iterator[Violation]:
+        known = {registered.parsed.driver for registered in self.registry.objects.values()}
+        if entry.driver in known:
+            return
+        self.unknown[entry.driver] = None
+        guess = closest(entry.driver, known, edits=1, budget=self.suggesting)
+        if guess:
+            detail = f'no DriverConfigSchema describes it; did you mean "{guess}"?'
+            error = fielderrors.field_error((), fielderrors.NOT_SUPPORTED, detail, entry.driver)
+            placed = error.under(f"{entry.path}.opaque.driver")
+            yield Violation(placed, "", 0, entry.driver, WARN, harmless=True)
+
+    def _entry(self, entry: Entry, match: ConfigMatch) -> Iterator[Violation]:
+        registered, config = match.registered, match.config
+        self._consult(registered)
         if config is None:
-            yield self._violation(_not_compiled(installed).under(entry.path), installed)
+            yield self._violation(_not_compiled(registered).under(entry.path), registered)
             return
         if entry.source not in config.spec.sources:
-            yield self._violation(_wrong_source(entry, chosen).under(entry.path), installed)
-        judgement = self._judgement(chosen, config, entry.parameters)
-        self.exhausted |= judgement is TOO_EXPENSIVE
+            yield self._violation(_wrong_source(entry, match).under(entry.path), registered)
+        result = self._result(match, config, entry.parameters)
+        self.exhausted |= result is TOO_EXPENSIVE
         place = f"{entry.path}.opaque.parameters"
-        for finding in judgement.errors:
-            yield self._violation(finding.under(place), installed)
-        for finding in judgement.warnings:
-            yield self._violation(finding.under(place), installed, harmless=True)
+        for error in result.errors:
+            yield self._violation(error.under(place), registered)
+        for error in result.warnings:
+            yield self._violation(error.under(place), registered, harmless=True)
 
     def _together(self, driver: str) -> Iterator[Violation]:
-        for installed in self.registry.drivers.get(driver, ()):
-            if installed.force is None:
+        for registered in self.registry.drivers.get(driver, ()):
+            if registered.active is None:
                 continue
-            fresh = {entry.path for entry in self.fresh}
+            changed = {entry.path for entry in self.changed}
             entries = [entry for entry in self.objects.entries if entry.driver == driver]
-            for note in arrangement(installed.force.entries, entries, self.objects):
-                if fresh.intersection(entry.path for entry in note.entries):
-                    yield self._violation(note.finding, installed, harmless=note.harmless)
+            for found in check_precedence(registered.active.entries, entries, self.objects):
+                if changed.intersection(entry.path for entry in found.entries):
+                    yield self._violation(found.error, registered, harmless=found.harmless)
             return
 
-    def _judgement(self, chosen: Chosen, config: CompiledConfig, value: Any) -> Judgement:
-        """Judge, or remember; either way for the same number of steps."""
-        budget = self.budgets[chosen.installed.parsed.name]
+    def _result(self, match: ConfigMatch, config: CompiledConfig, value: Any) -> ValidationResult:
+        """Validate or read the cache; either way for the same number of steps."""
+        budget = self.budgets[match.registered.parsed.name]
         written = strictjson.canonical(value)
         if len(written or b"") > MAX_PARAMETERS_BYTES < strictjson.least_size(value):
             return TOO_LONG
-        if self.memory is None or written is None:
-            return judge(config, value, budget)
-        # Not by uid and generation: an etcd restored from a backup gives both out again.
+        if self.cache is None or written is None:
+            return validate_parameters(config, value, budget)
+        # Not by uid and generation: an etcd restored from a backup assigns both again.
         key = (config.digest, written)
-        known = self.memory.get(key)
-        if known is not None:
-            return known if _spent(budget, known.steps) else TOO_EXPENSIVE
-        judgement = judge(config, value, budget)
-        if judgement.complete:
-            self.memory[key] = judgement
-        return judgement
+        cached = self.cache.get(key)
+        if cached is not None:
+            return cached if _spend(budget, cached.steps) else TOO_EXPENSIVE
+        result = validate_parameters(config, value, budget)
+        if result.complete:
+            self.cache[key] = result
+        return result
 
-    def _consult(self, installed: Installed) -> None:
-        self.consulted.setdefault(installed.parsed.name, installed)
+    def _consult(self, registered: RegisteredSchema) -> None:
+        self.consulted.setdefault(registered.parsed.name, registered)
 
     def _violation(
-        self, finding: Finding, installed: Installed, *, harmless: bool = False
+        self, error: FieldError, registered: RegisteredSchema, *, harmless: bool = False
     ) -> Violation:
-        self._consult(installed)
-        parsed = installed.parsed
-        generation = _generation(installed)
-        return Violation(finding, parsed.name, generation, parsed.driver, parsed.mode, harmless)
+        self._consult(registered)
+        parsed = registered.parsed
+        generation = _generation(registered)
+        return Violation(error, parsed.name, generation, parsed.driver, parsed.mode, harmless)
 
 
-def _fresh(entries: Sequence[Entry], stored: Sequence[Entry]) -> list[Entry]:
-    """Leave out what was stored; a second one of the same is new."""
+def _changed(entries: Sequence[Entry], stored: Sequence[Entry]) -> list[Entry]:
+    """Leave out stored entries; a second copy of a stored one counts as changed."""
     left = Counter(entry.identity for entry in stored)
     if not left:
         return list(entries)
-    fresh = []
+    changed = []
     for entry in entries:
         identity = entry.identity
         left[identity] -= 1
         if left[identity] < 0:
-            fresh.append(entry)
-    return fresh
+            changed.append(entry)
+    return changed
 
 
 def being_deleted(document: Any) -> bool:
@@ -253,16 +254,17 @@ def being_deleted(document: Any) -> bool:
     return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
 
 
-def _consulted(installed: Installed) -> Consulted:
-    return Consulted(installed.parsed.name, _generation(installed), installed.parsed.mode)
+def _reference(registered: RegisteredSchema) -> SchemaReference:
+    name, mode = registered.parsed.name, registered.parsed.mode
+    return SchemaReference(name, _generation(registered), mode)
 
 
-def _generation(installed: Installed) -> int:
-    """Give the generation in force, or the newest where none is."""
-    return (installed.force or installed.parsed).generation
+def _generation(registered: RegisteredSchema) -> int:
+    """Return the active generation, or the newest without an active one."""
+    return (registered.active or registered.parsed).generation
 
 
-def _spent(budget: StepBudget, count: int) -> bool:
+def _spend(budget: StepBudget, count: int) -> bool:
     try:
         budget.spend(count)
     except StepBudgetExceeded:
@@ -270,16 +272,16 @@ def _spent(budget: StepBudget, count: int) -> bool:
     return True
 
 
-def _not_compiled(installed: Installed) -> Finding:
+def _not_compiled(registered: RegisteredSchema) -> FieldError:
     detail = (
-        f"DriverConfigSchema {installed.parsed.name} does not compile,"
-        " so nothing can be said about this driver's configs; see its Ready condition"
+        f"DriverConfigSchema {registered.parsed.name} does not compile,"
+        " so this driver's configs cannot be validated; see its Ready condition"
     )
-    return fielderrors.Finding("", fielderrors.INTERNAL, detail)
+    return FieldError("", fielderrors.INTERNAL, detail)
 
 
-def _wrong_source(entry: Entry, chosen: Chosen) -> Finding:
+def _wrong_source(entry: Entry, match: ConfigMatch) -> FieldError:
     places = {"Claim": "ResourceClaims", "Class": "DeviceClasses"}
-    title = " ".join(chosen.kind).strip() or "a config of this driver"
+    title = " ".join(match.kind).strip() or "a config of this driver"
     detail = f"{title} is not supported in {places[entry.source]}"
-    return fielderrors.Finding("", fielderrors.FORBIDDEN, detail)
+    return FieldError("", fielderrors.FORBIDDEN, detail)

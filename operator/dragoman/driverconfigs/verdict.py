@@ -1,7 +1,7 @@
-"""Verdicts: what is wrong with an object, who says so, and what to answer.
+"""Verdicts: the violations of one object, and the parts of an admission response.
 
-`Violation` is one complaint in the name of one schema. `Verdict` collects them for one object and
-turns them into what an admission response carries: message, causes, warnings, audit annotations.
+A `Violation` is a field error with the schema that raised it. A `Verdict` holds those of one object
+and gives the response's message, causes, warnings and audit annotations.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman.driverconfigs.driverconfigschema import AUDIT, ENFORCE
-from dragoman.driverconfigs.fielderrors import Finding, clip
+from dragoman.driverconfigs.fielderrors import FieldError, clip
 
 MAX_LISTED: Final = 20
-"""Complaints that an answer spells out; the rest is counted."""
+"""Errors that a response spells out; the rest is counted."""
 
 MAX_MESSAGE: Final = 4096
 """Bytes of a message."""
@@ -23,7 +23,7 @@ MAX_WARNING: Final = 256
 """Characters of one warning; the API server cuts longer ones when there are many."""
 
 MAX_WARNINGS: Final = 15
-"""Warnings of one answer: so many of the longest stay below the API server's 4096 in total."""
+"""Warnings of one response: 15 of 256 characters stay below the API server's 4096 in total."""
 
 MAX_ANNOTATION: Final = 2048
 """Characters of one audit annotation."""
@@ -31,18 +31,18 @@ MAX_ANNOTATION: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One complaint about an object.
+    """A field error of an object, raised by one schema.
 
     Attributes:
-        finding: what and where, with its full path.
-        schema: name of the DriverConfigSchema that says so; empty for unknown drivers.
-        generation: the generation of it that is in force.
-        driver: the driver of the entry.
+        error: the field error, with its path from the object's root.
+        schema: name of the DriverConfigSchema that raised it; empty for unknown drivers.
+        generation: the schema's active generation.
+        driver: the driver of the config entry.
         mode: Enforce, Warn or Audit, from the schema.
-        harmless: the driver would not refuse it, only ignore something.
+        harmless: the driver ignores the field and does not fail.
     """
 
-    finding: Finding
+    error: FieldError
     schema: str
     generation: int
     driver: str
@@ -51,17 +51,17 @@ class Violation:
 
     @property
     def denies(self) -> bool:
-        """Tell whether the object must be refused for it."""
+        """Tell whether the violation makes the webhook deny the object."""
         return self.mode == ENFORCE and not self.harmless
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted:
-    """A schema that was asked about an object.
+class SchemaReference:
+    """A schema that took part in a verdict.
 
     Attributes:
         name: the DriverConfigSchema's name.
-        generation: the generation in force.
+        generation: the active generation.
         mode: Enforce, Warn or Audit.
     """
 
@@ -79,7 +79,7 @@ class Cause:
 
     Attributes:
         reason: a metav1 cause type.
-        message: what is wrong, without the path.
+        message: the error without its path.
         field: the path.
     """
 
@@ -90,17 +90,17 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of one review.
+    """The outcome of validating one object.
 
     Attributes:
-        violations: everything found, in the object's order.
-        schemas: the schemas that were asked, each once.
+        violations: every violation, in the object's order.
+        schemas: the schemas that took part, each once.
         unknown_drivers: drivers of entries that no schema describes.
-        exhausted: a judgement ended because the steps were used up.
+        exhausted: the step budget ended a validation before it was complete.
     """
 
     violations: tuple[Violation, ...] = ()
-    schemas: tuple[Consulted, ...] = ()
+    schemas: tuple[SchemaReference, ...] = ()
     unknown_drivers: tuple[str, ...] = ()
     exhausted: bool = False
 
@@ -111,34 +111,34 @@ class Verdict:
 
     @property
     def denials(self) -> tuple[Violation, ...]:
-        """List what the object is refused for."""
+        """List the violations that deny the object."""
         return tuple(violation for violation in self.violations if violation.denies)
 
-    def discreet(self) -> Verdict:
-        """Return the verdict for others than who wrote the values: none of them is in it."""
-        violations = (replace(v, finding=v.finding.discreet()) for v in self.violations)
+    def redacted(self) -> Verdict:
+        """Return a copy without user values, for readers other than the object's author."""
+        violations = (replace(v, error=v.error.redacted()) for v in self.violations)
         return replace(self, violations=tuple(violations))
 
     @property
     def message(self) -> str:
-        """Say why the object is refused: at most 20 complaints and 4 KiB; empty when allowed."""
+        """Format the denials: at most 20 errors and 4 KiB; empty when the object is allowed."""
         denials = self.denials
-        texts = [str(violation.finding) for violation in denials[:MAX_LISTED]]
-        return enumerate_complaints(texts, len(denials)) if texts else ""
+        texts = [str(violation.error) for violation in denials[:MAX_LISTED]]
+        return aggregate(texts, len(denials)) if texts else ""
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """List the first refusals for machines, as `details.causes`."""
+        """List the first denials as `details.causes`."""
         return tuple(
-            Cause(v.finding.reason, _without_path(v.finding), v.finding.path)
+            Cause(v.error.reason, _without_path(v.error), v.error.path)
             for v in self.denials[:MAX_LISTED]
         )
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Say to the user what is not refused: findings in Warn mode, and what has no effect."""
+        """List the other violations for the user, except those of schemas in mode Audit."""
         shown = [v for v in self.violations if not v.denies and v.mode != AUDIT]
-        texts = [clip(str(v.finding), MAX_WARNING) for v in shown[:MAX_WARNINGS]]
+        texts = [clip(str(v.error), MAX_WARNING) for v in shown[:MAX_WARNINGS]]
         if len(shown) > MAX_WARNINGS:
             more = len(shown) - (MAX_WARNINGS - 1)
             texts[-1] = f"and {more} more warnings about driver configs"
@@ -146,7 +146,7 @@ class Verdict:
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Give the audit annotations; never with values, since audit logs go elsewhere."""
+        """Give the audit annotations, without user values because audit logs travel further."""
         if not (self.schemas or self.unknown_drivers):
             return {}
         verdict = "denied" if not self.allowed else "violations" if self.violations else "clean"
@@ -156,17 +156,17 @@ class Verdict:
         if self.unknown_drivers:
             found["unknown-drivers"] = ", ".join(self.unknown_drivers)
         if self.violations:
-            texts = [v.finding.without_value() for v in self.violations[:MAX_LISTED]]
-            found["violations"] = enumerate_complaints(texts, len(self.violations))
+            texts = [str(v.error.redacted()) for v in self.violations[:MAX_LISTED]]
+            found["violations"] = aggregate(texts, len(self.violations))
         return {name: clip(text, MAX_ANNOTATION) for name, text in found.items()}
 
 
-def enumerate_complaints(texts: Sequence[str], count: int) -> str:
-    """Join complaints to one line: as many as fit, and how many there are in all.
+def aggregate(texts: Sequence[str], count: int) -> str:
+    """Join errors to one line: as many as fit, and the number of all.
 
     Args:
-        texts: the first complaints, at most `MAX_LISTED`.
-        count: the number of all complaints.
+        texts: the first errors, at most `MAX_LISTED`.
+        count: the number of all errors.
     """
     listed: list[str] = []
     room = MAX_MESSAGE - 64  # for the count in front and the rest behind
@@ -181,5 +181,5 @@ def enumerate_complaints(texts: Sequence[str], count: int) -> str:
     return head + "; ".join(listed)
 
 
-def _without_path(finding: Finding) -> str:
-    return str(finding)[len(finding.path) + 2 :]
+def _without_path(error: FieldError) -> str:
+    return str(error)[len(error.path) + 2 :]

@@ -155,7 +155,7 @@ def test_a_schema_that_does_not_compile_says_so_with_its_path_and_its_repair_is_
 
     schemas.patch(CRD, worlds.DRIVER, None, {"spec": broken["spec"]})
     found = ready(schemas, status="False", reason="LastGoodGeneration")
-    assert "generation 2 stays in force" in condition(found, "Ready")["message"]
+    assert "generation 2 stays active" in condition(found, "Ready")["message"]
 
 
 def test_a_status_that_somebody_wiped_is_written_again_and_then_left_alone(

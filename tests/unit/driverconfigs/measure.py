@@ -13,9 +13,9 @@ import orjson
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.parameters_validation import Judgement
+from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import Key, review
+from dragoman.driverconfigs.validation import Key, validate_configs
 from tests.unit.driverconfigs import worlds
 
 Json = dict[str, Any]
@@ -55,19 +55,19 @@ def ordinary(count: int = 3000) -> Iterator[tuple[str, float]]:
         worlds.claim(worlds.entry(gpu_config(number), "gpu.nvidia.com", ["gpu"]))
         for number in range(count)
     ]
-    assert review(registry, "ResourceClaim", claims[0]).violations == ()
+    assert validate_configs(registry, "ResourceClaim", claims[0]).violations == ()
 
     def fresh() -> None:
         for claim in claims:
-            review(registry, "ResourceClaim", claim)
+            validate_configs(registry, "ResourceClaim", claim)
 
     yield "all different, nothing remembered", seconds(fresh) / count * 1e6
     body = orjson.dumps(claims[0])
-    memory: dict[Key, Judgement] = {}
+    cache: dict[Key, ValidationResult] = {}
 
     def remembered() -> None:
         for _ in range(count):
-            review(registry, "ResourceClaim", strictjson.parse(body), memory=memory)
+            validate_configs(registry, "ResourceClaim", strictjson.parse(body), cache=cache)
 
     yield "repeated, parsed and remembered", seconds(remembered) / count * 1e6
 
@@ -137,9 +137,9 @@ def main() -> None:
         names = [f"r{index}" for index in range(ENTRIES)]
         entries = [worlds.entry({**worlds.KIND, "v": value}, requests=[one]) for one in names]
         claim = worlds.claim(*entries, requests=names)
-        taken = seconds(lambda: review(registry, "ResourceClaim", claim).message)  # noqa: B023 — called at once
-        found = review(registry, "ResourceClaim", claim).violations
-        stopped = sum("too expensive" in violation.finding.detail for violation in found)
+        taken = seconds(lambda: validate_configs(registry, "ResourceClaim", claim).message)  # noqa: B023 — called at once
+        found = validate_configs(registry, "ResourceClaim", claim).violations
+        stopped = sum("too expensive" in violation.error.detail for violation in found)
         print(f"  {name:36} {taken * 1000:8.1f}   {stopped:2} of {ENTRIES} out of steps")
 
 

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.audit import EVENTS, REPORTED, SAMPLE, Audit, Offender, Tally
+from dragoman.driverconfigs.audit import (
+    EVENTS,
+    REPORTED,
+    SAMPLE,
+    Audit,
+    SchemaAudit,
+    ViolatingObject,
+)
 from dragoman.driverconfigs.registry import Registry
 from tests.unit.driverconfigs import worlds
 
@@ -39,8 +46,8 @@ def test_objects_with_configs_of_a_driver_are_counted_whatever_the_mode(mode: st
         stored(worlds.claim(worlds.entry(BAD, driver="other.example.com")), "other"),
         stored(worlds.claim(), "empty"),
     )
-    tally = audit.tallies[worlds.DRIVER]
-    assert (tally.checked, tally.violations) == (3, 3)
+    account = audit.schemas[worlds.DRIVER]
+    assert (account.checked, account.violations) == (3, 3)
     assert audit.checked == {
         (worlds.DRIVER, "ResourceClaim"): 2,
         (worlds.DRIVER, "ResourceClaimTemplate"): 1,
@@ -52,56 +59,56 @@ def test_a_schema_that_is_off_or_not_compiled_has_no_account() -> None:
     broken = worlds.config({"level": {"type": "nonsense"}})
     for document in (worlds.schema(worlds.config(LEVEL), mode="Off"), worlds.schema(broken)):
         audit = audited(Registry.of([document]), stored(worlds.claim(worlds.entry(BAD)), "bad"))
-        assert audit.tallies == {}
+        assert audit.schemas == {}
         assert not audit.violations
 
 
 def test_an_account_names_the_object_and_the_path_and_never_the_value() -> None:
     registry = worlds.registry(worlds.schema(worlds.config(LEVEL)))
     audit = audited(registry, stored(worlds.device_class(worlds.entry(BAD)), "bad"))
-    tally = audit.tallies[worlds.DRIVER]
-    status = tally.status(7, tally.told(EVENTS), NOW)
+    account = audit.schemas[worlds.DRIVER]
+    status = account.status(7, account.to_report(EVENTS), NOW)
     assert status["sample"][0]["name"] == "bad"
     assert "spec.config[0].opaque.parameters.level" in status["sample"][0]["message"]
     assert (status["observedGeneration"], status["time"]) == (7, NOW)
     assert SECRET not in str(status)
-    assert SECRET not in str(tally.fresh)
+    assert SECRET not in str(account.unreported)
 
 
 def test_who_was_told_is_not_told_again_until_something_else_is_wrong() -> None:
     registry = worlds.registry(worlds.schema(worlds.config({**LEVEL, "b": {"type": "integer"}})))
     bad = stored(worlds.claim(worlds.entry(BAD)), "bad")
-    first = audited(registry, bad).tallies[worlds.DRIVER]
-    reported = tuple(first.status(1, first.told(EVENTS), NOW)["reported"])
+    first = audited(registry, bad).schemas[worlds.DRIVER]
+    reported = tuple(first.status(1, first.to_report(EVENTS), NOW)["reported"])
     assert len(reported) == 1
 
-    again = audited(registry, bad, reported=reported).tallies[worlds.DRIVER]
-    assert again.told(EVENTS) == []
+    again = audited(registry, bad, reported=reported).schemas[worlds.DRIVER]
+    assert again.to_report(EVENTS) == []
     assert tuple(again.status(1, [], NOW)["reported"]) == reported
 
     worse = stored(worlds.claim(worlds.entry({**BAD, "b": "x"})), "bad")
-    changed = audited(registry, worse, reported=reported).tallies[worlds.DRIVER]
-    assert [one.name for one in changed.told(EVENTS)] == ["bad"]
+    changed = audited(registry, worse, reported=reported).schemas[worlds.DRIVER]
+    assert [one.name for one in changed.to_report(EVENTS)] == ["bad"]
 
 
 def test_what_is_repaired_is_forgotten() -> None:
     registry = worlds.registry(worlds.schema(worlds.config(LEVEL)))
     good = stored(worlds.claim(worlds.entry(GOOD)), "good")
-    tally = audited(registry, good, reported=("old",)).tallies[worlds.DRIVER]
-    assert tally.status(1, [], NOW)["reported"] == []
+    account = audited(registry, good, reported=("old",)).schemas[worlds.DRIVER]
+    assert account.status(1, [], NOW)["reported"] == []
 
 
-def offender(number: int) -> Offender:
-    return Offender("ResourceClaim", "ns", f"claim-{number}", f"uid-{number}", "spec: wrong")
+def violating(number: int) -> ViolatingObject:
+    return ViolatingObject("ResourceClaim", "ns", f"claim-{number}", f"uid-{number}", "spec: wrong")
 
 
 def test_an_account_stays_small_however_many_objects_are_wrong() -> None:
-    reported = [offender(number).digest for number in range(REPORTED - 5)]
-    tally = Tally(frozenset(reported))
+    reported = [violating(number).digest for number in range(REPORTED - 5)]
+    account = SchemaAudit(frozenset(reported))
     for number in range(5 * REPORTED):
-        tally.add(offender(number), 2)
-    told = tally.told(EVENTS)
-    status = tally.status(1, told, NOW)
+        account.add(violating(number), 2)
+    told = account.to_report(EVENTS)
+    status = account.status(1, told, NOW)
     assert status["violations"] == 10 * REPORTED
     assert len(status["sample"]) == SAMPLE
     assert len(told) == 5
@@ -109,9 +116,9 @@ def test_an_account_stays_small_however_many_objects_are_wrong() -> None:
 
 
 def test_the_events_of_a_pass_are_bounded_over_all_schemas() -> None:
-    tally = Tally()
+    account = SchemaAudit()
     for number in range(100):
-        tally.add(offender(number), 1)
-    assert len(tally.told(EVENTS)) == EVENTS
-    assert len(tally.told(3)) == 3
-    assert tally.told(0) == []
+        account.add(violating(number), 1)
+    assert len(account.to_report(EVENTS)) == EVENTS
+    assert len(account.to_report(3)) == 3
+    assert account.to_report(0) == []

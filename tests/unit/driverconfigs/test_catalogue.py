@@ -13,7 +13,7 @@ from docs.catalogue_page import CHECKED_AGAINST, DESCRIPTION, page
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Violation
 from tests.unit.driverconfigs import tables, worlds
 
@@ -37,7 +37,7 @@ def with_variables(document: dict[str, Any], values: dict[str, Any]) -> dict[str
 
 
 def labels(violations: list[Violation], place: str) -> list[str]:
-    texts = [violation.finding.without_value() for violation in violations]
+    texts = [str(violation.error.redacted()) for violation in violations]
     relative = [text.removeprefix(f"{place}.opaque.parameters") for text in texts]
     shown = [text.replace(place, "entry") for text in relative]
     return sorted(":".join(text.split(":")[:2]) for text in shown)
@@ -50,7 +50,7 @@ def test_the_verdict_is_what_the_driver_does(case: tables.Case) -> None:
     requests = () if case.source == "Class" else ("gpu",)
     values = strictjson.parse(case.parameters.encode())
     thing = made(worlds.entry(values, document["spec"]["driver"], requests))
-    verdict = review(worlds.registry(document), thing["kind"], thing)
+    verdict = validate_configs(worlds.registry(document), thing["kind"], thing)
     errors = [violation for violation in verdict.violations if violation.denies]
     warnings = [violation for violation in verdict.violations if not violation.denies]
     assert labels(errors, PLACES[case.source]) == sorted(case.errors)
@@ -64,9 +64,9 @@ def test_every_object_of_the_catalogue_has_a_table_of_verdicts() -> None:
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_an_object_compiles_and_says_what_it_was_checked_against(name: str) -> None:
     document = OBJECTS[name]
-    installed = Registry.of([document]).objects[name]
-    assert [str(fault) for fault in installed.compilation.errors] == []
-    assert installed.compilation.warnings == ()
+    registered = Registry.of([document]).objects[name]
+    assert [str(fault) for fault in registered.compilation.errors] == []
+    assert registered.compilation.warnings == ()
     assert document["spec"]["driver"] == name
     assert document["metadata"]["annotations"].keys() == {DESCRIPTION, CHECKED_AGAINST}
     # The mode is for admins to choose: an object that set it would take it back at every upgrade.

@@ -190,9 +190,11 @@ def test_schemas_among_the_manifests_are_compiled(folder: Path) -> None:
     [
         pytest.param(["-f", "missing.yaml"], "missing.yaml: No such file", id="a missing file"),
         pytest.param(["-f", "empty"], "empty: no .yaml", id="an empty folder"),
-        pytest.param(["-f", "bad.yaml"], "bad.yaml:2: no YAML", id="no YAML"),
+        pytest.param(["-f", "bad.yaml"], "bad.yaml:2: invalid YAML", id="no YAML"),
         pytest.param(["-f", "bytes.yaml"], "bytes.yaml: not UTF-8", id="no text"),
-        pytest.param(["-f", "-", "--schemas", "bad.yaml"], "bad.yaml:2: no YAML", id="no schemas"),
+        pytest.param(
+            ["-f", "-", "--schemas", "bad.yaml"], "bad.yaml:2: invalid YAML", id="no schemas"
+        ),
         pytest.param(
             ["-f", "-", "--schemas", "ok.yaml"], "no DriverConfigSchema", id="other objects"
         ),

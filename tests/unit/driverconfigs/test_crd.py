@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs.crd import compile_definition, complaints
-from dragoman.driverconfigs.structural import check
+from dragoman.driverconfigs.crd import compile_crd, validate_object
+from dragoman.driverconfigs.structural import validate_structural
 from tests.unit.driverconfigs import worlds
 
 CRD = catalogue.definition()
-DEFINITION = compile_definition(CRD)
+DEFINITION = compile_crd(CRD)
 
 
 def test_the_crd_is_structural_by_our_own_check() -> None:
     [version] = CRD["spec"]["versions"]
-    outcome = check(version["schema"]["openAPIV3Schema"])
+    outcome = validate_structural(version["schema"]["openAPIV3Schema"])
     assert [str(error) for error in outcome.errors] == []
     assert outcome.warnings == ()
 
 
 @pytest.mark.parametrize("document", catalogue.schemas(), ids=lambda d: str(d["metadata"]["name"]))
 def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None:
-    assert complaints(DEFINITION, document) == ()
+    assert validate_object(DEFINITION, document) == ()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None
     ],
 )
 def test_a_malformed_object_is_told_what_is_wrong(document: dict[str, Any], complaint: str) -> None:
-    assert [str(found) for found in complaints(DEFINITION, document)] == [complaint]
+    assert [str(found) for found in validate_object(DEFINITION, document)] == [complaint]
 
 
 def test_deep_schemas_are_not_too_deep_for_the_definition() -> None:
@@ -59,7 +59,7 @@ def test_deep_schemas_are_not_too_deep_for_the_definition() -> None:
     for _ in range(31):
         schema = {"type": "object", "properties": {"a": schema}}
     document = worlds.schema(worlds.config({"v": schema}))
-    assert complaints(DEFINITION, document) == ()
+    assert validate_object(DEFINITION, document) == ()
 
 
 def test_a_definition_whose_rules_do_not_compile_is_an_error() -> None:
@@ -67,4 +67,4 @@ def test_a_definition_whose_rules_do_not_compile_is_an_error() -> None:
     schema = {"type": "object", "properties": {}, "x-kubernetes-validations": rule}
     broken = {"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}}
     with pytest.raises(ValueError, match="x-kubernetes-validations"):
-        compile_definition(broken)
+        compile_crd(broken)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
 from tests.unit.driverconfigs import worlds
 from tests.unit.driverconfigs.worlds import KIND
@@ -23,7 +23,7 @@ def behaving(**entries: Any) -> Registry:
 def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any]) -> Verdict:
     """Review a claim with an entry for each list of request names."""
     made = [worlds.entry(KIND, requests=names) for names in entries]
-    return review(registry, "ResourceClaim", worlds.claim(*made, requests=requests))
+    return validate_configs(registry, "ResourceClaim", worlds.claim(*made, requests=requests))
 
 
 @pytest.mark.parametrize(
@@ -36,21 +36,21 @@ def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any
             [["a"], ["a"]],
             ["a"],
             'spec.devices.config[1]: Invalid value: request "a" has 2 configs for this driver, '
-            "it wants exactly one",
+            "it accepts exactly one",
             id="two entries for one request",
         ),
         pytest.param(
             [["b"], []],
             ["a", "b"],
             'spec.devices.config[1]: Invalid value: request "b" has 2 configs for this driver, '
-            "it wants exactly one",
+            "it accepts exactly one",
             id="an entry for a request beside one for all",
         ),
         pytest.param(
             [["main"], ["main/small"]],
             [MAIN],
             'spec.devices.config[1]: Invalid value: request "main/small" has 2 configs for this '
-            "driver, it wants exactly one",
+            "driver, it accepts exactly one",
             id="an entry for an alternative beside one for its request",
         ),
     ],
@@ -64,22 +64,22 @@ def test_a_driver_that_wants_one_entry_gets_one(
 
 def test_a_class_has_one_entry_for_a_driver_that_wants_one() -> None:
     thing = worlds.device_class(worlds.entry(KIND), worlds.entry(KIND))
-    found = review(behaving(precedence="ExactlyOne"), "DeviceClass", thing)
-    assert found.message.endswith("the class has 2 configs for this driver, it wants exactly one")
+    found = validate_configs(behaving(precedence="ExactlyOne"), "DeviceClass", thing)
+    assert found.message.endswith("the class has 2 configs for this driver, it accepts exactly one")
 
 
 def test_entries_that_stood_together_before_do_not_block_a_third() -> None:
     registry = behaving(precedence="ExactlyOne")
     old = worlds.device_class(worlds.entry(KIND), worlds.entry(KIND))
     new = worlds.device_class(*[worlds.entry(KIND)] * 2, worlds.entry({}, "other.example.com"))
-    assert review(registry, "DeviceClass", new, old=old).allowed
+    assert validate_configs(registry, "DeviceClass", new, old=old).allowed
 
 
 def test_a_second_entry_like_a_stored_one_is_new() -> None:
     registry = behaving(precedence="ExactlyOne")
     old, new = (worlds.device_class(*[worlds.entry(KIND)] * count) for count in (1, 2))
-    assert review(registry, "DeviceClass", old, old=new).allowed
-    assert not review(registry, "DeviceClass", new, old=old).allowed
+    assert validate_configs(registry, "DeviceClass", old, old=new).allowed
+    assert not validate_configs(registry, "DeviceClass", new, old=old).allowed
 
 
 @pytest.mark.parametrize("requests", [[], ["a"]], ids=["no requests", "a request"])
@@ -95,12 +95,12 @@ def test_an_entry_without_requests_is_warned_about_where_the_driver_ignores_it(
 
 def test_entries_of_classes_name_no_requests_anyway() -> None:
     thing = worlds.device_class(worlds.entry(KIND))
-    assert review(behaving(requestsRequired=True), "DeviceClass", thing).warnings == ()
+    assert validate_configs(behaving(requestsRequired=True), "DeviceClass", thing).warnings == ()
 
 
 def test_an_entry_in_a_class_is_warned_about_where_the_driver_ignores_classes() -> None:
     registry = behaving(classesIgnored=True)
-    found = review(registry, "DeviceClass", worlds.device_class(worlds.entry(KIND)))
+    found = validate_configs(registry, "DeviceClass", worlds.device_class(worlds.entry(KIND)))
     assert found.allowed
     assert found.warnings == (
         "spec.config[0]: Forbidden: the driver ignores configs in device classes",
@@ -147,14 +147,14 @@ def test_an_entry_that_another_always_beats_is_warned_about(
 ) -> None:
     found = reviewed(behaving(precedence=precedence), *entries, requests=["a", "b"])
     assert found.allowed
-    paths = [v.finding.path for v in found.violations if "has no effect" in v.finding.detail]
+    paths = [v.error.path for v in found.violations if "has no effect" in v.error.detail]
     assert paths == [f"spec.devices.config[{index}]" for index in shadowed]
 
 
 def test_entries_of_different_kinds_may_be_for_different_devices() -> None:
     registry = worlds.registry(worlds.schema(worlds.config(), {**worlds.config(), "kind": "Other"}))
     entries = [worlds.entry(KIND), worlds.entry({**KIND, "kind": "Other"})]
-    assert review(registry, "ResourceClaim", worlds.claim(*entries)).violations == ()
+    assert validate_configs(registry, "ResourceClaim", worlds.claim(*entries)).violations == ()
 
 
 def test_a_thousand_ignored_requests_hide_no_error() -> None:
@@ -163,6 +163,6 @@ def test_a_thousand_ignored_requests_hide_no_error() -> None:
     registry = worlds.registry(worlds.schema(worlds.config({}), entries=rules))
     entries = [worlds.entry(dict(worlds.KIND), requests=[*names[:-1], "r31/a"]) for _ in names]
     claim = worlds.claim(*entries, requests=[(name, ("a", "b")) for name in names])
-    verdict = review(registry, "ResourceClaim", claim)
+    verdict = validate_configs(registry, "ResourceClaim", claim)
     assert "r31/a" in verdict.message
     assert 15 < len(verdict.violations) < 100

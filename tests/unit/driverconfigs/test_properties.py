@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.manifests.documents import Unreadable
-from dragoman.driverconfigs.manifests.review import review_text
-from dragoman.driverconfigs.parameters_validation import Judgement
-from dragoman.driverconfigs.registry import Registry, install
-from dragoman.driverconfigs.structural import check
-from dragoman.driverconfigs.validation import Key, review, review_schema
+from dragoman.driverconfigs.manifests.documents import ManifestError
+from dragoman.driverconfigs.manifests.review import validate_manifests
+from dragoman.driverconfigs.parameters_validation import ValidationResult
+from dragoman.driverconfigs.registry import Registry, register
+from dragoman.driverconfigs.structural import validate_structural
+from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
 from tests.unit.driverconfigs import worlds
 from tests.unit.examples import examples
@@ -40,9 +40,9 @@ NAMES = sorted(
 )
 DISCRIMINATORS = [
     {name: value for name, value in zip(("apiVersion", "kind"), kind, strict=True) if value}
-    for installed in CATALOGUE.objects.values()
-    if installed.force
-    for kind in installed.force.configs
+    for registered in CATALOGUE.objects.values()
+    if registered.active
+    for kind in registered.active.configs
 ]
 
 scalars = (
@@ -85,16 +85,16 @@ def bounded(verdict: Verdict) -> bool:
 @cases
 @given(st.sampled_from(KINDS), json_values)
 def test_random_json_in_place_of_an_object_never_crashes(kind: str, document: Any) -> None:
-    assert bounded(review(CATALOGUE, kind, document, old=document))
+    assert bounded(validate_configs(CATALOGUE, kind, document, old=document))
 
 
 @cases
 @given(st.lists(entries, max_size=6))
 def test_random_json_in_place_of_parameters_never_crashes(made: list[Any]) -> None:
     claim = worlds.claim(*made, requests=("gpu", ("main", ("a",))))
-    verdict = review(CATALOGUE, "ResourceClaim", claim)
+    verdict = validate_configs(CATALOGUE, "ResourceClaim", claim)
     assert bounded(verdict)
-    assert all(v.finding.path.startswith("spec.devices.config[") for v in verdict.violations)
+    assert all(v.error.path.startswith("spec.devices.config[") for v in verdict.violations)
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -106,7 +106,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 def essence(verdict: Verdict) -> tuple[bool, list[str]]:
-    return verdict.allowed, sorted(str(v.finding) for v in verdict.violations)
+    return verdict.allowed, sorted(str(v.error) for v in verdict.violations)
 
 
 @cases
@@ -116,8 +116,8 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 ) -> None:
     claim = worlds.claim(*made)
     other = shuffled(claim, chance)
-    assert essence(review(CATALOGUE, "ResourceClaim", claim)) == essence(
-        review(CATALOGUE, "ResourceClaim", other)
+    assert essence(validate_configs(CATALOGUE, "ResourceClaim", claim)) == essence(
+        validate_configs(CATALOGUE, "ResourceClaim", other)
     )
 
 
@@ -125,10 +125,10 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 @given(st.lists(entries, max_size=4))
 def test_a_verdict_does_not_depend_on_what_is_remembered(made: list[Any]) -> None:
     claim = worlds.claim(*made)
-    memory: dict[Key, Judgement] = {}
-    fresh = review(CATALOGUE, "ResourceClaim", claim)
-    assert review(CATALOGUE, "ResourceClaim", claim, memory=memory) == fresh
-    assert review(CATALOGUE, "ResourceClaim", claim, memory=memory) == fresh
+    cache: dict[Key, ValidationResult] = {}
+    fresh = validate_configs(CATALOGUE, "ResourceClaim", claim)
+    assert validate_configs(CATALOGUE, "ResourceClaim", claim, cache=cache) == fresh
+    assert validate_configs(CATALOGUE, "ResourceClaim", claim, cache=cache) == fresh
 
 
 @cases
@@ -139,14 +139,23 @@ def test_parsing_what_was_written_loses_nothing(made: list[Any]) -> None:
     assert json.dumps(strictjson.parse(written.encode())) == written
 
 
+UNREADABLE = [b"1e999", b'"\\ud800"', b'"\xff"', b"[" * 300 + b"]" * 300, b'{"\\udc00":"\xfe"}']
+
+
 @cases
-@given(st.lists(entries, max_size=4), st.sampled_from(["true", "false", "null"]))
-def test_no_number_beyond_a_double_crashes_a_verdict(made: list[Any], word: str) -> None:
+@given(
+    st.lists(entries, max_size=4),
+    st.sampled_from([b"true", b"false", b"null"]),
+    st.sampled_from(UNREADABLE),
+)
+def test_no_unreadable_value_crashes_a_verdict(
+    made: list[Any], word: bytes, unreadable: bytes
+) -> None:
     for kind, make in (("ResourceClaim", worlds.claim), ("DeviceClass", worlds.device_class)):
-        written = json.dumps(make(*made)).replace(word, "1e999", strictjson.MAX_BEYOND)
-        document = strictjson.parse(written.encode())
-        assert bounded(review(CATALOGUE, kind, document))
-        assert bounded(review(CATALOGUE, kind, document, old=document))
+        written = json.dumps(make(*made)).encode().replace(word, unreadable)
+        document = strictjson.parse(written)
+        assert bounded(validate_configs(CATALOGUE, kind, document))
+        assert validate_configs(CATALOGUE, kind, document, old=document).allowed
 
 
 words = st.sampled_from(
@@ -173,13 +182,13 @@ schema_values = st.recursive(
 def test_no_schema_crashes_the_compiler(schema: Any) -> None:
     document = worlds.schema({**worlds.KIND, "schema": {"openAPIV3Schema": schema}})
     for word in ("true", "null"):
-        written = json.dumps(document).replace(word, "1e999", strictjson.MAX_BEYOND)
-        assert bounded(review_schema(Registry(), strictjson.parse(written.encode())))
-    installed = install(parse(document))
-    assert bounded(review_schema(Registry(), document))
-    assert (installed.force is None) == bool(installed.compilation.errors)
-    if check(schema).errors:
-        assert installed.force is None
+        written = json.dumps(document).replace(word, "1e999")
+        assert bounded(validate_schema(Registry(), strictjson.parse(written.encode())))
+    registered = register(parse(document))
+    assert bounded(validate_schema(Registry(), document))
+    assert (registered.active is None) == bool(registered.compilation.errors)
+    if validate_structural(schema).errors:
+        assert registered.active is None
 
 
 ATOMIC = {
@@ -255,7 +264,7 @@ def test_objects_are_compared_by_what_is_in_them(
     value: dict[str, Any], chance: random.Random
 ) -> None:
     claim = worlds.claim(worlds.entry({**worlds.KIND, **shuffled(value, chance)}))
-    found = [one.finding for one in review(COMPARING, "ResourceClaim", claim).violations]
+    found = [one.error for one in validate_configs(COMPARING, "ResourceClaim", claim).violations]
     # As written: 1 and 1.0 are two numbers to who lists values, and one to who computes.
     written = [[json.dumps(one, sort_keys=True) for one in group] for group in value["sets"]]
     repeated = {
@@ -278,9 +287,9 @@ def test_objects_are_compared_by_what_is_in_them(
 @given(json_values)
 def test_no_object_crashes_the_parser(spec: Any) -> None:
     document = {"metadata": {"name": "x"}, "spec": spec}
-    installed = install(parse(document))
-    assert installed.force is None or not installed.compilation.errors
-    assert bounded(review_schema(Registry(), document))
+    registered = register(parse(document))
+    assert registered.active is None or not registered.compilation.errors
+    assert bounded(validate_schema(Registry(), document))
 
 
 @cases
@@ -288,8 +297,8 @@ def test_no_object_crashes_the_parser(spec: Any) -> None:
 def test_no_text_crashes_the_offline_check(text: str) -> None:
     for prefix in ("", "{", "a: ", "- &a [*a, "):
         try:
-            found = review_text(CATALOGUE, prefix + text).objects
-        except Unreadable as error:
+            found = validate_manifests(CATALOGUE, prefix + text).objects
+        except ManifestError as error:
             found = min(error.line - 1, 0)
         assert found == 0
 
@@ -298,8 +307,8 @@ def test_no_text_crashes_the_offline_check(text: str) -> None:
 @given(st.lists(entries, max_size=4))
 def test_a_file_gets_the_verdict_of_the_webhook(made: list[Any]) -> None:
     claim = worlds.claim(*made)
-    online = review(
+    online = validate_configs(
         CATALOGUE, "ResourceClaim", strictjson.parse(json.dumps(claim, default=str).encode())
     )
-    offline = review_text(CATALOGUE, json.dumps(claim))
-    assert sorted(str(r.violation.finding) for r in offline.remarks) == essence(online)[1]
+    offline = validate_manifests(CATALOGUE, json.dumps(claim))
+    assert sorted(str(r.violation.error) for r in offline.violations) == essence(online)[1]

@@ -1,22 +1,24 @@
-"""Which schemas are in force: several per driver, broken ones, switched off ones."""
+"""Which schemas are active: several per driver, broken ones, switched off ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.registry import Installed, Registry, install
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.registry import (
+    MAX_COMPILED_BYTES,
+    RegisteredSchema,
+    Registry,
+    register,
+)
+from dragoman.driverconfigs.status import status
+from dragoman.driverconfigs.validation import validate_configs
 from tests.unit.driverconfigs import worlds
 from tests.unit.driverconfigs.worlds import DRIVER, KIND
 
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}
 BROKEN = worlds.config({"v": {"type": "strin"}})
-NOW = "2026-01-01T00:00:00Z"
 
 
 def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[str, Any]:
@@ -25,31 +27,31 @@ def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[
     return document
 
 
-def installed(*generations: dict[str, Any]) -> Installed:
+def registered(*generations: dict[str, Any]) -> RegisteredSchema:
     """Install generations of one object after each other."""
-    state: Installed | None = None
+    state: RegisteredSchema | None = None
     for document in generations:
-        state = install(parse(document), state)
+        state = register(parse(document), state)
     assert state
     return state
 
 
 def answers(registry: Registry, parameters: Any) -> list[str]:
     claim = worlds.claim(worlds.entry(parameters))
-    return [str(v.finding) for v in review(registry, "ResourceClaim", claim).denials]
+    return [str(v.error) for v in validate_configs(registry, "ResourceClaim", claim).denials]
 
 
 def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
-    assert state.force
-    assert state.force.generation == 1
+    state = registered(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
+    assert state.active
+    assert state.active.generation == 1
     registry = Registry().with_object(state)
     assert answers(registry, {**KIND, "v": "x"}) == []
     assert answers(registry, {**KIND, "v": 1}) != []
 
 
 def test_a_better_generation_takes_over() -> None:
-    state = installed(
+    state = registered(
         generation(1, worlds.config({"v": STRING})),
         generation(2, BROKEN),
         generation(3, worlds.config({"v": NUMBER})),
@@ -58,13 +60,13 @@ def test_a_better_generation_takes_over() -> None:
 
 
 def test_an_object_that_was_deleted_and_made_again_has_no_last_good_generation() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
-    assert state.force is None
+    state = registered(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
+    assert state.active is None
     assert state.broken
 
 
 def test_without_a_good_generation_new_entries_are_refused_naming_the_schema() -> None:
-    registry = Registry().with_object(installed(generation(1, BROKEN)))
+    registry = Registry().with_object(registered(generation(1, BROKEN)))
     [answer] = answers(registry, {**KIND, "v": "x"})
     assert answer.startswith(
         "spec.devices.config[0]: Internal error: DriverConfigSchema gpu.example.com"
@@ -87,11 +89,11 @@ def test_a_broken_addition_leaves_kinds_to_the_object_that_lists_them() -> None:
 
 def test_the_mode_of_a_broken_generation_counts_since_it_is_the_way_out() -> None:
     good = generation(1, worlds.config({"v": STRING}))
-    warned = installed(good, generation(2, BROKEN, mode="Warn"))
-    assert warned.force
-    assert warned.force.mode == "Warn"
-    off = installed(good, generation(2, BROKEN, mode="Off"))
-    assert off.force is None
+    warned = registered(good, generation(2, BROKEN, mode="Warn"))
+    assert warned.active
+    assert warned.active.mode == "Warn"
+    off = registered(good, generation(2, BROKEN, mode="Off"))
+    assert off.active is None
     assert not off.broken
     assert answers(Registry().with_object(off), {**KIND, "v": 1}) == []
 
@@ -131,137 +133,46 @@ def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
 
 
 def test_an_unchanged_object_is_not_compiled_again() -> None:
-    state = installed(generation(1, worlds.config({"v": STRING})))
-    assert install(parse(generation(1, worlds.config({"v": STRING}))), state) is state
+    state = registered(generation(1, worlds.config({"v": STRING})))
+    assert register(parse(generation(1, worlds.config({"v": STRING}))), state) is state
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        pytest.param({}, "spec.driver", id="nothing"),
-        pytest.param({"spec": []}, "spec", id="a spec that is a list"),
-        pytest.param({"spec": {"driver": "A.b"}}, "spec.driver", id="a driver in upper case"),
-        pytest.param({"spec": {"driver": "a", "mode": "On"}}, "spec.mode", id="an unknown mode"),
-        pytest.param(
-            {"spec": {"driver": "a", "entries": {"precedence": "Best"}}},
-            "spec.entries.precedence",
-            id="an unknown precedence",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "bool", "value": "no"}]}},
-            "spec.variables[0].value",
-            id="a value of another type",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "X", "type": "int", "value": True}]}},
-            "spec.variables[0].value",
-            id="true for an int",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "variables": [{"name": "1", "type": "int", "value": 1}]}},
-            "spec.variables[0].name",
-            id="a name that CEL cannot say",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [{}]}},
-            "spec.configs[0].schema.openAPIV3Schema",
-            id="no schema",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(), worlds.config()]}},
-            "spec.configs[1]",
-            id="one kind twice",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(allowedSources=["Pod"])]}},
-            "spec.configs[0].allowedSources",
-            id="an unknown source",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": [{**worlds.config(), "apiVersion": ""}]}},
-            "spec.configs[0].apiVersion",
-            id="a kind without an apiVersion",
-        ),
-        pytest.param(
-            {"spec": {"driver": "a", "configs": ["x"]}},
-            "spec.configs[0]",
-            id="a config that is text",
-        ),
-    ],
-)
-def test_a_malformed_object_does_not_compile_and_says_where(
-    document: dict[str, Any], path: str
-) -> None:
-    state = install(parse(document))
-    assert state.force is None
-    assert path in [error.path for error in state.compilation.errors]
+def bulky(number: int, patterns: int = 400) -> dict[str, Any]:
+    """Make a schema that takes 50 MiB, as estimated, when its patterns meet many texts."""
+    fields = {f"f{n}": {**STRING, "pattern": f"^a{n}"} for n in range(patterns)}
+    document = worlds.schema(worlds.config(fields), name=f"bulky-{number}", driver=f"d{number}.io")
+    document["metadata"]["generation"] = 1
+    return document
 
 
-def described(length: int) -> dict[str, Any]:
-    return worlds.config({"v": {**STRING, "description": "x" * length}})
+def test_a_schema_beyond_the_memory_of_all_is_refused_and_says_so_in_its_status() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3)])
+    one, two, three = (registry.objects[f"bulky-{n}"] for n in (1, 2, 3))
+    assert one.active
+    assert two.active
+    assert three.active is None
+    [ready, _] = status(registry, "bulky-3", {}, "2026-01-01T00:00:00Z")["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "NotCompiled")
+    assert "of 128 MiB" in ready["message"]
+    assert sum(r.active.memory for r in registry.objects.values() if r.active) <= MAX_COMPILED_BYTES
 
 
-def ruled(length: int) -> dict[str, Any]:
-    return worlds.config(rules=[{"rule": "true || " + "a" * (length - 8)}])
+def test_a_refused_schema_is_compiled_when_others_leave_enough_memory() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3)])
+    assert registry.fitting() == ()
+    registry = registry.without("bulky-1")
+    assert registry.fitting() == ("bulky-3",)
+    before = registry.objects["bulky-3"]
+    again = register(before.parsed, before, registry.available_bytes("bulky-3"))
+    assert again.active
+    assert registry.with_object(again).fitting() == ()
 
 
-@pytest.mark.parametrize(
-    ("configs", "path"),
-    [
-        pytest.param(
-            [described(131_072)], "spec.configs[0].schema.openAPIV3Schema", id="one large schema"
-        ),
-        pytest.param([described(131_000)] * 5, "spec.configs", id="five schemas together"),
-        pytest.param([ruled(4096)] * 17, "spec.configs", id="many long rules"),
-    ],
-)
-def test_what_would_take_long_to_compile_is_refused_for_its_size(
-    configs: list[dict[str, Any]], path: str
-) -> None:
-    different = [{**config, "kind": f"Kind{index}"} for index, config in enumerate(configs)]
-    state = install(parse(worlds.schema(*different)))
-    [error] = state.compilation.errors
-    assert (error.path, error.reason) == (path, "FieldValueTooLong")
-
-
-def test_the_status_of_a_good_object() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
-    status = schema_status.status(registry, DRIVER, {}, NOW)
-    assert status["observedGeneration"] == 1
-    assert status["configsReady"] == "1/1"
-    assert [(c["type"], c["status"], c["reason"]) for c in status["conditions"]] == [
-        ("Ready", "True", "Compiled"),
-        ("Conflicting", "False", "NoConflict"),
-    ]
-    assert status["configs"] == [{**KIND, "compiled": True, "errors": []}]
-
-
-def test_the_status_of_a_broken_object_names_the_place() -> None:
-    state = installed(
-        generation(1, worlds.config({"v": STRING})),
-        generation(2, worlds.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
-    )
-    status = schema_status.status(Registry().with_object(state), DRIVER, {}, NOW)
-    assert status["configsReady"] == "1/2"
-    [ready, _] = status["conditions"]
-    assert (ready["status"], ready["reason"]) == ("False", "LastGoodGeneration")
-    assert ready["message"].startswith("generation 1 stays in force: spec.configs[1].schema.")
-    assert status["configs"][1]["errors"][0].startswith(
-        "spec.configs[1].schema.openAPIV3Schema.properties[v].type: Unsupported value"
-    )
-
-
-def test_an_unchanged_condition_keeps_its_time() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
-    before = schema_status.status(registry, DRIVER, {}, NOW)
-    assert schema_status.status(registry, DRIVER, before, "2027-01-01T00:00:00Z") == before
-
-
-def test_a_conflict_is_a_condition() -> None:
-    one = worlds.schema(worlds.config({"v": STRING}), name="a")
-    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
-    [_, conflicting] = schema_status.status(Registry.of([one, two]), "b", {}, NOW)["conditions"]
-    assert (conflicting["status"], conflicting["message"]) == (
-        "True",
-        "example.com/v1 Config is decided by a",
-    )
+def test_a_generation_beyond_the_memory_of_all_leaves_the_last_good_one_active() -> None:
+    registry = Registry.of([bulky(1), bulky(2), bulky(3, 10)])
+    grown = bulky(3)
+    grown["metadata"]["generation"] = 2
+    before = registry.objects["bulky-3"]
+    after = register(parse(grown), before, registry.available_bytes("bulky-3"))
+    assert after.active is before.active
+    assert "leave" in after.compilation.errors[0].detail

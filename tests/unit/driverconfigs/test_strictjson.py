@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH, Beyond, Malformed, Repeated
+from dragoman.driverconfigs.strictjson import (
+    MAX_DOCUMENT_DEPTH,
+    DeepValue,
+    DuplicateKeys,
+    InvalidJSONError,
+    InvalidText,
+    OutOfRangeNumber,
+    UnreadableValue,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,15 +35,15 @@ def test_a_document_is_parsed(text: bytes, tree: object) -> None:
 @pytest.mark.parametrize("text", [b'{"a":1,"a":1}', b'{"a": 1, "b": 2, "a": 3, "a": 3}'])
 def test_repeated_keys_are_remembered(text: bytes) -> None:
     parsed = strictjson.parse(text)
-    assert isinstance(parsed, Repeated)
-    assert parsed.keys_repeated == ("a",)
+    assert isinstance(parsed, DuplicateKeys)
+    assert parsed.duplicate_keys == ("a",)
 
 
 def test_repeated_keys_are_remembered_where_they_are() -> None:
     parsed = strictjson.parse(b'{"x":[{"a":1},{"b":1,"b":2}]}')
     assert type(parsed) is dict
     assert type(parsed["x"][0]) is dict
-    assert parsed["x"][1].keys_repeated == ("b",)
+    assert parsed["x"][1].duplicate_keys == ("b",)
 
 
 @pytest.mark.parametrize(
@@ -57,31 +67,64 @@ def test_numbers_keep_their_literal_form(number: bytes, kind: type) -> None:
         pytest.param(b"{", id="a beginning"),
         pytest.param(b"NaN", id="no number"),
         pytest.param(
-            b"[" + b"{}," * 600_000 + b"{}]", id="more than a million openings and commas"
+            b"[" + b"{}," * 600_000 + b"{}]", id="objects that take more memory than allowed"
         ),
-        pytest.param(b"[" + b"1e400," * 8 + b"1e400]", id="many numbers beyond a double"),
-        pytest.param(b"[1e400, NaN]", id="NaN behind a number beyond a double"),
-        pytest.param(b'[1e400, "\\ud800"]', id="half a character behind such a number"),
-        pytest.param(b"[" * 300 + b"1e400" + b"]" * 300, id="such a number 300 levels down"),
-        pytest.param(b"[1e400", id="such a number and no end"),
-        pytest.param(b'"\xff"', id="no UTF-8"),
-        pytest.param(b'"\\ud800"', id="half a surrogate pair"),
-        pytest.param(b"[" * 10_000 + b"]" * 10_000, id="10,000 levels"),
-        pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, id="300 levels"),
+        pytest.param(b"[1e400, NaN]", id="NaN behind a number out of range"),
+        pytest.param(b'["\\ud800", NaN]', id="NaN behind a lone surrogate"),
+        pytest.param(b"[1e400", id="a number out of range and no end"),
+        pytest.param(b'["\xff\x00"]', id="a control character behind a stray byte"),
+        pytest.param(b"[" * 300, id="300 levels and no end"),
+        pytest.param(b"[" * 300 + b"]" * 301, id="one bracket too many"),
+        pytest.param(b"[" * 300 + b"1 2" + b"]" * 299, id="one bracket too few"),
         pytest.param(b'{"a":1}{"a":1}', id="two documents"),
     ],
 )
 def test_a_malformed_document_is_refused(text: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(InvalidJSONError):
         strictjson.parse(text)
 
 
 @pytest.mark.parametrize("gap", [b"", b" "], ids=["compact", "with a space"])
 def test_the_limit_of_depth_is_the_same_whatever_the_spelling(gap: bytes) -> None:
-    allowed, refused = MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_DEPTH + 1
-    assert strictjson.depth(strictjson.parse(b"[" * allowed + gap + b"]" * allowed)) == allowed
-    with pytest.raises(Malformed, match="nested deeper"):
-        strictjson.parse(b"[" * refused + gap + b"]" * refused)
+    for levels, deep in ((MAX_DOCUMENT_DEPTH, False), (MAX_DOCUMENT_DEPTH + 1, True)):
+        value = strictjson.parse(b"[" * levels + gap + b"]" * levels)
+        assert strictjson.depth(value) == MAX_DOCUMENT_DEPTH
+        for _ in range(MAX_DOCUMENT_DEPTH - 1):
+            [value] = value
+        assert [type(item) for item in value] == [DeepValue] * deep
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "shown"),
+    [
+        pytest.param(b'"a\xffb"', InvalidText, "a?b", id="a stray byte"),
+        pytest.param(b'"\\ud800"', InvalidText, "?", id="half a surrogate pair"),
+        pytest.param(b'"\xed\xa0\x80"', InvalidText, "???", id="an encoded surrogate"),
+        pytest.param(b"1e400", OutOfRangeNumber, "1e400", id="a number out of range"),
+        pytest.param(b"[" * 10_000 + b"]" * 10_000, DeepValue, "…", id="10,000 levels"),
+        pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, DeepValue, "…", id="300 levels"),
+        pytest.param(b"[" * 300 + b"1e400" + b"]" * 300, DeepValue, "…", id="a number below"),
+        pytest.param(b'{"[":' * 300 + b'"]"' + b"}" * 300, DeepValue, "…", id="brackets in texts"),
+    ],
+)
+def test_an_unreadable_value_is_kept_apart_and_the_rest_is_read(
+    written: bytes, kind: type[UnreadableValue], shown: str
+) -> None:
+    parsed = strictjson.parse(b'{"a":[%s,"\\ud83d\\ude00",1.0],"b":1,"b":2}' % written)
+    value, *rest = parsed["a"]
+    while isinstance(value, (dict, list)):
+        [value] = value.values() if isinstance(value, dict) else value
+    assert type(value) is kind
+    assert str(value) == shown
+    assert rest == ["😀", 1.0]
+    assert parsed.duplicate_keys == ("b",)
+    assert strictjson.canonical(parsed) is None
+
+
+def test_keys_that_are_not_unicode_can_be_shown() -> None:
+    parsed = strictjson.parse(b'{"\\ud800":1,"\xff":2}')
+    assert json.dumps(parsed)
+    assert parsed.duplicate_keys == ("?",)
 
 
 def test_what_cannot_be_told_apart_as_bytes_has_no_canonical_form() -> None:
@@ -105,11 +148,11 @@ def test_numbers_beyond_a_double_are_kept_as_written(number: str) -> None:
     text = f'{{"é": "1e400", "a": [1, {number}, {{"b": 1.5, "b": 2}}]}}'
     parsed = strictjson.parse(text.encode())
     beyond = parsed["a"][1]
-    assert isinstance(beyond, Beyond)
+    assert isinstance(beyond, OutOfRangeNumber)
     assert str(beyond) == number
     assert parsed["é"] == "1e400"
     assert parsed["a"][0] == 1
-    assert parsed["a"][2].keys_repeated == ("b",)
+    assert parsed["a"][2].duplicate_keys == ("b",)
 
 
 def test_a_tree_with_a_number_beyond_a_double_has_no_canonical_form() -> None:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.structural import MAX_ERRORS, MAX_NODES, MAX_SCHEMA_DEPTH, check
+from dragoman.driverconfigs.structural import (
+    MAX_ERRORS,
+    MAX_NODES,
+    MAX_SCHEMA_DEPTH,
+    validate_structural,
+)
 
 
 def within(schema: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +80,7 @@ STRING = {"type": "string"}
     ],
 )
 def test_a_structural_schema_is_accepted(schema: dict[str, Any]) -> None:
-    outcome = check(schema)
+    outcome = validate_structural(schema)
     assert [str(error) for error in outcome.errors] == []
     assert outcome.warnings == ()
 
@@ -259,12 +264,12 @@ def test_a_structural_schema_is_accepted(schema: dict[str, Any]) -> None:
 def test_what_is_not_structural_is_refused_with_its_path(
     schema: Any, path: str, words: str
 ) -> None:
-    found = {error.path: error.detail for error in check(schema).errors}
+    found = {error.path: error.detail for error in validate_structural(schema).errors}
     assert words in found[path]
 
 
 def test_an_unknown_format_is_ignored_with_a_warning() -> None:
-    outcome = check(within({"type": "string", "format": "ipaddress"}))
+    outcome = validate_structural(within({"type": "string", "format": "ipaddress"}))
     assert outcome.errors == ()
     assert [str(warning) for warning in outcome.warnings] == [
         '.properties[a].format: Unsupported value: "ipaddress": unrecognized format, ignored'
@@ -280,18 +285,20 @@ def nested(levels: int) -> dict[str, Any]:
 
 def test_depth_and_size_of_schemas_are_limited_at_their_edges() -> None:
     wide = {"type": "object", "properties": {f"p{i}": STRING for i in range(MAX_NODES - 1)}}
-    assert check(wide).errors == ()
-    assert check(nested(MAX_SCHEMA_DEPTH)).errors == ()
+    assert validate_structural(wide).errors == ()
+    assert validate_structural(nested(MAX_SCHEMA_DEPTH)).errors == ()
     wide["properties"]["one too many"] = STRING  # type: ignore[index]
     for schema in (wide, nested(MAX_SCHEMA_DEPTH + 1)):
-        assert [error.reason for error in check(schema).errors] == ["FieldValueTooMany"]
+        assert [error.reason for error in validate_structural(schema).errors] == [
+            "FieldValueTooMany"
+        ]
 
 
 def test_large_patterns_are_refused_together_and_early() -> None:
     large = {"type": "string", "pattern": "[a-z]{900}"}
-    assert check(within(large)).errors == ()
+    assert validate_structural(within(large)).errors == ()
     many = {"type": "object", "properties": {f"p{i}": large for i in range(100)}}
-    assert {error.reason for error in check(many).errors} == {"FieldValueTooLong"}
+    assert {error.reason for error in validate_structural(many).errors} == {"FieldValueTooLong"}
     wrong = {"type": "string", "pattern": "("}
     many = {"type": "object", "properties": {f"p{i}": wrong for i in range(1000)}}
-    assert len(check(many).errors) == MAX_ERRORS
+    assert len(validate_structural(many).errors) == MAX_ERRORS

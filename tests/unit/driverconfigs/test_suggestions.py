@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.driverconfigs.suggestions import EFFORT, MAX_NAME, Effort, distance, nearest
+from dragoman.driverconfigs.suggestions import (
+    LETTER_PAIRS,
+    MAX_NAME,
+    SuggestionBudget,
+    closest,
+    edit_distance,
+)
 
 NAMES = ["strategy", "timeSlicingConfig", "mpsConfig", "interval"]
 
@@ -25,7 +31,7 @@ NAMES = ["strategy", "timeSlicingConfig", "mpsConfig", "interval"]
     ],
 )
 def test_the_nearest_name_is_found(name: str, meant: str | None) -> None:
-    assert nearest(name, NAMES) == meant
+    assert closest(name, NAMES) == meant
 
 
 @pytest.mark.parametrize(
@@ -41,33 +47,33 @@ def test_the_nearest_name_is_found(name: str, meant: str | None) -> None:
     ],
 )
 def test_letters_apart_are_counted_up_to_the_limit(one: str, two: str, apart: int) -> None:
-    assert distance(one, two, 3) == apart
-    assert distance(two, one, 3) == apart
+    assert edit_distance(one, two, 3) == apart
+    assert edit_distance(two, one, 3) == apart
     if apart:
-        assert distance(one, two, apart - 1) is None
+        assert edit_distance(one, two, apart - 1) is None
 
 
 def test_long_names_are_near_only_when_they_differ_in_letter_case() -> None:
     long = "a" * (MAX_NAME + 1)
-    assert distance(long, long.upper(), 2) == 0
-    assert distance(long, long + "b", 2) is None
+    assert edit_distance(long, long.upper(), 2) == 0
+    assert edit_distance(long, long + "b", 2) is None
 
 
 LONG = ["".join("abcd"[(n >> 2 * i) & 3] for i in range(8)) * 8 for n in range(0, 65_536, 97)]
 
 
 def test_a_search_that_takes_too_long_suggests_nothing() -> None:
-    effort = Effort()
-    assert nearest("bcda" * 15, LONG, effort=effort) is None
-    assert effort.left < 0
-    assert effort.steps == EFFORT // 3
+    budget = SuggestionBudget()
+    assert closest("bcda" * 15, LONG, budget=budget) is None
+    assert budget.left < 0
+    assert budget.steps == LETTER_PAIRS // 3
 
 
 def test_searches_share_their_effort() -> None:
-    effort = Effort()
-    assert nearest("strateg", NAMES, effort=effort) == "strategy"
-    spent = EFFORT - effort.left
-    assert nearest("intervall", NAMES, effort=effort) == "interval"
-    assert EFFORT - effort.left > spent
-    effort.left = 0
-    assert nearest("strateg", NAMES, effort=effort) is None
+    budget = SuggestionBudget()
+    assert closest("strateg", NAMES, budget=budget) == "strategy"
+    spent = LETTER_PAIRS - budget.left
+    assert closest("intervall", NAMES, budget=budget) == "interval"
+    assert LETTER_PAIRS - budget.left > spent
+    budget.left = 0
+    assert closest("strateg", NAMES, budget=budget) is None

@@ -1,10 +1,14 @@
-"""Objects for tests of reviews: claims with config entries, schemas, registries."""
+"""Builders of claims with config entries, schemas, registries and validated parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dragoman.cel.budget import StepBudget
+from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.compiler import CompiledConfig
+from dragoman.driverconfigs.parameters_validation import ValidationResult, validate_parameters
 from dragoman.driverconfigs.registry import Registry
 
 DRIVER = "gpu.example.com"
@@ -70,9 +74,27 @@ def config(properties: Mapping[str, Any] | None = None, **more: Any) -> dict[str
 def registry(*documents: Mapping[str, Any]) -> Registry:
     """Compile a registry; every object must compile."""
     compiled = Registry.of(list(documents))
-    for installed in compiled.objects.values():
-        assert not installed.compilation.errors
+    for registered in compiled.objects.values():
+        assert not registered.compilation.errors
     return compiled
+
+
+def compiled_config(field: Mapping[str, Any], **more: Any) -> CompiledConfig:
+    """Compile a config with one field `v` of a schema."""
+    active = registry(schema(config({"v": field}, **more))).objects[DRIVER].active
+    assert active
+    return next(iter(active.configs.values()))
+
+
+def validated(field: Mapping[str, Any], value: str, **more: Any) -> ValidationResult:
+    """Validate the field `v`, whose value is given as JSON text."""
+    document = strictjson.parse(f'{{"v": {value}}}'.encode())
+    return validate_parameters(compiled_config(field, **more), document, StepBudget(1_000_000))
+
+
+def messages(field: Mapping[str, Any], value: str, **more: Any) -> list[str]:
+    """Give the errors of the field `v` as users see them."""
+    return [str(error) for error in validated(field, value, **more).errors]
 
 
 def _request(one: Any) -> dict[str, Any]:

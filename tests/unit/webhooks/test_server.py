@@ -66,9 +66,7 @@ async def test_a_charset_beside_the_content_type_is_accepted() -> None:
         pytest.param(b'{"a":\x00}', id="NUL"),
         pytest.param(b'"\xff\xfe"', id="no UTF-8"),
         pytest.param(b'{"a": NaN}', id="NaN"),
-        pytest.param(written("[" * DEEP + "]" * DEEP), id="parameters 10,000 levels deep"),
         pytest.param(written('"a\x00b"'), id="a literal NUL in the parameters"),
-        pytest.param(written('"@@"').replace(b"@@", b"\x80"), id="a stray byte"),
         pytest.param(b"\xef\xbb\xbf" + written("{}"), id="a byte order mark"),
         pytest.param(written("{}") * 2, id="two reviews"),
         pytest.param({**review(claim()), "apiVersion": "admission.k8s.io/v1beta1"}, id="v1beta1"),
@@ -280,9 +278,40 @@ async def test_deletion_always_passes() -> None:
     async with serving() as client:
         response = await client.reviewed(review(None, "DELETE", claim(BAD)))
         leaving = {**claim(BAD), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
-        released = await client.reviewed(review(leaving, "UPDATE", claim(GOOD)))
+        released = await client.reviewed(review(leaving, "UPDATE", claim(BAD)))
+        changed = await client.reviewed(review(leaving, "UPDATE", claim(GOOD)))
     assert response["allowed"] is True
     assert released["allowed"] is True
+    assert changed["allowed"] is False, "a finalizer gives no right to a new config"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        pytest.param(
+            b"[" * DEEP + b"]" * DEEP, "opaque.parameters: Invalid value: ", id="10,000 levels"
+        ),
+        pytest.param(
+            b'{"apiVersion":"example.com/v1","kind":"Config","level":"\xff"}',
+            "opaque.parameters.level: Invalid value: ?: must be valid Unicode",
+            id="a stray byte",
+        ),
+        pytest.param(
+            b'{"apiVersion":"example.com/v1","kind":"Config","level":"\\ud800"}',
+            "opaque.parameters.level: Invalid value: ?: must be valid Unicode",
+            id="half a surrogate pair",
+        ),
+    ],
+)
+async def test_unreadable_parameters_are_a_denial_that_names_the_place(
+    parameters: bytes, words: str
+) -> None:
+    # A bad request would leave the decision to failurePolicy, and Ignore would let it in.
+    body = written('"@@"').replace(b'"@@"', parameters)
+    async with serving() as client:
+        response = await client.reviewed(body)
+    assert response["allowed"] is False
+    assert words in response["status"]["message"]
 
 
 async def test_what_was_stored_passes_and_what_is_new_does_not() -> None:

@@ -106,6 +106,7 @@ def compile(  # noqa: A001 — read as rules.compile
     path: str = "spec",
     variables: Mapping[str, Any] | None = None,
     resource_root: bool = False,
+    cache: bool = True,
 ) -> RuleSet:
     """Compile the x-kubernetes-validations of a structural schema, at every level.
 
@@ -120,12 +121,15 @@ def compile(  # noqa: A001 — read as rules.compile
             values; their types are the values' (bool, int, double, string, list, map).
         resource_root: whether the schema describes a whole resource, so that rules can read
             apiVersion, kind, metadata.name and metadata.generateName.
+        cache: whether to keep the rule set, and to reuse one that was kept.
 
     Raises:
         ValueError: the schema has more than 100 levels.
     """
     if depth_of(schema) > MAX_LEVELS:
         raise ValueError(f"the schema has more than {MAX_LEVELS} levels")
+    if not cache:
+        return _built(schema, path, variables or {}, resource_root=resource_root)
     try:
         text = json.dumps([schema, variables or {}])
     except (TypeError, ValueError):

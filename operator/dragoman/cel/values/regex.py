@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import re2
 
+from dragoman.cel.budget import compiling
 from dragoman.cel.errors import EvaluationError
 
 _CACHED: Final = 128
@@ -17,6 +18,11 @@ _REMEMBERED: Final = 256
 """Cached results per pattern; devices and objects repeat the same few short texts."""
 _REMEMBERED_LENGTH: Final = 128
 
+_CACHED_LARGE: Final = 8
+"""The same of patterns that need more than `SMALL_MEMORY`."""
+
+SMALL_MEMORY: Final = 128 * 1024
+"""Bytes that a usual pattern may take: RE2 fills all of them with states as it meets new texts."""
 _MEMORY: Final = 2 * 1024 * 1024
 """Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
 some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is an error here."""
@@ -25,8 +31,10 @@ _MATCHES_MAX: Final = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
 _INSTRUCTIONS_PER_STEP: Final = 2
 _STEPS_PER_CLASS: Final = 1_000
-"""Plain steps of a Unicode class: a table of hundreds of ranges."""
+"""A Unicode class is a table of hundreds of ranges, whatever becomes of it."""
+_CHARACTERS_PER_STEP: Final = 8
 _FAILED_STEPS: Final = 60_000
+_FAILED_SMALL_STEPS: Final = 2_000
 _WORK_PER_STEP: Final = 6_000
 """Instructions times bytes of a microsecond in the slowest kind of matching."""
 _LEAST_SIZE: Final = 30
@@ -59,16 +67,12 @@ _COMPLAINT: Final = re.compile(
 _TOKEN: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|[^\\]+", re.DOTALL)
 
 
-def _options(*, groups: bool) -> Any:
+def _options(memory: int, *, groups: bool) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = not groups
-    options.max_mem = _MEMORY
+    options.max_mem = memory
     return options
-
-
-_OPTIONS: Final = _options(groups=False)
-_NAMING_OPTIONS: Final = _options(groups=True)
 
 
 class Regex:
@@ -84,9 +88,7 @@ class Regex:
     def __init__(self, pattern: str, compiled: Any) -> None:
         self.pattern = pattern
         self._size = _LEAST_SIZE + int(compiled.ProgramSize())
-        self.steps = (
-            1 + int(compiled.ProgramSize()) // _INSTRUCTIONS_PER_STEP + _class_steps(pattern)
-        )
+        self.steps = compile_steps(pattern, int(compiled.ProgramSize()))
         self._match = compiled.Match
         self._answers: dict[str, bool] = {}
 
@@ -148,20 +150,59 @@ class Regex:
         return start, end
 
 
-@lru_cache(maxsize=_CACHED)
 def compile_regex(pattern: str) -> Regex:
     """Compile a pattern, or return the cached one.
 
+    Within `budget.compiling` the pattern is paid for, whether it was cached or not, so that the
+    outcome does not depend on earlier calls.
+
     Raises:
-        EvaluationError: `error parsing regexp: ..` with Go's text.
+        EvaluationError: `error parsing regexp: ..` with Go's words.
+        StepBudgetExceeded: earlier patterns used up `budget.compiling`.
     """
+    limits = compiling.get()
+    if limits is None:
+        return _compiled_small(pattern) or _compiled_large(pattern)
+    limits.check()
+    try:
+        regex = _compiled_small(pattern)
+    except EvaluationError:
+        limits.spend(failed_small_steps(pattern))
+        raise
+    if regex is None:
+        limits.too_large.add(pattern)
+        limits.spend(failed_small_steps(pattern))
+        raise EvaluationError(_text("expression too large", pattern))
+    limits.spend(regex.steps)
+    limits.patterns.add(pattern)
+    return regex
+
+
+@lru_cache(maxsize=_CACHED)
+def _compiled_small(pattern: str) -> Regex | None:
+    return _compiled(pattern, SMALL_MEMORY)
+
+
+@lru_cache(maxsize=_CACHED_LARGE)
+def _compiled_large(pattern: str) -> Regex:
+    regex = _compiled(pattern, _MEMORY)
+    if regex is None:
+        raise EvaluationError(_text("expression too large", pattern))
+    return regex
+
+
+def _compiled(pattern: str, memory: int) -> Regex | None:
+    """Compile a pattern; None where RE2 needs more memory than that."""
     # Without groups a match is cheaper, but their names must be checked once.
     named = "(?P<" in pattern or "(?<" in pattern
-    options = _NAMING_OPTIONS if named else _OPTIONS
+    options = _options(memory, groups=named)
     compiled = re2._re2.RE2(_encoded(pattern), options)  # noqa: SLF001 — see _ANCHOR
     if not compiled.ok():
-        raise EvaluationError(_error(pattern, _decoded(compiled.error())))
-    # RE2 accepts `\C`, a single byte; Go does not.
+        error = _error(_decoded(compiled.error()))
+        if error is None:
+            return None
+        raise EvaluationError(error)
+    # RE2 knows `\C`, a single byte; Go does not.
     if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
         raise EvaluationError(_text("invalid escape sequence", "\\C"))
     # RE2 accepts letters of any script in a name, Go only ASCII.
@@ -173,19 +214,36 @@ def compile_regex(pattern: str) -> Regex:
     return Regex(pattern, compiled)
 
 
+def compile_steps(pattern: str, size: int) -> int:
+    """Return the plain steps of compiling a pattern.
+
+    Args:
+        pattern: its text.
+        size: its program in RE2's instructions.
+    """
+    parsing = len(pattern) // _CHARACTERS_PER_STEP
+    return 1 + parsing + size // _INSTRUCTIONS_PER_STEP + _class_steps(pattern)
+
+
 def failed_steps(pattern: str) -> int:
     """Return the plain steps of a pattern that does not compile."""
     return _FAILED_STEPS + _class_steps(pattern)
+
+
+def failed_small_steps(pattern: str) -> int:
+    """Return the same of a pattern that was given no more than `SMALL_MEMORY`."""
+    return _FAILED_SMALL_STEPS + len(pattern) // 4 + _class_steps(pattern)
 
 
 def _class_steps(pattern: str) -> int:
     return _STEPS_PER_CLASS * (pattern.count("\\p") + pattern.count("\\P"))
 
 
-def _error(pattern: str, error: str) -> str:
+def _error(error: str) -> str | None:
+    """Translate an error of RE2 into the text of Go; None where the pattern needs too much memory."""
     match = _COMPLAINT.fullmatch(error)
     if match is None:
-        return _text("expression too large", pattern)
+        return None
     return _text(_WORDS.get(match[1], match[1]), match[2] or "")
 
 

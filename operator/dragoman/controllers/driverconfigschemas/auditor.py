@@ -15,9 +15,9 @@ import orjson
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.driverconfigs.audit import EVENTS, Audit, Offender, Tally
-from dragoman.driverconfigs.strictjson import Malformed, parse
-from dragoman.driverconfigs.validation import Memory
+from dragoman.driverconfigs.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
+from dragoman.driverconfigs.strictjson import InvalidJSONError, parse
+from dragoman.driverconfigs.validation import ResultCache
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
 from dragoman.kube.errors import ApiError
@@ -100,7 +100,7 @@ class Auditor:
         """Audit when schemas changed, and every ten minutes; raise ApiError to be called again."""
         now = time.monotonic()
         known = tuple(
-            (name, one.parsed.uid, one.parsed.generation, one.force is not None)
+            (name, one.parsed.uid, one.parsed.generation, one.active is not None)
             for name, one in sorted(self._schemas.registry.objects.items())
         )
         if known != self._known:
@@ -113,19 +113,19 @@ class Auditor:
 
     async def _audit(self) -> None:
         began = time.monotonic()
-        memory: Memory = {}
-        audit = Audit(self._schemas.registry, self._reported(), memory)
-        if audit.tallies:
+        cache: ResultCache = {}
+        audit = Audit(self._schemas.registry, self._reported(), cache)
+        if audit.schemas:
             for kind, resource in self._stored.items():
                 async for batch in batches(self._client, resource):
                     await asyncio.to_thread(_review, audit, kind, batch)
-                    if len(memory) > REMEMBERED:
-                        memory.clear()
+                    if len(cache) > REMEMBERED:
+                        cache.clear()
         if not self._leading():  # the next leader audits itself
             return
         room = EVENTS
-        for name, tally in sorted(audit.tallies.items()):
-            room -= await self._publish(name, tally, room)
+        for name, account in sorted(audit.schemas.items()):
+            room -= await self._publish(name, account, room)
         _measure(audit)
         log.info(
             "Audited",
@@ -134,29 +134,29 @@ class Auditor:
             seconds=round(time.monotonic() - began, 3),
         )
 
-    async def _publish(self, name: str, tally: Tally, room: int) -> int:
+    async def _publish(self, name: str, account: SchemaAudit, room: int) -> int:
         """Write one schema's account; returns how many Events were sent."""
         stored = self._schemas.objects.get("", name)
-        installed = self._schemas.registry.objects.get(name)
-        if stored is None or installed is None or installed.force is None:
+        registered = self._schemas.registry.objects.get(name)
+        if stored is None or registered is None or registered.active is None:
             return 0
-        told = tally.told(room)
-        account = tally.status(installed.force.generation, told, _now())
+        told = account.to_report(room)
+        status = account.status(registered.active.generation, told, _now())
         # First the status: an Event too few is better than one again at every restart.
-        await self._schemas.write_status(name, stored.metadata.uid, {"audit": account})
-        for offender in told:
+        await self._schemas.write_status(name, stored.metadata.uid, {"audit": status})
+        for violating in told:
             self.recorder.warn(
-                self._regarding(offender),
+                self._regarding(violating),
                 reason=REASON,
                 action="Auditing",
-                note=f"DriverConfigSchema {name}: {offender.message}",
+                note=f"DriverConfigSchema {name}: {violating.message}",
             )
         return len(told)
 
-    def _regarding(self, offender: Offender) -> ObjectReference:
-        version = self._stored[offender.kind].api_version
+    def _regarding(self, violating: ViolatingObject) -> ObjectReference:
+        version = self._stored[violating.kind].api_version
         return ObjectReference(
-            version, offender.kind, offender.namespace, offender.name, offender.uid
+            version, violating.kind, violating.namespace, violating.name, violating.uid
         )
 
     def _reported(self) -> dict[str, list[str]]:
@@ -209,7 +209,7 @@ async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[An
         async for line in lines:
             try:
                 event = parse(line)
-            except Malformed:  # nested so deeply that the webhook would take it for no review
+            except InvalidJSONError:  # the webhook refuses it as a bad request
                 continue
             if event["type"] == "ERROR":
                 raise ApiError(0, "NoAnswer", f"list {resource.plural}: {event['object']}")

@@ -109,25 +109,25 @@ class SchemaController:
         drivers = {before, self._driver(name)} - {None}
         affected = {
             other
-            for other, installed in self.schemas.registry.objects.items()
-            if installed.parsed.driver in drivers
+            for other, registered in self.schemas.registry.objects.items()
+            if registered.parsed.driver in drivers
         }
         for other in {name, *affected}:
             self.queue.add(Key("write", other))
         self._count_errors()
 
     def _driver(self, name: str) -> str | None:
-        installed = self.schemas.registry.objects.get(name)
-        return None if installed is None else installed.parsed.driver
+        registered = self.schemas.registry.objects.get(name)
+        return None if registered is None else registered.parsed.driver
 
     async def _write_status(self, name: str) -> None:
         registry = self.schemas.registry
-        stored, installed = self.schemas.objects.get("", name), registry.objects.get(name)
-        if stored is None or installed is None or stored.metadata.deleting:
+        stored, registered = self.schemas.objects.get("", name), registry.objects.get(name)
+        if stored is None or registered is None or stored.metadata.deleting:
             return
         old = stored.document.get("status") or {}
         wanted: dict[str, Any] = status.status(registry, name, old, _now())
-        if installed.parsed.mode == OFF:
+        if registered.parsed.mode == OFF:
             wanted["audit"] = None
         if any(old.get(field) != value for field, value in wanted.items()):
             await self.schemas.write_status(name, stored.metadata.uid, wanted)
@@ -160,9 +160,9 @@ class SchemaController:
 
     def _count_errors(self) -> None:
         errors: dict[str, int] = {}
-        for installed in self.schemas.registry.objects.values():
-            driver = installed.parsed.driver
-            errors[driver] = errors.get(driver, 0) + len(installed.compilation.errors)
+        for registered in self.schemas.registry.objects.values():
+            driver = registered.parsed.driver
+            errors[driver] = errors.get(driver, 0) + len(registered.compilation.errors)
         metrics.SCHEMA_ERRORS.clear()
         for driver, count in errors.items():
             metrics.SCHEMA_ERRORS.labels(driver).set(count)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.registry import Registry, install
+from dragoman.driverconfigs.registry import Registry, register
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -78,19 +78,26 @@ class Schemas:
         stored = self.objects.get("", name)
         if stored is None:
             if name in self.registry.objects:
-                self.registry = self.registry.without(name)
+                self._replace(self.registry.without(name))
                 log.info("Removed DriverConfigSchema", name=name)
             return
         before = self.registry.objects.get(name)
+        available = self.registry.available_bytes(name)
+        parsed = parse(stored.document)
         try:
-            installed = await asyncio.to_thread(install, parse(stored.document), before)
+            registered = await asyncio.to_thread(register, parsed, before, available)
         finally:
             self._compiled.add(name)
-        if installed is before:
+        if registered is before:
             return
-        self.registry = self.registry.with_object(installed)
-        errors = len(installed.compilation.errors)
-        log.info("Compiled DriverConfigSchema", name=name, errors=errors, broken=installed.broken)
+        self._replace(self.registry.with_object(registered))
+        errors = len(registered.compilation.errors)
+        log.info("Compiled DriverConfigSchema", name=name, errors=errors, broken=registered.broken)
+
+    def _replace(self, registry: Registry) -> None:
+        self.registry = registry
+        for name in registry.fitting():  # what was refused for its memory may fit now
+            self._enqueue(name)
 
     async def write_status(self, name: str, uid: str, status: Mapping[str, Any]) -> None:
         """Merge into the status of an object, unless another object has its name by now."""

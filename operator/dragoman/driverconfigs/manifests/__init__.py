@@ -1,1 +1,1 @@
-"""Reviews of manifest files: documents with line numbers, parsed strictly."""
+"""Manifest files: documents with line numbers, parsed strictly and validated."""

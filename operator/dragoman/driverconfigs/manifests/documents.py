@@ -1,6 +1,6 @@
-"""Documents from text files: JSON trees together with the line of every value.
+"""Documents of text files: JSON trees with the line of every value.
 
-Numbers keep their literal form and repeated keys are seen, as in `parameters`, the way of requests.
+Numbers keep their literal form and repeated keys are kept, as in `strictjson` for requests.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH, Malformed, Repeated
+from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH, DuplicateKeys, InvalidJSONError
 
 MAX_VALUES: Final = 100_000
-"""Values of one file, aliases written out: a few bytes of YAML can stand for billions of them."""
+"""Values of one file, aliases expanded: a few bytes of YAML can stand for billions of them."""
 
-Steps = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 
-class Unreadable(Malformed):
+class ManifestError(InvalidJSONError):
     """A text that is neither YAML nor JSON.
 
     Attributes:
-        line: 1-based line where reading ended.
+        line: 1-based line where parsing stopped.
     """
 
     def __init__(self, reason: str, line: int) -> None:
@@ -43,7 +43,7 @@ class Document:
     lines: dict[str, int]
 
     def line_of(self, path: str) -> int:
-        """Find the line of a path such as `spec.devices.config[0]`, or of what is nearest above."""
+        """Find the line of a path such as `spec.devices.config[0]`, or of its nearest parent."""
         place = _place(path)
         while place and place not in self.lines:
             place = place.rpartition(".")[0]
@@ -51,8 +51,8 @@ class Document:
 
 
 @dataclass(slots=True)
-class Building:
-    """One document being built; counts what it holds.
+class DocumentBuilder:
+    """Collects the lines of one document and counts its values.
 
     Attributes:
         lines: as in `Document`.
@@ -62,24 +62,24 @@ class Building:
     lines: dict[str, int] = field(default_factory=dict)
     values: int = 0
 
-    def value(self, steps: Steps, line: int) -> None:
-        """Note a value before it is built.
+    def add(self, path: Path, line: int) -> None:
+        """Add a value before it is built.
 
         Raises:
-            Unreadable: too many or too deeply nested values.
+            ManifestError: too many or too deeply nested values.
         """
         self.values += 1
         if self.values > MAX_VALUES:
-            raise Unreadable(f"more than {MAX_VALUES} values", line)
-        if len(steps) >= MAX_DOCUMENT_DEPTH:
-            raise Unreadable(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", line)
-        # The first one counts where a key is repeated or reached by an alias again.
-        self.lines.setdefault(_place(fielderrors.render(steps)), line)
+            raise ManifestError(f"more than {MAX_VALUES} values", line)
+        if len(path) >= MAX_DOCUMENT_DEPTH:
+            raise ManifestError(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", line)
+        # The first line counts where a key is repeated or an alias leads to the value again.
+        self.lines.setdefault(_place(fielderrors.render(path)), line)
 
     def mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Make an object, one that remembers repeated keys if there are any."""
+        """Make an object, `DuplicateKeys` if keys are repeated."""
         members = dict(pairs)
-        return members if len(members) == len(pairs) else Repeated(pairs)
+        return members if len(members) == len(pairs) else DuplicateKeys(pairs)
 
 
 def _place(path: str) -> str:

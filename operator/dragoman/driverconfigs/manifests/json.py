@@ -1,4 +1,9 @@
-"""JSON files with positions: a small strict parser, since Python's own tells no lines."""
+"""JSON files with the line of every value, parsed strictly.
+
+Python's `json` gives no lines. PyYAML's composer does, but it is not exact for JSON: it refuses
+surrogate pairs, DEL, keys above 1024 characters and several values after each other, and accepts
+`[1,]`, `+1`, `01` and single quotes.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.driverconfigs.manifests.documents import Building, Document, Steps, Unreadable
-from dragoman.driverconfigs.strictjson import Beyond
+from dragoman.driverconfigs.manifests.documents import (
+    Document,
+    DocumentBuilder,
+    ManifestError,
+    Path,
+)
+from dragoman.driverconfigs.strictjson import OutOfRangeNumber
 
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n]*(?:
@@ -28,12 +38,12 @@ def read(text: str) -> Iterator[Document]:
     """Yield the documents of a text of one or several JSON values after each other.
 
     Raises:
-        Unreadable: no JSON.
+        ManifestError: invalid JSON.
     """
     reader = _Reader(text)
     while reader.next() != "end":
-        building = Building()
-        yield Document(reader.build((), building, reader.line), building.lines)
+        builder = DocumentBuilder()
+        yield Document(reader.build((), builder, reader.line), builder.lines)
 
 
 @dataclass(slots=True)
@@ -51,7 +61,7 @@ class _Reader:
         """Move to the next token; returns its kind, for signs the sign itself."""
         match = _TOKEN.match(self.text, self.position)
         if match is None:
-            raise Unreadable("no JSON", 1 + self.text.count("\n", 0, self.position))
+            raise ManifestError("invalid JSON", 1 + self.text.count("\n", 0, self.position))
         kind = str(match.lastgroup)
         start = match.start(kind)
         self.line += self.text.count("\n", self._counted, start)
@@ -60,14 +70,14 @@ class _Reader:
         self.kind = self.token if kind == "sign" else kind
         return self.kind
 
-    def build(self, steps: Steps, building: Building, line: int) -> Any:
+    def build(self, path: Path, builder: DocumentBuilder, line: int) -> Any:
         """Build the value that begins with the current token."""
-        building.value(steps, line)
+        builder.add(path, line)
         match self.kind:
             case "{":
-                return building.mapping(list(self.pairs(steps, building)))
+                return builder.mapping(list(self.pairs(path, builder)))
             case "[":
-                return list(self.items(steps, building))
+                return list(self.items(path, builder))
             case "string":
                 return self.string()
             case "number":
@@ -77,7 +87,7 @@ class _Reader:
             case _:
                 raise self.unexpected()
 
-    def pairs(self, steps: Steps, building: Building) -> Iterator[tuple[str, Any]]:
+    def pairs(self, path: Path, builder: DocumentBuilder) -> Iterator[tuple[str, Any]]:
         if self.next() == "}":
             return
         while True:
@@ -86,18 +96,18 @@ class _Reader:
             self.next()
             self.want(":")
             self.next()
-            yield name, self.build((*steps, name), building, line)
+            yield name, self.build((*path, name), builder, line)
             if self.next() == "}":
                 return
             self.want(",")
             self.next()
 
-    def items(self, steps: Steps, building: Building) -> Iterator[Any]:
+    def items(self, path: Path, builder: DocumentBuilder) -> Iterator[Any]:
         index = 0
         if self.next() == "]":
             return
         while True:
-            yield self.build((*steps, index), building, self.line)
+            yield self.build((*path, index), builder, self.line)
             index += 1
             if self.next() == "]":
                 return
@@ -105,19 +115,19 @@ class _Reader:
             self.next()
 
     def string(self) -> str:
-        # Lone surrogates can be written in JSON, and no encoding can carry them.
+        # JSON can spell lone surrogates, which have no encoding.
         return str(json.loads(self.token)).encode("utf-8", "replace").decode()
 
-    def number(self) -> int | float | Beyond:
+    def number(self) -> int | float | OutOfRangeNumber:
         if len(self.token) <= 64 and not any(sign in self.token for sign in ".eE"):
             return int(self.token)
         number = float(self.token)
-        return Beyond(self.token) if abs(number) == float("inf") else number
+        return OutOfRangeNumber(self.token) if abs(number) == float("inf") else number
 
     def want(self, kind: str) -> None:
         if self.kind != kind:
             raise self.unexpected()
 
-    def unexpected(self) -> Unreadable:
+    def unexpected(self) -> ManifestError:
         what = "the end" if self.kind == "end" else f"{self.token[:20]!r}"
-        return Unreadable(f"no JSON: unexpected {what}", self.line)
+        return ManifestError(f"invalid JSON: unexpected {what}", self.line)

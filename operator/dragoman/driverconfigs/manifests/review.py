@@ -1,4 +1,4 @@
-"""Manifests offline: the verdicts of the webhook for texts, with the line of each complaint."""
+"""Validate text files: the webhook's verdicts, with the line of each violation."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dragoman.driverconfigs import driverconfigschema
 from dragoman.driverconfigs.compiler import CompiledConfig
 from dragoman.driverconfigs.entries import KINDS
 from dragoman.driverconfigs.manifests import json, yaml
-from dragoman.driverconfigs.manifests.documents import Document, Unreadable
+from dragoman.driverconfigs.manifests.documents import Document, ManifestError
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import review, review_schema
+from dragoman.driverconfigs.validation import validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import Verdict, Violation
 
 GROUP = "resource.k8s.io/"
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """One complaint about a text.
+class LocatedViolation:
+    """One violation in a text.
 
     Attributes:
         line: 1-based line in the text.
         object: the object, such as `ResourceClaim default/gpu`.
-        denies: an admission webhook would refuse the object for it; else it is a warning.
-        violation: the complaint; its path is relative to the object.
+        denies: the admission webhook would deny the object; else it is a warning.
+        violation: the violation; its path is relative to the object.
     """
 
     line: int
@@ -36,15 +36,15 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ManifestResult:
     """The outcome for one text.
 
     Attributes:
-        remarks: complaints in the order of the text's objects.
-        objects: how many objects were reviewed; others are ignored.
+        violations: in the order of the text's objects.
+        objects: number of validated objects; others are ignored.
     """
 
-    remarks: tuple[Remark, ...]
+    violations: tuple[LocatedViolation, ...]
     objects: int
 
 
@@ -52,42 +52,42 @@ def documents(text: str) -> list[Document]:
     """Read the documents of a text, YAML or JSON.
 
     Raises:
-        Unreadable: it is neither.
+        ManifestError: the text is neither.
     """
     if not text.lstrip().startswith(("{", "[")):
         return list(yaml.read(text))
     try:
         return list(json.read(text))
-    except Unreadable as no_json:
-        # Flow style YAML begins like JSON; where both fail, JSON is what was meant.
+    except ManifestError as json_error:
+        # YAML in flow style begins like JSON; if both fail, the JSON error is the useful one.
         try:
             return list(yaml.read(text))
-        except Unreadable:
-            raise no_json from None
+        except ManifestError:
+            raise json_error from None
 
 
-def review_text(
-    registry: Registry, text: str, definition: CompiledConfig | None = None
-) -> Reviewed:
-    """Review every claim, template, class and DriverConfigSchema of a text, Lists included.
+def validate_manifests(
+    registry: Registry, text: str, crd: CompiledConfig | None = None
+) -> ManifestResult:
+    """Validate every claim, template, class and DriverConfigSchema of a text, Lists included.
 
     Args:
-        registry: the schemas to review with.
+        registry: the active schemas.
         text: the text.
-        definition: the CRD, to judge DriverConfigSchemas by.
+        crd: the compiled CRD, for DriverConfigSchemas.
 
     Raises:
-        Unreadable: it is neither YAML nor JSON.
+        ManifestError: the text is neither YAML nor JSON.
     """
-    remarks: list[Remark] = []
+    violations: list[LocatedViolation] = []
     count = 0
     for document in documents(text):
         for path, tree in _objects(document.tree, ""):
-            verdict = _verdict(registry, tree, definition)
+            verdict = _verdict(registry, tree, crd)
             if verdict is not None:
                 count += 1
-                remarks += _remarks(verdict, document, path, _title(tree))
-    return Reviewed(tuple(remarks), count)
+                violations += _located(verdict, document, path, _title(tree))
+    return ManifestResult(tuple(violations), count)
 
 
 def _objects(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -102,28 +102,30 @@ def _objects(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _typed(item: Any, kind: str, parent: dict[str, Any]) -> Any:
-    """Give items of a typed list, such as ResourceClaimList, the kind that they may leave out."""
+    """Add the kind that items of a typed list, such as ResourceClaimList, may omit."""
     implied = {"apiVersion": parent.get("apiVersion"), "kind": kind.removesuffix("List")}
     return {**implied, **item} if isinstance(item, dict) and implied["kind"] else item
 
 
 def _verdict(
-    registry: Registry, tree: dict[str, Any], definition: CompiledConfig | None
+    registry: Registry, tree: dict[str, Any], crd: CompiledConfig | None
 ) -> Verdict | None:
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if not isinstance(api_version, str):
         return None
     if api_version.startswith(GROUP) and kind in KINDS:
-        return review(registry, str(kind), tree)
+        return validate_configs(registry, str(kind), tree)
     if (api_version, kind) == (driverconfigschema.API_VERSION, driverconfigschema.KIND):
-        return review_schema(registry, tree, definition=definition)
+        return validate_schema(registry, tree, crd=crd)
     return None
 
 
-def _remarks(verdict: Verdict, document: Document, path: str, title: str) -> Iterator[Remark]:
+def _located(
+    verdict: Verdict, document: Document, path: str, title: str
+) -> Iterator[LocatedViolation]:
     for violation in verdict.violations:
-        line = document.line_of(path + violation.finding.path)
-        yield Remark(line, title, violation.denies, violation)
+        line = document.line_of(path + violation.error.path)
+        yield LocatedViolation(line, title, violation.denies, violation)
 
 
 def _title(tree: dict[str, Any]) -> str:

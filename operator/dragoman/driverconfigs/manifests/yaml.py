@@ -1,7 +1,7 @@
-"""YAML as kubectl reads it: YAML 1.1 with Go's idea of numbers.
+"""YAML as kubectl reads it: YAML 1.1 with Go's syntax of numbers.
 
-`yes` and `y` are booleans, also as keys; `010` is eight; `1e1` is a number and `1:30` is none; keys
-become strings. Unlike kubectl, `1.0` stays different from `1`, and repeated keys are seen.
+`yes` and `y` are booleans, also as keys; `010` is eight; `1e1` is a number and `1:30` a string;
+keys become strings. Unlike in kubectl, `1.0` differs from `1` and repeated keys are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from typing import Any, Final
 
 import yaml
 
-from dragoman.driverconfigs.manifests.documents import Building, Document, Steps, Unreadable
+from dragoman.driverconfigs.manifests.documents import (
+    Document,
+    DocumentBuilder,
+    ManifestError,
+    Path,
+)
 
 _PLAIN: Final = "tag:dragoman.dev,plain"
 _CORE: Final = "tag:yaml.org,2002:"
@@ -45,50 +50,52 @@ def read(text: str) -> Iterator[Document]:
     """Yield the documents of a YAML stream; empty ones are left out.
 
     Raises:
-        Unreadable: no YAML, a key that is no scalar, a number that JSON has no word for.
+        ManifestError: invalid YAML, a key that is not a scalar, a number that JSON cannot express.
     """
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
-            building = Building()
-            tree = _build(node, (), building, _line(node))
+            builder = DocumentBuilder()
+            tree = _build(node, (), builder, _line(node))
             if tree is not None:
-                yield Document(tree, building.lines)
+                yield Document(tree, builder.lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(f"no YAML: {error.problem}", mark.line + 1 if mark else 1) from None
+        raise ManifestError(
+            f"invalid YAML: {error.problem}", mark.line + 1 if mark else 1
+        ) from None
     except yaml.reader.ReaderError as error:
-        raise Unreadable(f"no YAML: {error.reason}", 1) from None
+        raise ManifestError(f"invalid YAML: {error.reason}", 1) from None
     except RecursionError:
-        raise Unreadable("nested too deeply", 1) from None
+        raise ManifestError("nested too deeply", 1) from None
 
 
 def _line(node: Any) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _build(node: Any, steps: Steps, building: Building, line: int) -> Any:
-    building.value(steps, line)
+def _build(node: Any, path: Path, builder: DocumentBuilder, line: int) -> Any:
+    builder.add(path, line)
     if isinstance(node, yaml.MappingNode):
-        return building.mapping(_pairs(node, steps, building))
+        return builder.mapping(_pairs(node, path, builder))
     if isinstance(node, yaml.SequenceNode):
         return [
-            _build(item, (*steps, index), building, _line(item))
+            _build(item, (*path, index), builder, _line(item))
             for index, item in enumerate(node.value)
         ]
     return _scalar(node)
 
 
-def _pairs(node: Any, steps: Steps, building: Building) -> list[tuple[str, Any]]:
+def _pairs(node: Any, path: Path, builder: DocumentBuilder) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     merged: dict[str, Any] = {}
     for key_node, value_node in node.value:
         if key_node.tag == _PLAIN and key_node.value == "<<":
             for source in _merge_sources(value_node):
-                for name, value in _pairs(source, steps, building):
+                for name, value in _pairs(source, path, builder):
                     merged.setdefault(name, value)
             continue
         name = _key(key_node)
-        value = _build(value_node, (*steps, name), building, _line(key_node))
+        value = _build(value_node, (*path, name), builder, _line(key_node))
         pairs.append((name, value))
     own = {name for name, _ in pairs}
     return [(name, value) for name, value in merged.items() if name not in own] + pairs
@@ -97,16 +104,16 @@ def _pairs(node: Any, steps: Steps, building: Building) -> list[tuple[str, Any]]
 def _merge_sources(node: Any) -> list[Any]:
     sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
     if not all(isinstance(source, yaml.MappingNode) for source in sources):
-        raise Unreadable("a merge key wants mappings", _line(node))
+        raise ManifestError("a merge key must have mappings", _line(node))
     return list(sources)
 
 
 def _key(node: Any) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise Unreadable("a key must be a scalar", _line(node))
+        raise ManifestError("a key must be a scalar", _line(node))
     key = _scalar(node)
     if key is None:
-        raise Unreadable("a key must not be null", _line(node))
+        raise ManifestError("a key must not be null", _line(node))
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key)
@@ -128,14 +135,14 @@ def _plain(text: str, line: int) -> Any:
     if text[0] not in "+-.0123456789":
         return _unicode(text)
     if text.lstrip("+-").lower() in (".inf", ".nan"):
-        raise Unreadable(f"JSON has no number {text}", line)
+        raise ManifestError(f"JSON cannot express {text}", line)
     digits = text.replace("_", "")
     integer = _INTEGER.fullmatch(digits) if len(digits) <= 64 else None
     if integer:
         return _integer(integer)
     if _FLOAT.fullmatch(digits):
         number = float(digits)
-        # Go takes a number beyond a double for a string.
+        # Go reads a number that no double can hold as a string.
         return number if abs(number) != float("inf") else text
     return _unicode(text)
 
@@ -152,9 +159,9 @@ def _binary(text: str, line: int) -> str:
     try:
         return base64.b64decode(text).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
-        raise Unreadable("!!binary wants base64", line) from None
+        raise ManifestError("!!binary must be base64", line) from None
 
 
 def _unicode(text: str) -> str:
-    """Replace lone surrogates, which escapes can make and no encoding can carry."""
+    """Replace lone surrogates, which YAML can escape and no encoding can carry."""
     return text.encode("utf-8", "replace").decode()
