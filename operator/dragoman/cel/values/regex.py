@@ -240,7 +240,7 @@ def _class_steps(pattern: str) -> int:
 
 
 def _error(error: str) -> str | None:
-    """Translate an error of RE2 into the text of Go; None where the pattern needs too much memory."""
+    """Translate an error of RE2 into the text of Go; None for one about memory."""
     match = _COMPLAINT.fullmatch(error)
     if match is None:
         return None
