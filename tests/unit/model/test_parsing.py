@@ -44,6 +44,12 @@ def test_a_pod_is_read() -> None:
     assert not pod.done
 
 
+def test_the_schedulers_claim_for_an_extended_resource_is_read() -> None:
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    claim = Claim.parse({"metadata": {"name": "c", "uid": "u", "annotations": annotations}})
+    assert (claim.entry, claim.extended) == (None, True)
+
+
 def test_a_claim_is_read() -> None:
     claim = Claim.parse(
         document(
@@ -62,7 +68,8 @@ def test_a_claim_is_read() -> None:
             },
         )
     )
-    assert (claim.entry, claim.extended, claim.allocated) == ("gpu", True, True)
+    # A template may carry the annotation of the scheduler's own claims; an entry decides.
+    assert (claim.entry, claim.extended, claim.allocated) == ("gpu", False, True)
     assert claim.protected
     assert claim.metadata.deleting
     assert claim.is_for("up")
