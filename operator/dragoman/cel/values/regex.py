@@ -57,7 +57,7 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
 }
 """Go's texts of RE2's errors, where they differ."""
-_COMPLAINT: Final = re.compile(
+_RE2_ERROR: Final = re.compile(
     r"(unexpected error|invalid escape sequence|invalid character class range"
     r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
     r"|no argument for repetition operator|invalid repetition size|bad repetition operator"
@@ -241,7 +241,7 @@ def _class_steps(pattern: str) -> int:
 
 def _error(error: str) -> str | None:
     """Translate an error of RE2 into the text of Go; None for one about memory."""
-    match = _COMPLAINT.fullmatch(error)
+    match = _RE2_ERROR.fullmatch(error)
     if match is None:
         return None
     return _text(_WORDS.get(match[1], match[1]), match[2] or "")
