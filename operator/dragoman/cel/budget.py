@@ -59,7 +59,7 @@ class PatternBudget(StepBudget):
         self.too_large: set[str] = set()
 
     def check(self) -> None:
-        """Stop before a pattern is compiled that nothing is left for.
+        """Check that steps remain for the compilation of another pattern.
 
         Raises:
             StepBudgetExceeded: no steps remain.
@@ -72,11 +72,11 @@ REVIEW_STEPS: Final = 800_000
 """Steps of one review; a step is about half a microsecond of work.
 
 An ordinary worst case (32 entries of 10 KiB, every byte visited) stays below it. A schema that
-needs more is refused by its own error, which is the same on every machine and under every load.
+needs more fails with its own error, which is the same on every machine and under every load.
 """
 
 current: Final[ContextVar[StepBudget]] = ContextVar("dragoman_steps")
-"""The budget of the running review; JSON Schema's keywords have no parameter for it."""
+"""The budget of the current review; functions of JSON Schema's keywords have no parameter for it."""
 
 compiling: Final[ContextVar[PatternBudget | None]] = ContextVar("dragoman_patterns", default=None)
-"""Limits the constant patterns of the expressions that are being compiled; None: no limit."""
+"""The limit for constant patterns of the expressions in compilation; None: no limit."""

@@ -74,12 +74,12 @@ def compile_rule(
     optional = bool(source.get("optionalOldSelf"))
     environment = environments[optional]
     text = source.get("rule") or ""
-    program, error = _compiled(text, environment, types.BOOL, _RULE_COMPLAINTS)
+    program, error = _compiled(text, environment, types.BOOL, _RULE_ERRORS)
     message_program, message_error = None, ""
     if program is not None:
         message_text = source.get("messageExpression") or ""
         message_program, message_error = _compiled(
-            message_text, environment, types.STRING, _MESSAGE_COMPLAINTS
+            message_text, environment, types.STRING, _MESSAGE_ERRORS
         )
     field_path, path_error = _field_path(source.get("fieldPath") or "", schema)
     if message_error:
@@ -101,26 +101,26 @@ def compile_rule(
     )
 
 
-_RULE_COMPLAINTS: Final = ("compilation failed: ", "cel expression must evaluate to a bool")
-_MESSAGE_COMPLAINTS: Final = (
+_RULE_ERRORS: Final = ("compilation failed: ", "cel expression must evaluate to a bool")
+_MESSAGE_ERRORS: Final = (
     "messageExpression compilation failed: ",
     "messageExpression must evaluate to a string",
 )
 
 
 def _compiled(
-    text: str, environment: Environment, expected: types.Type, problems: tuple[str, str]
+    text: str, environment: Environment, expected: types.Type, errors: tuple[str, str]
 ) -> tuple[Program | None, str]:
     if not text.strip():
         return None, ""
 
     def result_error(of: types.Type) -> str:
-        return "" if of is expected else problems[1]
+        return "" if of is expected else errors[1]
 
     try:
         return environment.compile(text, check_result=result_error), ""
     except CompileError as error:
-        return None, f"{problems[0]}{error.message}" if error.issues else error.message
+        return None, f"{errors[0]}{error.message}" if error.issues else error.message
 
 
 def _field_path(text: str, schema: Schema) -> tuple[str, str]:

@@ -28,7 +28,7 @@ _NUMBERS_AS_TEXT: Final = {
     "-Infinity": -math.inf,
 }
 
-COMPLAINTS: Final = {
+MISMATCHES: Final = {
     "s": (
         "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
         "types, durations, and timestamps"
@@ -60,7 +60,7 @@ class Clause:
     @property
     def mismatch(self) -> str:
         """Return the start of the error for an argument of the wrong type."""
-        return COMPLAINTS[self.letter.lower()]
+        return MISMATCHES[self.letter.lower()]
 
 
 def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) -> str:

@@ -19,7 +19,7 @@ _REMEMBERED: Final = 256
 _REMEMBERED_LENGTH: Final = 128
 
 _CACHED_LARGE: Final = 8
-"""The same of patterns that need more than `SMALL_MEMORY`."""
+"""Number of cached patterns that need more than `SMALL_MEMORY`."""
 
 SMALL_MEMORY: Final = 128 * 1024
 """Bytes that a usual pattern may take: RE2 fills all of them with states as it meets new texts."""
@@ -31,7 +31,7 @@ _MATCHES_MAX: Final = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
 _INSTRUCTIONS_PER_STEP: Final = 2
 _STEPS_PER_CLASS: Final = 1_000
-"""A Unicode class is a table of hundreds of ranges, whatever becomes of it."""
+"""Plain steps of a Unicode class: a table of hundreds of ranges."""
 _CHARACTERS_PER_STEP: Final = 8
 _FAILED_STEPS: Final = 60_000
 _FAILED_SMALL_STEPS: Final = 2_000
@@ -57,7 +57,7 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
 }
 """Go's texts of RE2's errors, where they differ."""
-_COMPLAINT: Final = re.compile(
+_RE2_ERROR: Final = re.compile(
     r"(unexpected error|invalid escape sequence|invalid character class range"
     r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
     r"|no argument for repetition operator|invalid repetition size|bad repetition operator"
@@ -153,11 +153,11 @@ class Regex:
 def compile_regex(pattern: str) -> Regex:
     """Compile a pattern, or return the cached one.
 
-    Within `budget.compiling` the pattern is paid for, whether it was cached or not, so that the
-    outcome does not depend on earlier calls.
+    Within `budget.compiling` a cached pattern costs the same as a new one, so that the outcome
+    does not depend on earlier calls.
 
     Raises:
-        EvaluationError: `error parsing regexp: ..` with Go's words.
+        EvaluationError: `error parsing regexp: ..` with Go's text.
         StepBudgetExceeded: earlier patterns used up `budget.compiling`.
     """
     limits = compiling.get()
@@ -202,7 +202,7 @@ def _compiled(pattern: str, memory: int) -> Regex | None:
         if error is None:
             return None
         raise EvaluationError(error)
-    # RE2 knows `\C`, a single byte; Go does not.
+    # RE2 accepts `\C`, a single byte; Go does not.
     if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
         raise EvaluationError(_text("invalid escape sequence", "\\C"))
     # RE2 accepts letters of any script in a name, Go only ASCII.
@@ -215,7 +215,7 @@ def _compiled(pattern: str, memory: int) -> Regex | None:
 
 
 def compile_steps(pattern: str, size: int) -> int:
-    """Return the plain steps of compiling a pattern.
+    """Return the plain steps of a pattern's compilation.
 
     Args:
         pattern: its text.
@@ -231,7 +231,7 @@ def failed_steps(pattern: str) -> int:
 
 
 def failed_small_steps(pattern: str) -> int:
-    """Return the same of a pattern that was given no more than `SMALL_MEMORY`."""
+    """Return the plain steps of a pattern that fails within `SMALL_MEMORY`."""
     return _FAILED_SMALL_STEPS + len(pattern) // 4 + _class_steps(pattern)
 
 
@@ -241,7 +241,7 @@ def _class_steps(pattern: str) -> int:
 
 def _error(error: str) -> str | None:
     """Translate an error of RE2 into the text of Go; None for one about memory."""
-    match = _COMPLAINT.fullmatch(error)
+    match = _RE2_ERROR.fullmatch(error)
     if match is None:
         return None
     return _text(_WORDS.get(match[1], match[1]), match[2] or "")
