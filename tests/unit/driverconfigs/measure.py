@@ -16,7 +16,7 @@ from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key, validate_configs
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]
 ENTRIES = 32
@@ -45,14 +45,14 @@ def nvidia() -> Registry:
     [document] = [d for d in catalogue.schemas() if d["metadata"]["name"] == "gpu.nvidia.com"]
     for variable in document["spec"]["variables"]:
         variable["value"] = variable["name"] == "MPSSupport"
-    return worlds.registry(document)
+    return builders.registry(document)
 
 
 def ordinary(count: int = 3000) -> Iterator[tuple[str, float]]:
     """Yield microseconds for a review of one GpuConfig."""
     registry = nvidia()
     claims = [
-        worlds.claim(worlds.entry(gpu_config(number), "gpu.nvidia.com", ["gpu"]))
+        builders.claim(builders.entry(gpu_config(number), "gpu.nvidia.com", ["gpu"]))
         for number in range(count)
     ]
     assert validate_configs(registry, "ResourceClaim", claims[0]).violations == ()
@@ -133,10 +133,10 @@ def main() -> None:
         print(f"  {name:36} {taken:8.1f}")
     print(f"milliseconds for a review of {ENTRIES} entries of 10 KiB")
     for name, schema, value in hostile():
-        registry = worlds.registry(worlds.schema(worlds.config({"v": schema})))
+        registry = builders.registry(builders.schema(builders.config({"v": schema})))
         names = [f"r{index}" for index in range(ENTRIES)]
-        entries = [worlds.entry({**worlds.KIND, "v": value}, requests=[one]) for one in names]
-        claim = worlds.claim(*entries, requests=names)
+        entries = [builders.entry({**builders.KIND, "v": value}, requests=[one]) for one in names]
+        claim = builders.claim(*entries, requests=names)
         taken = seconds(lambda: validate_configs(registry, "ResourceClaim", claim).message)  # noqa: B023 — called at once
         found = validate_configs(registry, "ResourceClaim", claim).violations
         stopped = sum("too expensive" in violation.error.detail for violation in found)
