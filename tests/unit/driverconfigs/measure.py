@@ -1,6 +1,6 @@
-"""Measure verdicts: an ordinary config, and the dearest schemas that are accepted.
+"""Measure verdicts: an ordinary config, and the most expensive schemas that are accepted.
 
-Run it with `python -m tests.unit.driverconfigs.measure`; it prints and judges nothing.
+Run it with `python -m tests.unit.driverconfigs.measure`; it prints figures and has no bar.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ def ordinary(count: int = 3000) -> Iterator[tuple[str, float]]:
         for claim in claims:
             validate_configs(registry, "ResourceClaim", claim)
 
-    yield "all different, nothing remembered", seconds(fresh) / count * 1e6
+    yield "all different, nothing cached", seconds(fresh) / count * 1e6
     body = orjson.dumps(claims[0])
     cache: dict[Key, ValidationResult] = {}
 
-    def remembered() -> None:
+    def cached() -> None:
         for _ in range(count):
             validate_configs(registry, "ResourceClaim", strictjson.parse(body), cache=cache)
 
-    yield "repeated, parsed and remembered", seconds(remembered) / count * 1e6
+    yield "repeated, parsed and cached", seconds(cached) / count * 1e6
 
 
 def alternatives(keyword: str, words: list[Json], kind: str = "integer") -> Json:
@@ -101,9 +101,9 @@ def hostile() -> Iterator[tuple[str, Json, Any]]:
     named = [{"format": name} for name in ("hostname", "email", "uri", "cidr", "date-time", "mac")]
     yield "formats", alternatives("oneOf", named, "string"), ["a.b"] * 1400
     names = {word: {"type": "string"} for word in words("abcd", 900)}
-    strangers = [{word: 1} for word in words("dcba", 140)]
+    unknown = [{word: 1} for word in words("dcba", 140)]
     unlike = {"type": "array", "items": {"type": "object", "properties": names}}
-    yield "names near to none", unlike, strangers
+    yield "names near to none", unlike, unknown
     listed = {"type": "array", "items": {"type": "string", "enum": list(names)}}
     yield "words near to none", listed, words("dcba", 150)
     defaults = {f"p{n}": {"type": "string", "default": "x"} for n in range(500)}

@@ -75,7 +75,7 @@ def test_an_account_names_the_object_and_the_path_and_never_the_value() -> None:
     assert SECRET not in str(account.unreported)
 
 
-def test_who_was_told_is_not_told_again_until_something_else_is_wrong() -> None:
+def test_an_object_gets_no_second_event_until_its_errors_change() -> None:
     registry = builders.registry(
         builders.schema(builders.config({**LEVEL, "b": {"type": "integer"}}))
     )
@@ -109,11 +109,11 @@ def test_an_account_stays_small_however_many_objects_are_wrong() -> None:
     account = SchemaAudit(frozenset(reported))
     for number in range(5 * REPORTED):
         account.add(violating(number), 2)
-    told = account.to_report(EVENTS)
-    status = account.status(1, told, NOW)
+    shown = account.to_report(EVENTS)
+    status = account.status(1, shown, NOW)
     assert status["violations"] == 10 * REPORTED
     assert len(status["sample"]) == SAMPLE
-    assert len(told) == 5
+    assert len(shown) == 5
     assert len(status["reported"]) == REPORTED
 
 

@@ -1,4 +1,4 @@
-"""The CRD judges DriverConfigSchemas in files as the API server judges them in a cluster."""
+"""The CRD validates DriverConfigSchemas in files as the API server does in a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("document", "complaint"),
+    ("document", "error"),
     [
         pytest.param({}, "spec: Required value", id="nothing"),
         pytest.param({"spec": {}}, "spec.driver: Required value", id="no driver"),
@@ -50,8 +50,8 @@ def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None
         ),
     ],
 )
-def test_a_malformed_object_is_told_what_is_wrong(document: dict[str, Any], complaint: str) -> None:
-    assert [str(found) for found in validate_object(DEFINITION, document)] == [complaint]
+def test_a_malformed_object_gets_field_errors(document: dict[str, Any], error: str) -> None:
+    assert [str(found) for found in validate_object(DEFINITION, document)] == [error]
 
 
 def test_deep_schemas_are_not_too_deep_for_the_definition() -> None:

@@ -43,7 +43,7 @@ def test_every_served_version_is_understood(version: str) -> None:
     ]
 
 
-def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_judged() -> None:
+def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_validated() -> None:
     old = builders.device_class(builders.entry(BAD))
     new = builders.device_class(builders.entry({**KIND, "v": 8}), builders.entry(BAD))
     assert [v.error.path for v in verdict(new, old=old).denials] == [
@@ -63,7 +63,7 @@ def test_an_entry_is_changed_also_where_python_finds_it_equal(value: str) -> Non
 
 
 @pytest.mark.parametrize("member", ['"v": 1, "v": 7', '"v": 123456789012345678901234567890'])
-def test_an_odd_entry_that_was_stored_does_not_block_updates(member: str) -> None:
+def test_a_stored_entry_without_a_canonical_form_does_not_block_updates(member: str) -> None:
     text = json.dumps(builders.device_class(builders.entry(GOOD))).replace('"v": "secret"', member)
     stored, updated = strictjson.parse(text.encode()), strictjson.parse(text.encode())
     assert not verdict(updated).allowed
@@ -92,7 +92,7 @@ def test_other_kinds_have_no_entries(kind: str) -> None:
     assert validate_configs(REGISTRY, kind, builders.claim(builders.entry(BAD))) == Verdict()
 
 
-def test_what_no_api_server_lets_through_is_not_looked_at() -> None:
+def test_entries_beyond_the_limits_of_the_api_server_are_ignored() -> None:
     many = [builders.entry(BAD)] * 33
     assert len(verdict(builders.claim(*many)).denials) == 32
     names = [f"r{index}" for index in range(33)]

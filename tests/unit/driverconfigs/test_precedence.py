@@ -27,7 +27,7 @@ def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any
 
 
 @pytest.mark.parametrize(
-    ("entries", "requests", "complaint"),
+    ("entries", "requests", "error"),
     [
         pytest.param([["a"]], ["a", "b"], None, id="one entry for one request"),
         pytest.param([["a"], ["b"]], ["a", "b"], None, id="an entry for each request"),
@@ -55,14 +55,14 @@ def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any
         ),
     ],
 )
-def test_a_driver_that_wants_one_entry_gets_one(
-    entries: list[list[str]], requests: list[Any], complaint: str | None
+def test_a_second_entry_is_denied_where_the_driver_accepts_one(
+    entries: list[list[str]], requests: list[Any], error: str | None
 ) -> None:
     found = reviewed(behaving(precedence="ExactlyOne"), *entries, requests=requests)
-    assert found.message == (complaint or "")
+    assert found.message == (error or "")
 
 
-def test_a_class_has_one_entry_for_a_driver_that_wants_one() -> None:
+def test_a_class_has_one_entry_where_the_driver_accepts_one() -> None:
     thing = builders.device_class(builders.entry(KIND), builders.entry(KIND))
     found = validate_configs(behaving(precedence="ExactlyOne"), "DeviceClass", thing)
     assert found.message.endswith("the class has 2 configs for this driver, it accepts exactly one")
@@ -114,7 +114,7 @@ def test_an_entry_in_a_class_is_warned_about_where_the_driver_ignores_classes() 
     ("covers", "names", "warned"),
     [
         pytest.param(True, ["main"], False, id="the driver knows about alternatives"),
-        pytest.param(False, ["main"], True, id="the driver wants alternatives named"),
+        pytest.param(False, ["main"], True, id="the driver looks up alternatives"),
         pytest.param(False, ["main/small", "main/large"], False, id="alternatives are named"),
         pytest.param(False, ["plain"], False, id="a request without alternatives"),
         pytest.param(False, [], False, id="every request"),

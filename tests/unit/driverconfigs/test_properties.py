@@ -123,7 +123,7 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 
 @cases
 @given(st.lists(entries, max_size=4))
-def test_a_verdict_does_not_depend_on_what_is_remembered(made: list[Any]) -> None:
+def test_a_verdict_does_not_depend_on_the_cache(made: list[Any]) -> None:
     claim = builders.claim(*made)
     cache: dict[Key, ValidationResult] = {}
     fresh = validate_configs(CATALOGUE, "ResourceClaim", claim)
@@ -265,7 +265,7 @@ def test_objects_are_compared_by_what_is_in_them(
 ) -> None:
     claim = builders.claim(builders.entry({**builders.KIND, **shuffled(value, chance)}))
     found = [one.error for one in validate_configs(COMPARING, "ResourceClaim", claim).violations]
-    # As written: 1 and 1.0 are two numbers to who lists values, and one to who computes.
+    # As written: list types compare 1 and 1.0 literally, CEL by value.
     written = [[json.dumps(one, sort_keys=True) for one in group] for group in value["sets"]]
     repeated = {
         f".sets[{place}][{index}]"

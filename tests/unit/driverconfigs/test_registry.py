@@ -41,7 +41,7 @@ def answers(registry: Registry, parameters: Any) -> list[str]:
     return [str(v.error) for v in validate_configs(registry, "ResourceClaim", claim).denials]
 
 
-def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() -> None:
+def test_a_generation_that_does_not_compile_leaves_the_last_good_one_active() -> None:
     state = registered(generation(1, builders.config({"v": STRING})), generation(2, BROKEN))
     assert state.active
     assert state.active.generation == 1
@@ -149,7 +149,7 @@ def bulky(number: int, patterns: int = 400) -> dict[str, Any]:
     return document
 
 
-def test_a_schema_beyond_the_memory_of_all_is_refused_and_says_so_in_its_status() -> None:
+def test_a_schema_beyond_the_memory_of_all_is_refused_and_its_status_says_so() -> None:
     registry = Registry.of([bulky(1), bulky(2), bulky(3)])
     one, two, three = (registry.objects[f"bulky-{n}"] for n in (1, 2, 3))
     assert one.active

@@ -28,7 +28,7 @@ def texts(verdict: Verdict) -> list[str]:
     return [str(v.error).removeprefix(place) for v in verdict.violations]
 
 
-def test_a_broken_rule_speaks_with_its_message_path_and_reason() -> None:
+def test_a_broken_rule_gives_its_message_path_and_reason() -> None:
     rule = {
         "rule": "self.n < 3",
         "message": "too many",
@@ -47,7 +47,7 @@ def test_a_rule_without_a_message_names_itself() -> None:
     ]
 
 
-def test_a_made_message_shows_values_to_the_user_and_to_nobody_else() -> None:
+def test_a_computed_message_shows_values_to_the_user_only() -> None:
     made = {"rule": "self.name == 'a'", "messageExpression": "'not ' + self.name"}
     found = reviewed({"name": "secret"}, made)
     assert texts(found) == [": Invalid value: not secret"]
@@ -56,7 +56,7 @@ def test_a_made_message_shows_values_to_the_user_and_to_nobody_else() -> None:
     assert "secret" not in found.annotations["violations"]
 
 
-def test_a_made_message_cannot_write_to_a_terminal() -> None:
+def test_a_computed_message_cannot_write_to_a_terminal() -> None:
     made = {"rule": "self.name == 'a'", "messageExpression": "'not \"' + self.name + '\"'"}
     assert texts(reviewed({"name": "\x1b[2J\r"}, made)) == [': Invalid value: not "\\x1b[2J\\r"']
 
@@ -253,13 +253,11 @@ def inside(rules: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_mistake_in_a_rule_is_told_with_its_place(
-    config: dict[str, Any], path: str, words: str
-) -> None:
+def test_an_error_in_a_rule_names_its_place(config: dict[str, Any], path: str, words: str) -> None:
     assert words in faults(config)[path]
 
 
-def test_rules_inside_and_beside_are_told_apart() -> None:
+def test_rules_inside_and_beside_the_schema_have_different_paths() -> None:
     config = builders.config(FIELDS, rules=[{"rule": "self.c > 1"}])
     root = config["schema"]["openAPIV3Schema"]
     root["x-kubernetes-validations"] = [{"rule": "true"}, {"rule": "self.b > 1"}]

@@ -90,7 +90,7 @@ def test_an_expensive_schema_spoils_its_own_verdicts_and_no_others() -> None:
     assert details[DRIVER] == "must be a string"
 
 
-def test_only_schemas_that_are_asked_share_the_budget() -> None:
+def test_only_schemas_that_take_part_share_the_budget() -> None:
     others = [builders.schema(name=f"other-{i}", driver="costly.example.com") for i in range(9)]
     registry = builders.registry(expensive("costly", "costly.example.com"), *others)
     entry = builders.entry({**KIND, "v": [1] * 100}, "costly.example.com")
@@ -113,7 +113,7 @@ def test_a_verdict_within_an_allowance_is_the_same_with_more(max_steps: int) -> 
     assert True in outcomes
 
 
-def test_a_verdict_is_the_same_whatever_is_remembered() -> None:
+def test_a_verdict_is_the_same_with_any_cache() -> None:
     registry = builders.registry(expensive("costly", "costly.example.com"))
     entries = [
         builders.entry({**KIND, "v": [1] * count}, "costly.example.com", ["gpu"])
@@ -128,14 +128,14 @@ def test_a_verdict_is_the_same_whatever_is_remembered() -> None:
     assert verdict(document, registry, cache=cache) == fresh
 
 
-def test_a_judgement_is_remembered_once_for_equal_parameters() -> None:
+def test_equal_parameters_share_a_cached_result() -> None:
     cache: dict[Key, ValidationResult] = {}
     for value in (GOOD, BAD, dict(GOOD)):
         verdict(builders.claim(builders.entry(value)), cache=cache)
     assert len(cache) == 2
 
 
-def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generation() -> None:
+def test_a_schema_with_a_known_uid_and_generation_has_results_of_its_own() -> None:
     # As after etcd was restored from a backup.
     cache: dict[Key, ValidationResult] = {}
     stricter = builders.registry(
@@ -157,7 +157,7 @@ def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generatio
     assert allowed == [True, False, True, False]
 
 
-def test_repeated_keys_are_never_remembered() -> None:
+def test_parameters_with_repeated_keys_are_never_cached() -> None:
     cache: dict[Key, ValidationResult] = {}
     text = json.dumps(builders.claim(builders.entry(GOOD))).replace('"v":', '"v": "y", "v":')
     assert not verdict(strictjson.parse(text.encode()), cache=cache).allowed

@@ -45,7 +45,7 @@ def test_the_path_leads_to_the_field(made: Any, path: str) -> None:
     assert cause.message == "Invalid value: 7: must be a string"
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_a_message_lists_all_errors() -> None:
     found = verdict(builders.claim(builders.entry(BAD), builders.entry({**KIND, "w": 1})))
     assert found.message == (
         "2 problems in driver configs: "

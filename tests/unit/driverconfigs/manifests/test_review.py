@@ -50,7 +50,7 @@ def lines(text: str) -> list[tuple[int, str]]:
 PARAMETERS = "spec.devices.config[0].opaque.parameters"
 
 
-def test_a_complaint_knows_its_line_and_object() -> None:
+def test_a_violation_names_its_line_and_object() -> None:
     [violation] = validate_manifests(REGISTRY, CLAIM + "          v: 1\n").violations
     assert (violation.line, violation.object, violation.denies) == (
         18,
@@ -76,7 +76,7 @@ def test_what_strict_decoders_look_at_is_seen_in_yaml(tail: str, place: tuple[in
     assert lines(CLAIM + tail) == [(place[0], PARAMETERS + place[1])]
 
 
-def test_what_is_missing_is_told_where_it_should_be() -> None:
+def test_a_missing_field_is_reported_at_its_object() -> None:
     text = CLAIM.replace("          kind: Config\n", "")
     assert lines(text) == [(15, f"{PARAMETERS}.kind")]
 
