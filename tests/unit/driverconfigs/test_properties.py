@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from hypothesis import given, settings
@@ -189,6 +192,65 @@ def test_no_schema_crashes_the_compiler(schema: Any) -> None:
     assert (registered.active is None) == bool(registered.compilation.errors)
     if validate_structural(schema).errors:
         assert registered.active is None
+
+
+RICH: dict[str, Any] = {
+    "type": "object",
+    "required": ["list"],
+    "x-kubernetes-validations": [{"rule": "size(self.list) > 0", "message": "empty"}],
+    "properties": {
+        "list": {
+            "type": "array",
+            "maxItems": 3,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+            "items": {
+                "type": "object",
+                "required": ["k"],
+                "properties": {
+                    "k": {"type": "string", "pattern": "^a", "enum": ["a", "b"]},
+                    "n": {"type": "integer", "format": "int32", "minimum": 1, "default": 2},
+                },
+            },
+        },
+        "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        "map": {"type": "object", "additionalProperties": {"type": "number", "nullable": True}},
+        "either": {
+            "x-kubernetes-int-or-string": True,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "not": {"enum": [3]},
+        },
+        "choice": {"type": "string", "oneOf": [{"minLength": 3}, {"allOf": [{"maxLength": 1}]}]},
+    },
+}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """List the paths of all values inside a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for step, child in inside:
+        found.append((*path, step))
+        found += places(child, (*path, step)) if isinstance(child, (dict, list)) else []
+    return found
+
+
+@cases
+@given(st.sampled_from(places(RICH)), schema_values | json_values, st.sampled_from(places(RICH)))
+def test_no_change_of_a_valid_schema_crashes_the_compiler(
+    path: tuple[Any, ...], value: Any, other: tuple[Any, ...]
+) -> None:
+    schema = json.loads(json.dumps(RICH))
+    for place in {path, other}:
+        with suppress(KeyError, IndexError, TypeError):  # the first change removed the place
+            reduce(getitem, place[:-1], schema)[place[-1]] = value
+    document = builders.schema({**builders.KIND, "schema": {"openAPIV3Schema": schema}})
+    assert bounded(validate_schema(Registry(), document))
+
+
+def test_the_schema_that_is_changed_is_valid() -> None:
+    document = builders.schema({**builders.KIND, "schema": {"openAPIV3Schema": RICH}})
+    assert validate_schema(Registry(), document).violations == ()
 
 
 ATOMIC = {
