@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.driverconfigs.entries import Configured, configured
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 ENTRIES = [

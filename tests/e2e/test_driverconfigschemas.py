@@ -12,7 +12,7 @@ from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.registry import Registry
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"

@@ -17,7 +17,8 @@ from dragoman.driverconfigs.parameters_validation import validate_parameters
 from dragoman.driverconfigs.registry import register
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import test_formats, worlds
+from tests.unit.driverconfigs import builders as worlds
+from tests.unit.driverconfigs import test_formats
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}

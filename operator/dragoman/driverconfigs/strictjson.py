@@ -113,8 +113,7 @@ def parse(text: bytes) -> Any:
     Raises:
         InvalidJSONError: invalid JSON, or a document that takes more than `MAX_MEMORY`.
     """
-    if _estimated_memory(text) > MAX_MEMORY:
-        raise InvalidJSONError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
+    _check_memory(text)
     try:
         tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -128,15 +127,23 @@ def parse(text: bytes) -> Any:
     return json.loads(text.decode(), object_pairs_hook=_object)
 
 
-def _estimated_memory(text: bytes) -> int:
-    """Estimate the bytes that parsing takes, strings included; never less than it takes."""
-    # Python stores every character of a text in 4 bytes if one is beyond the Basic Multilingual
-    # Plane, and a long string is there twice: in the decoded text and in the tree.
-    width = 4 if _WIDE.search(text) else 1
-    strings = 2 * width * len(text)
-    if strings + max(_NODE_BYTES.values()) * len(text) <= MAX_MEMORY:
-        return 0
-    return strings + sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
+def _check_memory(text: bytes, width: int = 1) -> None:
+    """Estimate the bytes that parsing takes at most, strings included, before it does.
+
+    Args:
+        text: the document.
+        width: bytes of a character in a text without characters beyond the Basic Multilingual
+            Plane; one of those makes Python store each character of the text in 4 bytes.
+
+    Raises:
+        InvalidJSONError: it may take more than `MAX_MEMORY`.
+    """
+    # A long string is there twice: in the decoded text and in the tree.
+    needed = 2 * (4 if _WIDE.search(text) else width) * len(text)
+    if needed + max(_NODE_BYTES.values()) * len(text) > MAX_MEMORY:
+        needed += sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
+    if needed > MAX_MEMORY:
+        raise InvalidJSONError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
 
 
 def _parse_leniently(text: bytes, reason: str) -> Any:
@@ -145,6 +152,7 @@ def _parse_leniently(text: bytes, reason: str) -> Any:
     Raises:
         InvalidJSONError: for the reason that the strict parser gave.
     """
+    _check_memory(text, width=2)  # lone surrogates take 2 bytes, like the rest of their text
     hooks: dict[str, Any] = {
         "object_pairs_hook": _readable_object,
         "parse_int": _integer,

@@ -233,7 +233,9 @@ def _list_type_conflicts(schema: dict[str, Any], kind: Any) -> Iterator[tuple[st
             fielderrors.INVALID,
             "must be different names of item properties",
         )
-    required = items.get("required") or []
+    # Of any JSON type, because the items are checked after the list itself.
+    required = items.get("required")
+    required = required if isinstance(required, list) else []
     for key in keys:
         declared = names.get(key)
         if isinstance(declared, dict) and key not in required and "default" not in declared:

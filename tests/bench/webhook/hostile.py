@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.webhook.reviews import NUMBER, body
-from tests.unit.driverconfigs import measure, worlds
+from tests.unit.driverconfigs import builders as worlds
+from tests.unit.driverconfigs import measure
 
 ENTRIES = 32
 

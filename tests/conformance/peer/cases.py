@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.conformance.peer.contestants import EXAMPLE, NVIDIA
-from tests.unit.driverconfigs import tables, worlds
+from tests.unit.driverconfigs import builders as worlds
+from tests.unit.driverconfigs import tables
 from tests.unit.webhooks import reviews
 
 Truth = Literal["accepts", "refuses", "ignores"]

@@ -9,7 +9,7 @@ from typing import Any, Self
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook.manifests import BAD, GOOD
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 PAUSE = 0.02

@@ -8,7 +8,7 @@ import yaml
 from tests.controlplane import objects
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 LEVEL = {"level": {"type": "integer", "maximum": 9}}

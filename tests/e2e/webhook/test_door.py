@@ -33,7 +33,7 @@ from tests.e2e.webhook.manifests import (
     schema,
 )
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 CLAIM = "ResourceClaim"

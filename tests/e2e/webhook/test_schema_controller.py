@@ -14,7 +14,7 @@ from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.rbac import GROUP, SCHEMA_RULES
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 CRD = conftest.CRD

@@ -1,6 +1,6 @@
-"""Measure verdicts: an ordinary config, and the dearest schemas that are accepted.
+"""Measure verdicts: an ordinary config, and the most expensive schemas that are accepted.
 
-Run it with `python -m tests.unit.driverconfigs.measure`; it prints and judges nothing.
+Run it with `python -m tests.unit.driverconfigs.measure`; it prints figures and has no bar.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key, validate_configs
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]
 ENTRIES = 32
@@ -45,14 +45,14 @@ def nvidia() -> Registry:
     [document] = [d for d in catalogue.schemas() if d["metadata"]["name"] == "gpu.nvidia.com"]
     for variable in document["spec"]["variables"]:
         variable["value"] = variable["name"] == "MPSSupport"
-    return worlds.registry(document)
+    return builders.registry(document)
 
 
 def ordinary(count: int = 3000) -> Iterator[tuple[str, float]]:
     """Yield microseconds for a review of one GpuConfig."""
     registry = nvidia()
     claims = [
-        worlds.claim(worlds.entry(gpu_config(number), "gpu.nvidia.com", ["gpu"]))
+        builders.claim(builders.entry(gpu_config(number), "gpu.nvidia.com", ["gpu"]))
         for number in range(count)
     ]
     assert validate_configs(registry, "ResourceClaim", claims[0]).violations == ()
@@ -61,15 +61,15 @@ def ordinary(count: int = 3000) -> Iterator[tuple[str, float]]:
         for claim in claims:
             validate_configs(registry, "ResourceClaim", claim)
 
-    yield "all different, nothing remembered", seconds(fresh) / count * 1e6
+    yield "all different, nothing cached", seconds(fresh) / count * 1e6
     body = orjson.dumps(claims[0])
     cache: dict[Key, ValidationResult] = {}
 
-    def remembered() -> None:
+    def cached() -> None:
         for _ in range(count):
             validate_configs(registry, "ResourceClaim", strictjson.parse(body), cache=cache)
 
-    yield "repeated, parsed and remembered", seconds(remembered) / count * 1e6
+    yield "repeated, parsed and cached", seconds(cached) / count * 1e6
 
 
 def alternatives(keyword: str, words: list[Json], kind: str = "integer") -> Json:
@@ -101,9 +101,9 @@ def hostile() -> Iterator[tuple[str, Json, Any]]:
     named = [{"format": name} for name in ("hostname", "email", "uri", "cidr", "date-time", "mac")]
     yield "formats", alternatives("oneOf", named, "string"), ["a.b"] * 1400
     names = {word: {"type": "string"} for word in words("abcd", 900)}
-    strangers = [{word: 1} for word in words("dcba", 140)]
+    unknown = [{word: 1} for word in words("dcba", 140)]
     unlike = {"type": "array", "items": {"type": "object", "properties": names}}
-    yield "names near to none", unlike, strangers
+    yield "names near to none", unlike, unknown
     listed = {"type": "array", "items": {"type": "string", "enum": list(names)}}
     yield "words near to none", listed, words("dcba", 150)
     defaults = {f"p{n}": {"type": "string", "default": "x"} for n in range(500)}
@@ -133,10 +133,10 @@ def main() -> None:
         print(f"  {name:36} {taken:8.1f}")
     print(f"milliseconds for a review of {ENTRIES} entries of 10 KiB")
     for name, schema, value in hostile():
-        registry = worlds.registry(worlds.schema(worlds.config({"v": schema})))
+        registry = builders.registry(builders.schema(builders.config({"v": schema})))
         names = [f"r{index}" for index in range(ENTRIES)]
-        entries = [worlds.entry({**worlds.KIND, "v": value}, requests=[one]) for one in names]
-        claim = worlds.claim(*entries, requests=names)
+        entries = [builders.entry({**builders.KIND, "v": value}, requests=[one]) for one in names]
+        claim = builders.claim(*entries, requests=names)
         taken = seconds(lambda: validate_configs(registry, "ResourceClaim", claim).message)  # noqa: B023 — called at once
         found = validate_configs(registry, "ResourceClaim", claim).violations
         stopped = sum("too expensive" in violation.error.detail for violation in found)

@@ -13,12 +13,12 @@ from dragoman.driverconfigs.audit import (
     ViolatingObject,
 )
 from dragoman.driverconfigs.registry import Registry
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]
 SECRET = "hunter2"
-GOOD = {**worlds.KIND, "level": 1}
-BAD = {**worlds.KIND, "level": SECRET}
+GOOD = {**builders.KIND, "level": 1}
+BAD = {**builders.KIND, "level": SECRET}
 LEVEL = {"level": {"type": "integer"}}
 NOW = "2026-01-01T00:00:00Z"
 
@@ -29,7 +29,7 @@ def stored(document: Json, name: str, uid: str = "") -> Json:
 
 
 def audited(registry: Registry, *objects: Json, reported: tuple[str, ...] = ()) -> Audit:
-    audit = Audit(registry, {worlds.DRIVER: reported}, {})
+    audit = Audit(registry, {builders.DRIVER: reported}, {})
     for one in objects:
         audit.add(one["kind"], one)
     return audit
@@ -37,36 +37,36 @@ def audited(registry: Registry, *objects: Json, reported: tuple[str, ...] = ()) 
 
 @pytest.mark.parametrize("mode", ["Enforce", "Warn", "Audit"])
 def test_objects_with_configs_of_a_driver_are_counted_whatever_the_mode(mode: str) -> None:
-    registry = worlds.registry(worlds.schema(worlds.config(LEVEL), mode=mode))
+    registry = builders.registry(builders.schema(builders.config(LEVEL), mode=mode))
     audit = audited(
         registry,
-        stored(worlds.claim(worlds.entry(GOOD)), "good"),
-        stored(worlds.claim(worlds.entry(BAD), worlds.entry(BAD)), "bad"),
-        stored(worlds.template(worlds.entry(BAD)), "bad"),
-        stored(worlds.claim(worlds.entry(BAD, driver="other.example.com")), "other"),
-        stored(worlds.claim(), "empty"),
+        stored(builders.claim(builders.entry(GOOD)), "good"),
+        stored(builders.claim(builders.entry(BAD), builders.entry(BAD)), "bad"),
+        stored(builders.template(builders.entry(BAD)), "bad"),
+        stored(builders.claim(builders.entry(BAD, driver="other.example.com")), "other"),
+        stored(builders.claim(), "empty"),
     )
-    account = audit.schemas[worlds.DRIVER]
+    account = audit.schemas[builders.DRIVER]
     assert (account.checked, account.violations) == (3, 3)
     assert audit.checked == {
-        (worlds.DRIVER, "ResourceClaim"): 2,
-        (worlds.DRIVER, "ResourceClaimTemplate"): 1,
+        (builders.DRIVER, "ResourceClaim"): 2,
+        (builders.DRIVER, "ResourceClaimTemplate"): 1,
     }
-    assert audit.violations[worlds.DRIVER, "ResourceClaim"] == 2
+    assert audit.violations[builders.DRIVER, "ResourceClaim"] == 2
 
 
 def test_a_schema_that_is_off_or_not_compiled_has_no_account() -> None:
-    broken = worlds.config({"level": {"type": "nonsense"}})
-    for document in (worlds.schema(worlds.config(LEVEL), mode="Off"), worlds.schema(broken)):
-        audit = audited(Registry.of([document]), stored(worlds.claim(worlds.entry(BAD)), "bad"))
+    broken = builders.config({"level": {"type": "nonsense"}})
+    for document in (builders.schema(builders.config(LEVEL), mode="Off"), builders.schema(broken)):
+        audit = audited(Registry.of([document]), stored(builders.claim(builders.entry(BAD)), "bad"))
         assert audit.schemas == {}
         assert not audit.violations
 
 
 def test_an_account_names_the_object_and_the_path_and_never_the_value() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config(LEVEL)))
-    audit = audited(registry, stored(worlds.device_class(worlds.entry(BAD)), "bad"))
-    account = audit.schemas[worlds.DRIVER]
+    registry = builders.registry(builders.schema(builders.config(LEVEL)))
+    audit = audited(registry, stored(builders.device_class(builders.entry(BAD)), "bad"))
+    account = audit.schemas[builders.DRIVER]
     status = account.status(7, account.to_report(EVENTS), NOW)
     assert status["sample"][0]["name"] == "bad"
     assert "spec.config[0].opaque.parameters.level" in status["sample"][0]["message"]
@@ -75,26 +75,28 @@ def test_an_account_names_the_object_and_the_path_and_never_the_value() -> None:
     assert SECRET not in str(account.unreported)
 
 
-def test_who_was_told_is_not_told_again_until_something_else_is_wrong() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({**LEVEL, "b": {"type": "integer"}})))
-    bad = stored(worlds.claim(worlds.entry(BAD)), "bad")
-    first = audited(registry, bad).schemas[worlds.DRIVER]
+def test_an_object_gets_no_second_event_until_its_errors_change() -> None:
+    registry = builders.registry(
+        builders.schema(builders.config({**LEVEL, "b": {"type": "integer"}}))
+    )
+    bad = stored(builders.claim(builders.entry(BAD)), "bad")
+    first = audited(registry, bad).schemas[builders.DRIVER]
     reported = tuple(first.status(1, first.to_report(EVENTS), NOW)["reported"])
     assert len(reported) == 1
 
-    again = audited(registry, bad, reported=reported).schemas[worlds.DRIVER]
+    again = audited(registry, bad, reported=reported).schemas[builders.DRIVER]
     assert again.to_report(EVENTS) == []
     assert tuple(again.status(1, [], NOW)["reported"]) == reported
 
-    worse = stored(worlds.claim(worlds.entry({**BAD, "b": "x"})), "bad")
-    changed = audited(registry, worse, reported=reported).schemas[worlds.DRIVER]
+    worse = stored(builders.claim(builders.entry({**BAD, "b": "x"})), "bad")
+    changed = audited(registry, worse, reported=reported).schemas[builders.DRIVER]
     assert [one.name for one in changed.to_report(EVENTS)] == ["bad"]
 
 
 def test_what_is_repaired_is_forgotten() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config(LEVEL)))
-    good = stored(worlds.claim(worlds.entry(GOOD)), "good")
-    account = audited(registry, good, reported=("old",)).schemas[worlds.DRIVER]
+    registry = builders.registry(builders.schema(builders.config(LEVEL)))
+    good = stored(builders.claim(builders.entry(GOOD)), "good")
+    account = audited(registry, good, reported=("old",)).schemas[builders.DRIVER]
     assert account.status(1, [], NOW)["reported"] == []
 
 
@@ -107,11 +109,11 @@ def test_an_account_stays_small_however_many_objects_are_wrong() -> None:
     account = SchemaAudit(frozenset(reported))
     for number in range(5 * REPORTED):
         account.add(violating(number), 2)
-    told = account.to_report(EVENTS)
-    status = account.status(1, told, NOW)
+    shown = account.to_report(EVENTS)
+    status = account.status(1, shown, NOW)
     assert status["violations"] == 10 * REPORTED
     assert len(status["sample"]) == SAMPLE
-    assert len(told) == 5
+    assert len(shown) == 5
     assert len(status["reported"]) == REPORTED
 
 

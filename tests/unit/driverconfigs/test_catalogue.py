@@ -15,7 +15,7 @@ from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Violation
-from tests.unit.driverconfigs import tables, worlds
+from tests.unit.driverconfigs import builders, tables
 
 OBJECTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}
 PLACES = {"Claim": "spec.devices.config[0]", "Class": "spec.config[0]"}
@@ -46,11 +46,11 @@ def labels(violations: list[Violation], place: str) -> list[str]:
 @pytest.mark.parametrize("case", list(rows()))
 def test_the_verdict_is_what_the_driver_does(case: tables.Case) -> None:
     document = with_variables(OBJECTS[case.driver], {**case.settings, **case.changes})
-    made = worlds.device_class if case.source == "Class" else worlds.claim
+    made = builders.device_class if case.source == "Class" else builders.claim
     requests = () if case.source == "Class" else ("gpu",)
     values = strictjson.parse(case.parameters.encode())
-    thing = made(worlds.entry(values, document["spec"]["driver"], requests))
-    verdict = validate_configs(worlds.registry(document), thing["kind"], thing)
+    thing = made(builders.entry(values, document["spec"]["driver"], requests))
+    verdict = validate_configs(builders.registry(document), thing["kind"], thing)
     errors = [violation for violation in verdict.violations if violation.denies]
     warnings = [violation for violation in verdict.violations if not violation.denies]
     assert labels(errors, PLACES[case.source]) == sorted(case.errors)

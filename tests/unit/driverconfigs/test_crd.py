@@ -1,4 +1,4 @@
-"""The CRD judges DriverConfigSchemas in files as the API server judges them in a cluster."""
+"""The CRD validates DriverConfigSchemas in files as the API server does in a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs.crd import compile_crd, validate_object
 from dragoman.driverconfigs.structural import validate_structural
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 CRD = catalogue.definition()
 DEFINITION = compile_crd(CRD)
@@ -28,37 +28,37 @@ def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("document", "complaint"),
+    ("document", "error"),
     [
         pytest.param({}, "spec: Required value", id="nothing"),
         pytest.param({"spec": {}}, "spec.driver: Required value", id="no driver"),
         pytest.param(
-            worlds.schema(mdoe="Warn"),
+            builders.schema(mdoe="Warn"),
             "spec.mdoe: Forbidden: unknown field; did you mean mode?",
             id="a mistyped field",
         ),
         pytest.param(
-            worlds.schema(worlds.config(rules=[{"rule": "true\n"}])),
+            builders.schema(builders.config(rules=[{"rule": "true\n"}])),
             "spec.configs[0].rules[0].message: Required value: "
             "message must be specified if rule contains line breaks",
             id="a rule of the CRD",
         ),
         pytest.param(
-            worlds.schema(worlds.config(), worlds.config()),
+            builders.schema(builders.config(), builders.config()),
             "spec.configs[1]: Duplicate value: an object",
             id="a map key twice",
         ),
     ],
 )
-def test_a_malformed_object_is_told_what_is_wrong(document: dict[str, Any], complaint: str) -> None:
-    assert [str(found) for found in validate_object(DEFINITION, document)] == [complaint]
+def test_a_malformed_object_gets_field_errors(document: dict[str, Any], error: str) -> None:
+    assert [str(found) for found in validate_object(DEFINITION, document)] == [error]
 
 
 def test_deep_schemas_are_not_too_deep_for_the_definition() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(31):
         schema = {"type": "object", "properties": {"a": schema}}
-    document = worlds.schema(worlds.config({"v": schema}))
+    document = builders.schema(builders.config({"v": schema}))
     assert validate_object(DEFINITION, document) == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import register
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ from tests.unit.driverconfigs import worlds
             id="no schema",
         ),
         pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(), worlds.config()]}},
+            {"spec": {"driver": "a", "configs": [builders.config(), builders.config()]}},
             "spec.configs[1]",
             id="one kind twice",
         ),
         pytest.param(
-            {"spec": {"driver": "a", "configs": [worlds.config(allowedSources=["Pod"])]}},
+            {"spec": {"driver": "a", "configs": [builders.config(allowedSources=["Pod"])]}},
             "spec.configs[0].allowedSources",
             id="an unknown source",
         ),
         pytest.param(
-            {"spec": {"driver": "a", "configs": [{**worlds.config(), "apiVersion": ""}]}},
+            {"spec": {"driver": "a", "configs": [{**builders.config(), "apiVersion": ""}]}},
             "spec.configs[0].apiVersion",
             id="a kind without an apiVersion",
         ),

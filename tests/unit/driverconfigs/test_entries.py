@@ -12,13 +12,13 @@ from dragoman.driverconfigs.entries import configured
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import KIND
 
 STRING = {"type": "string"}
 GOOD = {**KIND, "v": "secret"}
 BAD = {**KIND, "v": 7}
-REGISTRY = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+REGISTRY = builders.registry(builders.schema(builders.config({"v": STRING})))
 
 
 def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any) -> Verdict:
@@ -35,7 +35,7 @@ VERSIONS = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_served_version_is_understood(version: str) -> None:
-    claim = worlds.claim(worlds.entry(BAD, requests=["gpu"]))
+    claim = builders.claim(builders.entry(BAD, requests=["gpu"]))
     claim["apiVersion"] = f"resource.k8s.io/{version}"
     claim["spec"]["devices"]["requests"] = [VERSIONS[version]]
     assert [v.error.path for v in verdict(claim).violations] == [
@@ -43,9 +43,9 @@ def test_every_served_version_is_understood(version: str) -> None:
     ]
 
 
-def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_judged() -> None:
-    old = worlds.device_class(worlds.entry(BAD))
-    new = worlds.device_class(worlds.entry({**KIND, "v": 8}), worlds.entry(BAD))
+def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_validated() -> None:
+    old = builders.device_class(builders.entry(BAD))
+    new = builders.device_class(builders.entry({**KIND, "v": 8}), builders.entry(BAD))
     assert [v.error.path for v in verdict(new, old=old).denials] == [
         "spec.config[0].opaque.parameters.v"
     ]
@@ -55,7 +55,7 @@ def test_an_entry_that_moved_is_unchanged_and_a_new_one_is_judged() -> None:
 def test_an_entry_is_changed_also_where_python_finds_it_equal(value: str) -> None:
     stored, changed = (
         strictjson.parse(
-            json.dumps(worlds.device_class(worlds.entry(GOOD))).replace('"secret"', v).encode()
+            json.dumps(builders.device_class(builders.entry(GOOD))).replace('"secret"', v).encode()
         )
         for v in ("1" if value == "true" else "7", value)
     )
@@ -63,12 +63,12 @@ def test_an_entry_is_changed_also_where_python_finds_it_equal(value: str) -> Non
 
 
 @pytest.mark.parametrize("member", ['"v": 1, "v": 7', '"v": 123456789012345678901234567890'])
-def test_an_odd_entry_that_was_stored_does_not_block_updates(member: str) -> None:
-    text = json.dumps(worlds.device_class(worlds.entry(GOOD))).replace('"v": "secret"', member)
+def test_a_stored_entry_without_a_canonical_form_does_not_block_updates(member: str) -> None:
+    text = json.dumps(builders.device_class(builders.entry(GOOD))).replace('"v": "secret"', member)
     stored, updated = strictjson.parse(text.encode()), strictjson.parse(text.encode())
     assert not verdict(updated).allowed
     assert verdict(updated, old=stored) == Verdict()
-    plain = worlds.device_class(worlds.entry(BAD))
+    plain = builders.device_class(builders.entry(BAD))
     assert not verdict(updated, old=plain).allowed
 
 
@@ -89,15 +89,15 @@ def test_a_shapeless_object_has_no_entries(document: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["Pod", "", "resourceclaim"])
 def test_other_kinds_have_no_entries(kind: str) -> None:
-    assert validate_configs(REGISTRY, kind, worlds.claim(worlds.entry(BAD))) == Verdict()
+    assert validate_configs(REGISTRY, kind, builders.claim(builders.entry(BAD))) == Verdict()
 
 
-def test_what_no_api_server_lets_through_is_not_looked_at() -> None:
-    many = [worlds.entry(BAD)] * 33
-    assert len(verdict(worlds.claim(*many)).denials) == 32
+def test_entries_beyond_the_limits_of_the_api_server_are_ignored() -> None:
+    many = [builders.entry(BAD)] * 33
+    assert len(verdict(builders.claim(*many)).denials) == 32
     names = [f"r{index}" for index in range(33)]
     alternatives = [("main", [f"s{index}" for index in range(9)])]
-    assert len(configured("ResourceClaim", worlds.claim(requests=names)).targets) == 32
-    assert len(configured("ResourceClaim", worlds.claim(requests=alternatives)).targets) == 8
-    entry = worlds.entry(GOOD, requests=names)
-    assert len(configured("ResourceClaim", worlds.claim(entry)).entries[0].requests) == 32
+    assert len(configured("ResourceClaim", builders.claim(requests=names)).targets) == 32
+    assert len(configured("ResourceClaim", builders.claim(requests=alternatives)).targets) == 8
+    entry = builders.entry(GOOD, requests=names)
+    assert len(configured("ResourceClaim", builders.claim(entry)).entries[0].requests) == 32

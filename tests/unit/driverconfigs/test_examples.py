@@ -1,4 +1,4 @@
-"""The examples are judged as they say."""
+"""Each example gets the verdict that it names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MISTYPED = f"ResourceClaim shared-by-mps: {PARAMETERS}.sharing"
         ),
     ],
 )
-def test_an_example_is_judged_as_it_says(
+def test_an_example_gets_the_verdict_that_it_names(
     file: str, options: list[str], expected: list[str]
 ) -> None:
     result = CliRunner().invoke(check, ["-f", str(EXAMPLES / file), *options])

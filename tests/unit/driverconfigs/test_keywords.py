@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.driverconfigs.worlds import messages
+from tests.unit.driverconfigs.builders import messages
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -9,12 +9,12 @@ import pytest
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import KIND
 
 STRING = {"type": "string"}
 GOOD = {**KIND, "v": "secret"}
-REGISTRY = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+REGISTRY = builders.registry(builders.schema(builders.config({"v": STRING})))
 
 
 def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any) -> Verdict:
@@ -22,12 +22,12 @@ def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any
 
 
 def test_a_kind_may_be_for_classes_only() -> None:
-    registry = worlds.registry(
-        worlds.schema(worlds.config({"v": STRING}, allowedSources=["Class"]))
+    registry = builders.registry(
+        builders.schema(builders.config({"v": STRING}, allowedSources=["Class"]))
     )
-    assert verdict(worlds.device_class(worlds.entry(GOOD)), registry).allowed
-    for made in (worlds.claim, worlds.template):
-        found = verdict(made(worlds.entry(GOOD)), registry)
+    assert verdict(builders.device_class(builders.entry(GOOD)), registry).allowed
+    for made in (builders.claim, builders.template):
+        found = verdict(made(builders.entry(GOOD)), registry)
         assert "example.com/v1 Config is not supported in ResourceClaims" in found.message
 
 
@@ -37,17 +37,17 @@ def test_a_kind_may_be_for_classes_only() -> None:
 def test_an_unlisted_kind_is_what_the_schema_makes_of_it(
     policy: str, denied: int, warned: int
 ) -> None:
-    registry = worlds.registry(worlds.schema(worlds.config(), unknownConfigs=policy))
-    found = verdict(worlds.claim(worlds.entry({**KIND, "kind": "Confg"})), registry)
+    registry = builders.registry(builders.schema(builders.config(), unknownConfigs=policy))
+    found = verdict(builders.claim(builders.entry({**KIND, "kind": "Confg"})), registry)
     assert (len(found.denials), len(found.warnings)) == (denied, warned)
 
 
 def test_a_kind_is_found_by_both_then_by_version_then_without_either() -> None:
     def one(field: str, **discriminator: str) -> dict[str, Any]:
-        return {**discriminator, "schema": worlds.config({field: STRING})["schema"]}
+        return {**discriminator, "schema": builders.config({field: STRING})["schema"]}
 
-    registry = worlds.registry(
-        worlds.schema(
+    registry = builders.registry(
+        builders.schema(
             one("none"), one("version", apiVersion="v1"), one("both", apiVersion="v1", kind="A")
         )
     )
@@ -56,7 +56,7 @@ def test_a_kind_is_found_by_both_then_by_version_then_without_either() -> None:
         {"apiVersion": "v1", "version": "x"},
         {"apiVersion": "v1", "kind": "A", "both": "x"},
     ):
-        assert verdict(worlds.claim(worlds.entry(parameters_)), registry).allowed
+        assert verdict(builders.claim(builders.entry(parameters_)), registry).allowed
     assert not verdict(
-        worlds.claim(worlds.entry({"apiVersion": "v1", "none": "x"})), registry
+        builders.claim(builders.entry({"apiVersion": "v1", "none": "x"})), registry
     ).allowed

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs.parameters_validation import validate_parameters
-from tests.unit.driverconfigs.worlds import compiled_config
+from tests.unit.driverconfigs.builders import compiled_config
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

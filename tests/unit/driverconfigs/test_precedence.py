@@ -10,24 +10,24 @@ import pytest
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import KIND
 
 MAIN = ("main", ("small", "large"))
 
 
 def behaving(**entries: Any) -> Registry:
-    return worlds.registry(worlds.schema(worlds.config(), entries=entries))
+    return builders.registry(builders.schema(builders.config(), entries=entries))
 
 
 def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any]) -> Verdict:
     """Review a claim with an entry for each list of request names."""
-    made = [worlds.entry(KIND, requests=names) for names in entries]
-    return validate_configs(registry, "ResourceClaim", worlds.claim(*made, requests=requests))
+    made = [builders.entry(KIND, requests=names) for names in entries]
+    return validate_configs(registry, "ResourceClaim", builders.claim(*made, requests=requests))
 
 
 @pytest.mark.parametrize(
-    ("entries", "requests", "complaint"),
+    ("entries", "requests", "error"),
     [
         pytest.param([["a"]], ["a", "b"], None, id="one entry for one request"),
         pytest.param([["a"], ["b"]], ["a", "b"], None, id="an entry for each request"),
@@ -55,29 +55,31 @@ def reviewed(registry: Registry, *entries: Sequence[str], requests: Sequence[Any
         ),
     ],
 )
-def test_a_driver_that_wants_one_entry_gets_one(
-    entries: list[list[str]], requests: list[Any], complaint: str | None
+def test_a_second_entry_is_denied_where_the_driver_accepts_one(
+    entries: list[list[str]], requests: list[Any], error: str | None
 ) -> None:
     found = reviewed(behaving(precedence="ExactlyOne"), *entries, requests=requests)
-    assert found.message == (complaint or "")
+    assert found.message == (error or "")
 
 
-def test_a_class_has_one_entry_for_a_driver_that_wants_one() -> None:
-    thing = worlds.device_class(worlds.entry(KIND), worlds.entry(KIND))
+def test_a_class_has_one_entry_where_the_driver_accepts_one() -> None:
+    thing = builders.device_class(builders.entry(KIND), builders.entry(KIND))
     found = validate_configs(behaving(precedence="ExactlyOne"), "DeviceClass", thing)
     assert found.message.endswith("the class has 2 configs for this driver, it accepts exactly one")
 
 
 def test_entries_that_stood_together_before_do_not_block_a_third() -> None:
     registry = behaving(precedence="ExactlyOne")
-    old = worlds.device_class(worlds.entry(KIND), worlds.entry(KIND))
-    new = worlds.device_class(*[worlds.entry(KIND)] * 2, worlds.entry({}, "other.example.com"))
+    old = builders.device_class(builders.entry(KIND), builders.entry(KIND))
+    new = builders.device_class(
+        *[builders.entry(KIND)] * 2, builders.entry({}, "other.example.com")
+    )
     assert validate_configs(registry, "DeviceClass", new, old=old).allowed
 
 
 def test_a_second_entry_like_a_stored_one_is_new() -> None:
     registry = behaving(precedence="ExactlyOne")
-    old, new = (worlds.device_class(*[worlds.entry(KIND)] * count) for count in (1, 2))
+    old, new = (builders.device_class(*[builders.entry(KIND)] * count) for count in (1, 2))
     assert validate_configs(registry, "DeviceClass", old, old=new).allowed
     assert not validate_configs(registry, "DeviceClass", new, old=old).allowed
 
@@ -94,13 +96,13 @@ def test_an_entry_without_requests_is_warned_about_where_the_driver_ignores_it(
 
 
 def test_entries_of_classes_name_no_requests_anyway() -> None:
-    thing = worlds.device_class(worlds.entry(KIND))
+    thing = builders.device_class(builders.entry(KIND))
     assert validate_configs(behaving(requestsRequired=True), "DeviceClass", thing).warnings == ()
 
 
 def test_an_entry_in_a_class_is_warned_about_where_the_driver_ignores_classes() -> None:
     registry = behaving(classesIgnored=True)
-    found = validate_configs(registry, "DeviceClass", worlds.device_class(worlds.entry(KIND)))
+    found = validate_configs(registry, "DeviceClass", builders.device_class(builders.entry(KIND)))
     assert found.allowed
     assert found.warnings == (
         "spec.config[0]: Forbidden: the driver ignores configs in device classes",
@@ -112,7 +114,7 @@ def test_an_entry_in_a_class_is_warned_about_where_the_driver_ignores_classes() 
     ("covers", "names", "warned"),
     [
         pytest.param(True, ["main"], False, id="the driver knows about alternatives"),
-        pytest.param(False, ["main"], True, id="the driver wants alternatives named"),
+        pytest.param(False, ["main"], True, id="the driver looks up alternatives"),
         pytest.param(False, ["main/small", "main/large"], False, id="alternatives are named"),
         pytest.param(False, ["plain"], False, id="a request without alternatives"),
         pytest.param(False, [], False, id="every request"),
@@ -152,17 +154,19 @@ def test_an_entry_that_another_always_beats_is_warned_about(
 
 
 def test_entries_of_different_kinds_may_be_for_different_devices() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config(), {**worlds.config(), "kind": "Other"}))
-    entries = [worlds.entry(KIND), worlds.entry({**KIND, "kind": "Other"})]
-    assert validate_configs(registry, "ResourceClaim", worlds.claim(*entries)).violations == ()
+    registry = builders.registry(
+        builders.schema(builders.config(), {**builders.config(), "kind": "Other"})
+    )
+    entries = [builders.entry(KIND), builders.entry({**KIND, "kind": "Other"})]
+    assert validate_configs(registry, "ResourceClaim", builders.claim(*entries)).violations == ()
 
 
 def test_a_thousand_ignored_requests_hide_no_error() -> None:
     names = [f"r{index}" for index in range(32)]
     rules = {"precedence": "ExactlyOne", "mainCoversSubrequests": False}
-    registry = worlds.registry(worlds.schema(worlds.config({}), entries=rules))
-    entries = [worlds.entry(dict(worlds.KIND), requests=[*names[:-1], "r31/a"]) for _ in names]
-    claim = worlds.claim(*entries, requests=[(name, ("a", "b")) for name in names])
+    registry = builders.registry(builders.schema(builders.config({}), entries=rules))
+    entries = [builders.entry(dict(builders.KIND), requests=[*names[:-1], "r31/a"]) for _ in names]
+    claim = builders.claim(*entries, requests=[(name, ("a", "b")) for name in names])
     verdict = validate_configs(registry, "ResourceClaim", claim)
     assert "r31/a" in verdict.message
     assert 15 < len(verdict.violations) < 100

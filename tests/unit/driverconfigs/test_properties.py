@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from hypothesis import given, settings
@@ -20,7 +23,7 @@ from dragoman.driverconfigs.registry import Registry, register
 from dragoman.driverconfigs.structural import validate_structural
 from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 from tests.unit.examples import examples
 
 # No deadline: how long an example takes says more about the machine than about the code.
@@ -66,7 +69,7 @@ configs = st.builds(
     st.dictionaries(keys, json_values, max_size=6),
 )
 entries = st.builds(
-    worlds.entry,
+    builders.entry,
     configs | json_values,
     st.sampled_from(DRIVERS) | st.text(max_size=10),
     st.lists(st.sampled_from(["gpu", "main", "main/a"]), max_size=2),
@@ -91,7 +94,7 @@ def test_random_json_in_place_of_an_object_never_crashes(kind: str, document: An
 @cases
 @given(st.lists(entries, max_size=6))
 def test_random_json_in_place_of_parameters_never_crashes(made: list[Any]) -> None:
-    claim = worlds.claim(*made, requests=("gpu", ("main", ("a",))))
+    claim = builders.claim(*made, requests=("gpu", ("main", ("a",))))
     verdict = validate_configs(CATALOGUE, "ResourceClaim", claim)
     assert bounded(verdict)
     assert all(v.error.path.startswith("spec.devices.config[") for v in verdict.violations)
@@ -114,7 +117,7 @@ def essence(verdict: Verdict) -> tuple[bool, list[str]]:
 def test_a_verdict_does_not_depend_on_the_order_of_keys(
     made: list[Any], chance: random.Random
 ) -> None:
-    claim = worlds.claim(*made)
+    claim = builders.claim(*made)
     other = shuffled(claim, chance)
     assert essence(validate_configs(CATALOGUE, "ResourceClaim", claim)) == essence(
         validate_configs(CATALOGUE, "ResourceClaim", other)
@@ -123,8 +126,8 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 
 @cases
 @given(st.lists(entries, max_size=4))
-def test_a_verdict_does_not_depend_on_what_is_remembered(made: list[Any]) -> None:
-    claim = worlds.claim(*made)
+def test_a_verdict_does_not_depend_on_the_cache(made: list[Any]) -> None:
+    claim = builders.claim(*made)
     cache: dict[Key, ValidationResult] = {}
     fresh = validate_configs(CATALOGUE, "ResourceClaim", claim)
     assert validate_configs(CATALOGUE, "ResourceClaim", claim, cache=cache) == fresh
@@ -134,7 +137,7 @@ def test_a_verdict_does_not_depend_on_what_is_remembered(made: list[Any]) -> Non
 @cases
 @given(st.lists(entries, max_size=4))
 def test_parsing_what_was_written_loses_nothing(made: list[Any]) -> None:
-    claim = worlds.claim(*made)
+    claim = builders.claim(*made)
     written = json.dumps(claim)
     assert json.dumps(strictjson.parse(written.encode())) == written
 
@@ -151,7 +154,7 @@ UNREADABLE = [b"1e999", b'"\\ud800"', b'"\xff"', b"[" * 300 + b"]" * 300, b'{"\\
 def test_no_unreadable_value_crashes_a_verdict(
     made: list[Any], word: bytes, unreadable: bytes
 ) -> None:
-    for kind, make in (("ResourceClaim", worlds.claim), ("DeviceClass", worlds.device_class)):
+    for kind, make in (("ResourceClaim", builders.claim), ("DeviceClass", builders.device_class)):
         written = json.dumps(make(*made)).encode().replace(word, unreadable)
         document = strictjson.parse(written)
         assert bounded(validate_configs(CATALOGUE, kind, document))
@@ -180,7 +183,7 @@ schema_values = st.recursive(
 @cases
 @given(schema_values)
 def test_no_schema_crashes_the_compiler(schema: Any) -> None:
-    document = worlds.schema({**worlds.KIND, "schema": {"openAPIV3Schema": schema}})
+    document = builders.schema({**builders.KIND, "schema": {"openAPIV3Schema": schema}})
     for word in ("true", "null"):
         written = json.dumps(document).replace(word, "1e999")
         assert bounded(validate_schema(Registry(), strictjson.parse(written.encode())))
@@ -189,6 +192,65 @@ def test_no_schema_crashes_the_compiler(schema: Any) -> None:
     assert (registered.active is None) == bool(registered.compilation.errors)
     if validate_structural(schema).errors:
         assert registered.active is None
+
+
+RICH: dict[str, Any] = {
+    "type": "object",
+    "required": ["list"],
+    "x-kubernetes-validations": [{"rule": "size(self.list) > 0", "message": "empty"}],
+    "properties": {
+        "list": {
+            "type": "array",
+            "maxItems": 3,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+            "items": {
+                "type": "object",
+                "required": ["k"],
+                "properties": {
+                    "k": {"type": "string", "pattern": "^a", "enum": ["a", "b"]},
+                    "n": {"type": "integer", "format": "int32", "minimum": 1, "default": 2},
+                },
+            },
+        },
+        "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        "map": {"type": "object", "additionalProperties": {"type": "number", "nullable": True}},
+        "either": {
+            "x-kubernetes-int-or-string": True,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "not": {"enum": [3]},
+        },
+        "choice": {"type": "string", "oneOf": [{"minLength": 3}, {"allOf": [{"maxLength": 1}]}]},
+    },
+}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """List the paths of all values inside a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for step, child in inside:
+        found.append((*path, step))
+        found += places(child, (*path, step)) if isinstance(child, (dict, list)) else []
+    return found
+
+
+@cases
+@given(st.sampled_from(places(RICH)), schema_values | json_values, st.sampled_from(places(RICH)))
+def test_no_change_of_a_valid_schema_crashes_the_compiler(
+    path: tuple[Any, ...], value: Any, other: tuple[Any, ...]
+) -> None:
+    schema = json.loads(json.dumps(RICH))
+    for place in {path, other}:
+        with suppress(KeyError, IndexError, TypeError):  # the first change removed the place
+            reduce(getitem, place[:-1], schema)[place[-1]] = value
+    document = builders.schema({**builders.KIND, "schema": {"openAPIV3Schema": schema}})
+    assert bounded(validate_schema(Registry(), document))
+
+
+def test_the_schema_that_is_changed_is_valid() -> None:
+    document = builders.schema({**builders.KIND, "schema": {"openAPIV3Schema": RICH}})
+    assert validate_schema(Registry(), document).violations == ()
 
 
 ATOMIC = {
@@ -223,9 +285,9 @@ COMPARISONS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ),
     "self.tags[0] == self.tags[1]": lambda v: sorted(v["tags"][0]) == sorted(v["tags"][1]),
 }
-COMPARING = worlds.registry(
-    worlds.schema(
-        worlds.config(
+COMPARING = builders.registry(
+    builders.schema(
+        builders.config(
             {
                 "items": {"type": "array", "items": ATOMIC, "maxItems": 8},
                 "sets": {"type": "array", "items": UNIQUE, "maxItems": 2},
@@ -263,9 +325,9 @@ compared = st.fixed_dictionaries(
 def test_objects_are_compared_by_what_is_in_them(
     value: dict[str, Any], chance: random.Random
 ) -> None:
-    claim = worlds.claim(worlds.entry({**worlds.KIND, **shuffled(value, chance)}))
+    claim = builders.claim(builders.entry({**builders.KIND, **shuffled(value, chance)}))
     found = [one.error for one in validate_configs(COMPARING, "ResourceClaim", claim).violations]
-    # As written: 1 and 1.0 are two numbers to who lists values, and one to who computes.
+    # As written: list types compare 1 and 1.0 literally, CEL by value.
     written = [[json.dumps(one, sort_keys=True) for one in group] for group in value["sets"]]
     repeated = {
         f".sets[{place}][{index}]"
@@ -306,7 +368,7 @@ def test_no_text_crashes_the_offline_check(text: str) -> None:
 @cases
 @given(st.lists(entries, max_size=4))
 def test_a_file_gets_the_verdict_of_the_webhook(made: list[Any]) -> None:
-    claim = worlds.claim(*made)
+    claim = builders.claim(*made)
     online = validate_configs(
         CATALOGUE, "ResourceClaim", strictjson.parse(json.dumps(claim, default=str).encode())
     )

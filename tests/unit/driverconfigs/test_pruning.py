@@ -11,8 +11,8 @@ from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, pruning_schema
 from dragoman.driverconfigs.registry import register
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import messages, validated
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import messages, validated
 
 STRING = {"type": "string"}
 FREE = {"x-kubernetes-preserve-unknown-fields": True}
@@ -30,7 +30,7 @@ def test_unknown_fields_are_what_the_driver_makes_of_them(
 
 
 @pytest.mark.parametrize("value", ["[]", "1", '"x"', "true"])
-def test_fields_of_what_should_be_an_object_are_not_looked_at(value: str) -> None:
+def test_a_value_in_place_of_an_object_gives_one_error(value: str) -> None:
     assert len(messages({"type": "object", "properties": {"w": STRING}}, value)) == 1
 
 
@@ -108,7 +108,7 @@ def test_thousands_of_repeated_keys_make_a_bounded_number_of_errors() -> None:
 )
 def test_a_default_must_be_valid_where_it_stands(default: Any, words: str) -> None:
     field = {"type": "object", "properties": {"w": STRING}, "default": default}
-    document = worlds.schema(worlds.config({"v": {"type": "array", "items": field}}))
+    document = builders.schema(builders.config({"v": {"type": "array", "items": field}}))
     [error] = register(parse(document)).compilation.errors
     assert str(error).endswith(words)
     assert ".properties[v].items.default." in error.path

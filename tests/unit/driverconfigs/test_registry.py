@@ -13,16 +13,16 @@ from dragoman.driverconfigs.registry import (
 )
 from dragoman.driverconfigs.status import status
 from dragoman.driverconfigs.validation import validate_configs
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import DRIVER, KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import DRIVER, KIND
 
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}
-BROKEN = worlds.config({"v": {"type": "strin"}})
+BROKEN = builders.config({"v": {"type": "strin"}})
 
 
 def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[str, Any]:
-    document = worlds.schema(*configs, **spec)
+    document = builders.schema(*configs, **spec)
     document["metadata"].update(generation=number, uid=uid)
     return document
 
@@ -37,12 +37,12 @@ def registered(*generations: dict[str, Any]) -> RegisteredSchema:
 
 
 def answers(registry: Registry, parameters: Any) -> list[str]:
-    claim = worlds.claim(worlds.entry(parameters))
+    claim = builders.claim(builders.entry(parameters))
     return [str(v.error) for v in validate_configs(registry, "ResourceClaim", claim).denials]
 
 
-def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() -> None:
-    state = registered(generation(1, worlds.config({"v": STRING})), generation(2, BROKEN))
+def test_a_generation_that_does_not_compile_leaves_the_last_good_one_active() -> None:
+    state = registered(generation(1, builders.config({"v": STRING})), generation(2, BROKEN))
     assert state.active
     assert state.active.generation == 1
     registry = Registry().with_object(state)
@@ -52,15 +52,17 @@ def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_force() 
 
 def test_a_better_generation_takes_over() -> None:
     state = registered(
-        generation(1, worlds.config({"v": STRING})),
+        generation(1, builders.config({"v": STRING})),
         generation(2, BROKEN),
-        generation(3, worlds.config({"v": NUMBER})),
+        generation(3, builders.config({"v": NUMBER})),
     )
     assert answers(Registry().with_object(state), {**KIND, "v": 1}) == []
 
 
 def test_an_object_that_was_deleted_and_made_again_has_no_last_good_generation() -> None:
-    state = registered(generation(1, worlds.config({"v": STRING})), generation(1, BROKEN, uid="2"))
+    state = registered(
+        generation(1, builders.config({"v": STRING})), generation(1, BROKEN, uid="2")
+    )
     assert state.active is None
     assert state.broken
 
@@ -74,21 +76,21 @@ def test_without_a_good_generation_new_entries_are_refused_naming_the_schema() -
 
 
 def test_a_broken_object_does_not_decide_about_other_drivers() -> None:
-    other = worlds.schema(BROKEN, name="other", driver="other.example.com")
-    registry = Registry.of([worlds.schema(worlds.config({"v": STRING})), other])
+    other = builders.schema(BROKEN, name="other", driver="other.example.com")
+    registry = Registry.of([builders.schema(builders.config({"v": STRING})), other])
     assert answers(registry, {**KIND, "v": "x"}) == []
 
 
 def test_a_broken_addition_leaves_kinds_to_the_object_that_lists_them() -> None:
-    addition = worlds.schema({**BROKEN, "kind": "Other"}, name="addition")
-    registry = Registry.of([worlds.schema(worlds.config({"v": STRING})), addition])
+    addition = builders.schema({**BROKEN, "kind": "Other"}, name="addition")
+    registry = Registry.of([builders.schema(builders.config({"v": STRING})), addition])
     assert answers(registry, {**KIND, "v": "x"}) == []
     assert "does not compile" in answers(registry, {**KIND, "kind": "Other"})[0]
     assert "does not compile" in answers(registry, {**KIND, "kind": "Third"})[0]
 
 
 def test_the_mode_of_a_broken_generation_counts_since_it_is_the_way_out() -> None:
-    good = generation(1, worlds.config({"v": STRING}))
+    good = generation(1, builders.config({"v": STRING}))
     warned = registered(good, generation(2, BROKEN, mode="Warn"))
     assert warned.active
     assert warned.active.mode == "Warn"
@@ -99,8 +101,8 @@ def test_the_mode_of_a_broken_generation_counts_since_it_is_the_way_out() -> Non
 
 
 def test_of_two_objects_with_the_same_kind_the_older_decides() -> None:
-    old = worlds.schema(worlds.config({"v": STRING}), name="z-old")
-    new = worlds.schema(worlds.config({"v": NUMBER}), name="a-new")
+    old = builders.schema(builders.config({"v": STRING}), name="z-old")
+    new = builders.schema(builders.config({"v": NUMBER}), name="a-new")
     old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     new["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
     registry = Registry.of([new, old])
@@ -111,15 +113,15 @@ def test_of_two_objects_with_the_same_kind_the_older_decides() -> None:
 
 
 def test_of_two_objects_of_one_age_the_first_name_decides() -> None:
-    one = worlds.schema(worlds.config({"v": STRING}), name="a")
-    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
+    one = builders.schema(builders.config({"v": STRING}), name="a")
+    two = builders.schema(builders.config({"v": NUMBER}), name="b")
     for order in ([one, two], [two, one]):
         assert answers(Registry.of(order), {**KIND, "v": "x"}) == []
 
 
 def test_two_objects_of_one_driver_add_up() -> None:
-    one = worlds.schema(worlds.config({"v": STRING}), name="a")
-    two = worlds.schema({**worlds.config({"w": STRING}), "kind": "More"}, name="b")
+    one = builders.schema(builders.config({"v": STRING}), name="a")
+    two = builders.schema({**builders.config({"w": STRING}), "kind": "More"}, name="b")
     registry = Registry.of([one, two])
     assert answers(registry, {**KIND, "v": "x"}) == []
     assert answers(registry, {**KIND, "kind": "More", "w": "x"}) == []
@@ -127,25 +129,27 @@ def test_two_objects_of_one_driver_add_up() -> None:
 
 
 def test_an_object_that_is_removed_decides_nothing_any_more() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    registry = builders.registry(builders.schema(builders.config({"v": STRING})))
     assert answers(registry.without(DRIVER), {**KIND, "v": 1}) == []
     assert registry.without("unheard of").objects == registry.objects
 
 
 def test_an_unchanged_object_is_not_compiled_again() -> None:
-    state = registered(generation(1, worlds.config({"v": STRING})))
-    assert register(parse(generation(1, worlds.config({"v": STRING}))), state) is state
+    state = registered(generation(1, builders.config({"v": STRING})))
+    assert register(parse(generation(1, builders.config({"v": STRING}))), state) is state
 
 
 def bulky(number: int, patterns: int = 400) -> dict[str, Any]:
     """Make a schema that takes 50 MiB, as estimated, when its patterns meet many texts."""
     fields = {f"f{n}": {**STRING, "pattern": f"^a{n}"} for n in range(patterns)}
-    document = worlds.schema(worlds.config(fields), name=f"bulky-{number}", driver=f"d{number}.io")
+    document = builders.schema(
+        builders.config(fields), name=f"bulky-{number}", driver=f"d{number}.io"
+    )
     document["metadata"]["generation"] = 1
     return document
 
 
-def test_a_schema_beyond_the_memory_of_all_is_refused_and_says_so_in_its_status() -> None:
+def test_a_schema_beyond_the_memory_of_all_is_refused_and_its_status_says_so() -> None:
     registry = Registry.of([bulky(1), bulky(2), bulky(3)])
     one, two, three = (registry.objects[f"bulky-{n}"] for n in (1, 2, 3))
     assert one.active

@@ -10,17 +10,17 @@ from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import register
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import KIND
 
 FIELDS = {"n": {"type": "integer"}, "name": {"type": "string"}}
 INSIDE = "spec.configs[0].schema.openAPIV3Schema"
 
 
 def reviewed(members: dict[str, Any], *rules: dict[str, Any], **spec: Any) -> Verdict:
-    document = worlds.schema(worlds.config(FIELDS, rules=list(rules)), **spec)
-    claim = worlds.claim(worlds.entry({**KIND, **members}))
-    return validate_configs(worlds.registry(document), "ResourceClaim", claim)
+    document = builders.schema(builders.config(FIELDS, rules=list(rules)), **spec)
+    claim = builders.claim(builders.entry({**KIND, **members}))
+    return validate_configs(builders.registry(document), "ResourceClaim", claim)
 
 
 def texts(verdict: Verdict) -> list[str]:
@@ -28,7 +28,7 @@ def texts(verdict: Verdict) -> list[str]:
     return [str(v.error).removeprefix(place) for v in verdict.violations]
 
 
-def test_a_broken_rule_speaks_with_its_message_path_and_reason() -> None:
+def test_a_broken_rule_gives_its_message_path_and_reason() -> None:
     rule = {
         "rule": "self.n < 3",
         "message": "too many",
@@ -47,7 +47,7 @@ def test_a_rule_without_a_message_names_itself() -> None:
     ]
 
 
-def test_a_made_message_shows_values_to_the_user_and_to_nobody_else() -> None:
+def test_a_computed_message_shows_values_to_the_user_only() -> None:
     made = {"rule": "self.name == 'a'", "messageExpression": "'not ' + self.name"}
     found = reviewed({"name": "secret"}, made)
     assert texts(found) == [": Invalid value: not secret"]
@@ -56,7 +56,7 @@ def test_a_made_message_shows_values_to_the_user_and_to_nobody_else() -> None:
     assert "secret" not in found.annotations["violations"]
 
 
-def test_a_made_message_cannot_write_to_a_terminal() -> None:
+def test_a_computed_message_cannot_write_to_a_terminal() -> None:
     made = {"rule": "self.name == 'a'", "messageExpression": "'not \"' + self.name + '\"'"}
     assert texts(reviewed({"name": "\x1b[2J\r"}, made)) == [': Invalid value: not "\\x1b[2J\\r"']
 
@@ -65,9 +65,9 @@ def test_a_path_with_keys_of_a_map_is_cut_and_escaped() -> None:
     rule = {"rule": "self > 1", "message": "too few"}
     numbers = {"type": "integer", "x-kubernetes-validations": [rule]}
     fields = {"counts": {"type": "object", "additionalProperties": numbers}}
-    registry = worlds.registry(worlds.schema(worlds.config(fields)))
+    registry = builders.registry(builders.schema(builders.config(fields)))
     counts = {"a\nb": 0, "x" * 1000: 0}
-    claim = worlds.claim(worlds.entry({**KIND, "counts": counts}))
+    claim = builders.claim(builders.entry({**KIND, "counts": counts}))
     short, long = texts(validate_configs(registry, "ResourceClaim", claim))
     assert short == ".counts[a\\nb]: Invalid value: too few"
     assert long.startswith(".counts[xxx")
@@ -102,8 +102,10 @@ def test_a_set_of_anything_but_scalars_is_compared_with_nothing_as_in_the_api_se
         }
     unique = {"type": "array", "items": items, "maxItems": 3, "x-kubernetes-list-type": "set"}
     sets = {"type": "array", "items": unique, "maxItems": 3}
-    registry = worlds.registry(worlds.schema(worlds.config({"sets": sets}, rules=[{"rule": rule}])))
-    claim = worlds.claim(worlds.entry({**KIND, "sets": [[value], [value]]}))
+    registry = builders.registry(
+        builders.schema(builders.config({"sets": sets}, rules=[{"rule": rule}]))
+    )
+    claim = builders.claim(builders.entry({**KIND, "sets": [[value], [value]]}))
     [found] = validate_configs(registry, "ResourceClaim", claim).violations
     assert f"internal error: runtime error: hash of unhashable type: {name}" in found.error.detail
 
@@ -141,11 +143,11 @@ def test_rules_do_not_run_on_parameters_of_wrong_types() -> None:
 def test_rules_see_what_the_driver_sees() -> None:
     absent = {"rule": "!has(self.n)"}
     assert reviewed({"n": None}, absent).violations == ()
-    document = worlds.schema(
-        worlds.config({"n": {"type": "integer", "default": 5}}, rules=[{"rule": "self.n == 5"}])
+    document = builders.schema(
+        builders.config({"n": {"type": "integer", "default": 5}}, rules=[{"rule": "self.n == 5"}])
     )
-    claim = worlds.claim(worlds.entry(KIND))
-    assert validate_configs(worlds.registry(document), "ResourceClaim", claim).violations == ()
+    claim = builders.claim(builders.entry(KIND))
+    assert validate_configs(builders.registry(document), "ResourceClaim", claim).violations == ()
 
 
 def test_rules_can_read_apiversion_and_kind() -> None:
@@ -155,26 +157,26 @@ def test_rules_can_read_apiversion_and_kind() -> None:
 
 
 def faults(config: dict[str, Any], **spec: Any) -> dict[str, str]:
-    state = register(parse(worlds.schema(config, **spec)))
+    state = register(parse(builders.schema(config, **spec)))
     assert state.active is None
     return {error.path: error.detail for error in state.compilation.errors}
 
 
 def inside(rules: Any) -> dict[str, Any]:
-    return worlds.config({"n": {"type": "integer", "x-kubernetes-validations": rules}})
+    return builders.config({"n": {"type": "integer", "x-kubernetes-validations": rules}})
 
 
 @pytest.mark.parametrize(
     ("config", "path", "words"),
     [
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true"}, {"rule": "self.m > 1"}]),
+            builders.config(FIELDS, rules=[{"rule": "true"}, {"rule": "self.m > 1"}]),
             "spec.configs[0].rules[1].rule",
             "undefined field 'm'",
             id="an unknown field",
         ),
         pytest.param(
-            worlds.config(
+            builders.config(
                 FIELDS, rules=[{"rule": "true", "severity": "Warning"}, {"rule": "self.n"}]
             ),
             "spec.configs[0].rules[1].rule",
@@ -182,49 +184,51 @@ def inside(rules: Any) -> dict[str, Any]:
             id="no boolean",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true"}, {"rule": "1 +", "severity": "Warning"}]),
+            builders.config(
+                FIELDS, rules=[{"rule": "true"}, {"rule": "1 +", "severity": "Warning"}]
+            ),
             "spec.configs[0].rules[1].rule",
             "Syntax error",
             id="no expression, in a warning",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "variables.X"}]),
+            builders.config(FIELDS, rules=[{"rule": "variables.X"}]),
             "spec.configs[0].rules[0].rule",
             "undeclared reference",
             id="an unknown variable",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true", "messageExpression": "1"}]),
+            builders.config(FIELDS, rules=[{"rule": "true", "messageExpression": "1"}]),
             "spec.configs[0].rules[0].messageExpression",
             "must evaluate to a string",
             id="a message that is no string",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true", "fieldPath": ".m"}]),
+            builders.config(FIELDS, rules=[{"rule": "true", "fieldPath": ".m"}]),
             "spec.configs[0].rules[0].fieldPath",
             "valid field",
             id="a path to nowhere",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true", "reason": "Because"}]),
+            builders.config(FIELDS, rules=[{"rule": "true", "reason": "Because"}]),
             "spec.configs[0].rules[0].reason",
             "supported values",
             id="an unknown reason",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": "true", "severity": "Info"}]),
+            builders.config(FIELDS, rules=[{"rule": "true", "severity": "Info"}]),
             "spec.configs[0].rules[0].severity",
             "supported values",
             id="an unknown severity",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"rule": 1}]),
+            builders.config(FIELDS, rules=[{"rule": 1}]),
             "spec.configs[0].rules[0].rule",
             "must be a string",
             id="a rule that is a number",
         ),
         pytest.param(
-            worlds.config(FIELDS, rules=[{"message": "x"}]),
+            builders.config(FIELDS, rules=[{"message": "x"}]),
             "spec.configs[0].rules[0].rule",
             "must not be empty",
             id="no rule",
@@ -249,14 +253,12 @@ def inside(rules: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_mistake_in_a_rule_is_told_with_its_place(
-    config: dict[str, Any], path: str, words: str
-) -> None:
+def test_an_error_in_a_rule_names_its_place(config: dict[str, Any], path: str, words: str) -> None:
     assert words in faults(config)[path]
 
 
-def test_rules_inside_and_beside_are_told_apart() -> None:
-    config = worlds.config(FIELDS, rules=[{"rule": "self.c > 1"}])
+def test_rules_inside_and_beside_the_schema_have_different_paths() -> None:
+    config = builders.config(FIELDS, rules=[{"rule": "self.c > 1"}])
     root = config["schema"]["openAPIV3Schema"]
     root["x-kubernetes-validations"] = [{"rule": "true"}, {"rule": "self.b > 1"}]
     assert faults(config).keys() == {

@@ -7,17 +7,17 @@ from typing import Any
 from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import DRIVER, KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import DRIVER, KIND
 
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}
-BROKEN = worlds.config({"v": {"type": "strin"}})
+BROKEN = builders.config({"v": {"type": "strin"}})
 NOW = "2026-01-01T00:00:00Z"
 
 
 def generation(number: int, *configs: Any, uid: str = "1", **spec: Any) -> dict[str, Any]:
-    document = worlds.schema(*configs, **spec)
+    document = builders.schema(*configs, **spec)
     document["metadata"].update(generation=number, uid=uid)
     return document
 
@@ -32,7 +32,7 @@ def registered(*generations: dict[str, Any]) -> RegisteredSchema:
 
 
 def test_the_status_of_a_good_object() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    registry = builders.registry(builders.schema(builders.config({"v": STRING})))
     status = schema_status.status(registry, DRIVER, {}, NOW)
     assert status["observedGeneration"] == 1
     assert status["configsReady"] == "1/1"
@@ -45,8 +45,8 @@ def test_the_status_of_a_good_object() -> None:
 
 def test_the_status_of_a_broken_object_names_the_place() -> None:
     state = registered(
-        generation(1, worlds.config({"v": STRING})),
-        generation(2, worlds.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
+        generation(1, builders.config({"v": STRING})),
+        generation(2, builders.config({"v": STRING}), {**BROKEN, "kind": "Other"}),
     )
     status = schema_status.status(Registry().with_object(state), DRIVER, {}, NOW)
     assert status["configsReady"] == "1/2"
@@ -59,14 +59,14 @@ def test_the_status_of_a_broken_object_names_the_place() -> None:
 
 
 def test_an_unchanged_condition_keeps_its_time() -> None:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+    registry = builders.registry(builders.schema(builders.config({"v": STRING})))
     before = schema_status.status(registry, DRIVER, {}, NOW)
     assert schema_status.status(registry, DRIVER, before, "2027-01-01T00:00:00Z") == before
 
 
 def test_a_conflict_is_a_condition() -> None:
-    one = worlds.schema(worlds.config({"v": STRING}), name="a")
-    two = worlds.schema(worlds.config({"v": NUMBER}), name="b")
+    one = builders.schema(builders.config({"v": STRING}), name="a")
+    two = builders.schema(builders.config({"v": NUMBER}), name="b")
     [_, conflicting] = schema_status.status(Registry.of([one, two]), "b", {}, NOW)["conditions"]
     assert (conflicting["status"], conflicting["message"]) == (
         "True",

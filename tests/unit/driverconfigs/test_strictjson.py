@@ -33,13 +33,13 @@ def test_a_document_is_parsed(text: bytes, tree: object) -> None:
 
 
 @pytest.mark.parametrize("text", [b'{"a":1,"a":1}', b'{"a": 1, "b": 2, "a": 3, "a": 3}'])
-def test_repeated_keys_are_remembered(text: bytes) -> None:
+def test_repeated_keys_are_kept(text: bytes) -> None:
     parsed = strictjson.parse(text)
     assert isinstance(parsed, DuplicateKeys)
     assert parsed.duplicate_keys == ("a",)
 
 
-def test_repeated_keys_are_remembered_where_they_are() -> None:
+def test_repeated_keys_are_kept_at_their_place() -> None:
     parsed = strictjson.parse(b'{"x":[{"a":1},{"b":1,"b":2}]}')
     assert type(parsed) is dict
     assert type(parsed["x"][0]) is dict
@@ -127,7 +127,7 @@ def test_keys_that_are_not_unicode_can_be_shown() -> None:
     assert parsed.duplicate_keys == ("?",)
 
 
-def test_what_cannot_be_told_apart_as_bytes_has_no_canonical_form() -> None:
+def test_trees_that_bytes_cannot_identify_have_no_canonical_form() -> None:
     assert strictjson.canonical(strictjson.parse(b'{"a":1,"a":1}')) is None
     assert strictjson.canonical({"a": 2**70}) is None
     assert strictjson.canonical({"a": "\ud800"}) is None

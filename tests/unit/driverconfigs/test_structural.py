@@ -112,6 +112,23 @@ def test_a_structural_schema_is_accepted(schema: dict[str, Any]) -> None:
             within({"type": "int"}), ".properties[a].type", '"integer"', id="an unknown type"
         ),
         pytest.param(
+            within(
+                {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["k"],
+                    "items": {
+                        "type": "object",
+                        "properties": {"k": STRING},
+                        "required": 5,
+                    },
+                }
+            ),
+            ".properties[a].items.required",
+            "must be a list",
+            id="a number as required fields of a map's items",
+        ),
+        pytest.param(
             within({"type": "array"}),
             ".properties[a].items",
             "must be specified",

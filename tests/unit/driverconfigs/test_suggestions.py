@@ -1,4 +1,4 @@
-"""What did somebody mean? Only names that are really near are suggested."""
+"""Only the closest name is suggested, within a budget."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
-from tests.unit.driverconfigs.worlds import DRIVER, KIND
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.builders import DRIVER, KIND
 
 STRING = {"type": "string"}
 GOOD = {**KIND, "v": "secret"}
 BAD = {**KIND, "v": 7}
-REGISTRY = worlds.registry(worlds.schema(worlds.config({"v": STRING})))
+REGISTRY = builders.registry(builders.schema(builders.config({"v": STRING})))
 
 
 def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any) -> Verdict:
@@ -27,7 +27,7 @@ def verdict(document: dict[str, Any], registry: Registry = REGISTRY, **more: Any
 
 
 def in_mode(mode: str, **spec: Any) -> Registry:
-    return worlds.registry(worlds.schema(worlds.config({"v": STRING}), mode=mode, **spec))
+    return builders.registry(builders.schema(builders.config({"v": STRING}), mode=mode, **spec))
 
 
 @pytest.mark.parametrize(
@@ -42,70 +42,70 @@ def in_mode(mode: str, **spec: Any) -> Registry:
     ],
 )
 def test_a_driver_name_that_is_nearly_known_is_warned_about(driver: str, warned: bool) -> None:
-    found = verdict(worlds.claim(worlds.entry(GOOD, driver)))
+    found = verdict(builders.claim(builders.entry(GOOD, driver)))
     assert found.allowed
     assert [f'did you mean "{DRIVER}"' in text for text in found.warnings] == [True] * warned
 
 
 def test_the_driver_of_a_switched_off_schema_is_known() -> None:
-    found = verdict(worlds.claim(worlds.entry(GOOD)), in_mode("Off"))
+    found = verdict(builders.claim(builders.entry(GOOD)), in_mode("Off"))
     assert found == Verdict()
 
 
 def test_what_was_stored_and_is_unchanged_never_blocks() -> None:
-    old = worlds.device_class(worlds.entry(BAD))
-    new = worlds.device_class(worlds.entry(BAD))
+    old = builders.device_class(builders.entry(BAD))
+    new = builders.device_class(builders.entry(BAD))
     new["metadata"]["labels"] = {"a": "b"}
     assert verdict(new, old=old) == Verdict()
     assert not verdict(new).allowed
 
 
 def test_an_object_that_is_being_deleted_passes() -> None:
-    dying = worlds.device_class(worlds.entry(BAD))
+    dying = builders.device_class(builders.entry(BAD))
     dying["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert verdict(dying) == Verdict()
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 7])
 def test_parameters_that_are_no_object_are_refused(value: Any) -> None:
-    assert not verdict(worlds.claim(worlds.entry(value))).allowed
+    assert not verdict(builders.claim(builders.entry(value))).allowed
 
 
 def expensive(name: str, driver: str) -> dict[str, Any]:
     alternatives = [{"minimum": bound} for bound in range(2, 300)]
     items = {"type": "integer", "anyOf": [*alternatives, {"minimum": 0}]}
-    return worlds.schema(
-        worlds.config({"v": {"type": "array", "items": items}}), name=name, driver=driver
+    return builders.schema(
+        builders.config({"v": {"type": "array", "items": items}}), name=name, driver=driver
     )
 
 
 def test_an_expensive_schema_spoils_its_own_verdicts_and_no_others() -> None:
-    registry = worlds.registry(
-        expensive("a-costly", "costly.example.com"), worlds.schema(worlds.config({"v": STRING}))
+    registry = builders.registry(
+        expensive("a-costly", "costly.example.com"), builders.schema(builders.config({"v": STRING}))
     )
-    costly = worlds.entry({**KIND, "v": [1] * 4000}, "costly.example.com")
-    found = verdict(worlds.claim(*[costly] * 31, worlds.entry(BAD)), registry)
+    costly = builders.entry({**KIND, "v": [1] * 4000}, "costly.example.com")
+    found = verdict(builders.claim(*[costly] * 31, builders.entry(BAD)), registry)
     details = {v.schema: v.error.detail for v in found.denials}
     assert "too expensive" in details["a-costly"]
     assert details[DRIVER] == "must be a string"
 
 
-def test_only_schemas_that_are_asked_share_the_budget() -> None:
-    others = [worlds.schema(name=f"other-{i}", driver="costly.example.com") for i in range(9)]
-    registry = worlds.registry(expensive("costly", "costly.example.com"), *others)
-    entry = worlds.entry({**KIND, "v": [1] * 100}, "costly.example.com")
-    alone = worlds.registry(expensive("costly", "costly.example.com"))
-    assert verdict(worlds.claim(entry), alone).allowed
-    assert verdict(worlds.claim(entry), registry).allowed
+def test_only_schemas_that_take_part_share_the_budget() -> None:
+    others = [builders.schema(name=f"other-{i}", driver="costly.example.com") for i in range(9)]
+    registry = builders.registry(expensive("costly", "costly.example.com"), *others)
+    entry = builders.entry({**KIND, "v": [1] * 100}, "costly.example.com")
+    alone = builders.registry(expensive("costly", "costly.example.com"))
+    assert verdict(builders.claim(entry), alone).allowed
+    assert verdict(builders.claim(entry), registry).allowed
 
 
 @pytest.mark.parametrize("max_steps", [1, 100, 1000, 10_000])
 def test_a_verdict_within_an_allowance_is_the_same_with_more(max_steps: int) -> None:
-    registry = worlds.registry(expensive("costly", "costly.example.com"))
+    registry = builders.registry(expensive("costly", "costly.example.com"))
     outcomes = set()
     for count in (0, 1, 5, 20, 60):
-        entry = worlds.entry({**KIND, "v": [1] * count}, "costly.example.com")
-        document = worlds.claim(entry, worlds.entry(BAD))
+        entry = builders.entry({**KIND, "v": [1] * count}, "costly.example.com")
+        document = builders.claim(entry, builders.entry(BAD))
         short = validate_configs(registry, "ResourceClaim", document, max_steps=max_steps)
         full = validate_configs(registry, "ResourceClaim", document)
         assert short.exhausted or short == full
@@ -113,13 +113,13 @@ def test_a_verdict_within_an_allowance_is_the_same_with_more(max_steps: int) -> 
     assert True in outcomes
 
 
-def test_a_verdict_is_the_same_whatever_is_remembered() -> None:
-    registry = worlds.registry(expensive("costly", "costly.example.com"))
+def test_a_verdict_is_the_same_with_any_cache() -> None:
+    registry = builders.registry(expensive("costly", "costly.example.com"))
     entries = [
-        worlds.entry({**KIND, "v": [1] * count}, "costly.example.com", ["gpu"])
+        builders.entry({**KIND, "v": [1] * count}, "costly.example.com", ["gpu"])
         for count in (20, 40, 10, 40, 60, 20, 60, 60, 60)
     ]
-    document = worlds.claim(*entries)
+    document = builders.claim(*entries)
     fresh = verdict(document, registry)
     cache: dict[Key, ValidationResult] = {}
     assert not fresh.allowed
@@ -128,36 +128,38 @@ def test_a_verdict_is_the_same_whatever_is_remembered() -> None:
     assert verdict(document, registry, cache=cache) == fresh
 
 
-def test_a_judgement_is_remembered_once_for_equal_parameters() -> None:
+def test_equal_parameters_share_a_cached_result() -> None:
     cache: dict[Key, ValidationResult] = {}
     for value in (GOOD, BAD, dict(GOOD)):
-        verdict(worlds.claim(worlds.entry(value)), cache=cache)
+        verdict(builders.claim(builders.entry(value)), cache=cache)
     assert len(cache) == 2
 
 
-def test_nothing_is_remembered_of_another_schema_with_the_same_uid_and_generation() -> None:
+def test_a_schema_with_a_known_uid_and_generation_has_results_of_its_own() -> None:
     # As after etcd was restored from a backup.
     cache: dict[Key, ValidationResult] = {}
-    stricter = worlds.registry(worlds.schema(worlds.config({"v": {**STRING, "maxLength": 3}})))
+    stricter = builders.registry(
+        builders.schema(builders.config({"v": {**STRING, "maxLength": 3}}))
+    )
     rule = {"rule": "variables.lax || self.v != 'secret'"}
     ruled = [
-        worlds.registry(
-            worlds.schema(
-                worlds.config({"v": STRING}, rules=[rule]),
+        builders.registry(
+            builders.schema(
+                builders.config({"v": STRING}, rules=[rule]),
                 variables=[{"name": "lax", "type": "bool", "value": lax}],
             )
         )
         for lax in (True, False)
     ]
-    document = worlds.claim(worlds.entry(GOOD))
+    document = builders.claim(builders.entry(GOOD))
     registries = (REGISTRY, stricter, *ruled)
     allowed = [verdict(document, registry, cache=cache).allowed for registry in registries]
     assert allowed == [True, False, True, False]
 
 
-def test_repeated_keys_are_never_remembered() -> None:
+def test_parameters_with_repeated_keys_are_never_cached() -> None:
     cache: dict[Key, ValidationResult] = {}
-    text = json.dumps(worlds.claim(worlds.entry(GOOD))).replace('"v":', '"v": "y", "v":')
+    text = json.dumps(builders.claim(builders.entry(GOOD))).replace('"v":', '"v": "y", "v":')
     assert not verdict(strictjson.parse(text.encode()), cache=cache).allowed
     assert cache == {}
 
@@ -165,7 +167,7 @@ def test_repeated_keys_are_never_remembered() -> None:
 def test_parameters_have_the_size_limit_of_the_api_server() -> None:
     def size(length: int) -> Verdict:
         empty = len(json.dumps({**KIND, "v": ""}, separators=(",", ":")))
-        return verdict(worlds.claim(worlds.entry({**KIND, "v": "x" * (length - empty)})))
+        return verdict(builders.claim(builders.entry({**KIND, "v": "x" * (length - empty)})))
 
     assert size(10 * 1024).allowed
     assert "Too long: must have at most 10240 bytes" in size(10 * 1024 + 1).message
@@ -173,11 +175,11 @@ def test_parameters_have_the_size_limit_of_the_api_server() -> None:
 
 def test_the_size_counts_numbers_as_shortly_as_they_can_have_come() -> None:
     numbers = {"type": "array", "items": {"type": "number"}}
-    registry = worlds.registry(worlds.schema(worlds.config({"v": numbers})))
+    registry = builders.registry(builders.schema(builders.config({"v": numbers})))
 
     def of(count: int) -> Verdict:
         value = "[" + ",".join(["1E5"] * count) + "]"
-        text = json.dumps(worlds.claim(worlds.entry({**KIND, "v": "@"}))).replace('"@"', value)
+        text = json.dumps(builders.claim(builders.entry({**KIND, "v": "@"}))).replace('"@"', value)
         return verdict(strictjson.parse(text.encode()), registry)
 
     assert of(2500).allowed  # 10,000 bytes as stored, 22,500 in the longer form
@@ -185,31 +187,31 @@ def test_the_size_counts_numbers_as_shortly_as_they_can_have_come() -> None:
 
 
 def test_an_honest_entry_of_ten_kibibytes_32_times_stays_within_the_budget() -> None:
-    registry = worlds.registry(
-        worlds.schema(worlds.config({"v": {"type": "array", "items": {"type": "integer"}}}))
+    registry = builders.registry(
+        builders.schema(builders.config({"v": {"type": "array", "items": {"type": "integer"}}}))
     )
     full = {**KIND, "v": [1] * 5080}
     assert 10_000 < len(json.dumps(full, separators=(",", ":"))) <= 10_240
     names = [f"r{i}" for i in range(32)]
-    entries = [worlds.entry(full, requests=[name]) for name in names]
-    assert verdict(worlds.claim(*entries, requests=names), registry).violations == ()
+    entries = [builders.entry(full, requests=[name]) for name in names]
+    assert verdict(builders.claim(*entries, requests=names), registry).violations == ()
     assert budget.REVIEW_STEPS <= 1_000_000
 
 
 def test_a_schema_that_does_not_compile_is_refused_with_the_path() -> None:
-    broken = worlds.schema(worlds.config({"v": {"type": "strin"}}))
+    broken = builders.schema(builders.config({"v": {"type": "strin"}}))
     found = validate_schema(Registry(), broken)
     assert not found.allowed
     assert found.causes[0].field == "spec.configs[0].schema.openAPIV3Schema.properties[v].type"
 
 
 def test_a_schema_that_compiles_passes() -> None:
-    assert validate_schema(Registry(), worlds.schema(worlds.config())).violations == ()
+    assert validate_schema(Registry(), builders.schema(builders.config())).violations == ()
 
 
 def test_a_broken_schema_can_be_switched_off_labelled_and_deleted() -> None:
-    broken = worlds.schema(worlds.config({"v": {"type": "strin"}}))
-    off = worlds.schema(worlds.config({"v": {"type": "strin"}}), mode="Off")
+    broken = builders.schema(builders.config({"v": {"type": "strin"}}))
+    off = builders.schema(builders.config({"v": {"type": "strin"}}), mode="Off")
     found = validate_schema(Registry(), off, old=broken)
     assert found.allowed
     assert found.warnings != ()
@@ -220,7 +222,9 @@ def test_a_broken_schema_can_be_switched_off_labelled_and_deleted() -> None:
 
 
 def test_a_schema_is_warned_about_what_has_no_effect() -> None:
-    conflicting = worlds.schema(worlds.config({"v": {**STRING, "format": "ipaddress"}}), name="z")
+    conflicting = builders.schema(
+        builders.config({"v": {**STRING, "format": "ipaddress"}}), name="z"
+    )
     [ignored, decided] = validate_schema(REGISTRY, conflicting).warnings
     assert "unrecognized format" in ignored
     assert "decided by the older object gpu.example.com" in decided
@@ -234,10 +238,10 @@ def test_a_shapeless_schema_is_refused(document: Any) -> None:
 
 
 def test_an_object_under_deletion_keeps_its_configs_and_takes_no_new_ones() -> None:
-    stored = worlds.device_class(worlds.entry(BAD))
+    stored = builders.device_class(builders.entry(BAD))
     leaving = {**stored, "metadata": {"name": "c", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     assert verdict(leaving, old=stored) == Verdict()
-    worse = {**leaving, "spec": worlds.device_class(worlds.entry({**KIND, "v": 8}))["spec"]}
+    worse = {**leaving, "spec": builders.device_class(builders.entry({**KIND, "v": 8}))["spec"]}
     assert not verdict(worse, old=stored).allowed
 
 
@@ -253,8 +257,10 @@ def test_an_object_under_deletion_keeps_its_configs_and_takes_no_new_ones() -> N
 def test_an_unreadable_value_is_denied_and_hides_no_other_violation(
     value: bytes, words: str
 ) -> None:
-    claim = worlds.claim(
-        worlds.entry({**KIND, "v": "@"}), worlds.entry("@", "other.example.com"), worlds.entry(BAD)
+    claim = builders.claim(
+        builders.entry({**KIND, "v": "@"}),
+        builders.entry("@", "other.example.com"),
+        builders.entry(BAD),
     )
     found = verdict(strictjson.parse(json.dumps(claim).encode().replace(b'"@"', value)))
     assert words in found.message

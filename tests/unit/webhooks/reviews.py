@@ -11,7 +11,7 @@ import aiohttp
 
 from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]
 REGISTRY = worlds.registry(worlds.schema(worlds.config({"level": {"type": "integer"}})))

@@ -9,7 +9,7 @@ import pytest
 from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks.admission import TooDear, answer, quick_answer
 from dragoman_webhooks.cache import LIMIT_BYTES, BoundedMemory, Memories
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 from tests.unit.webhooks.reviews import BAD, GOOD, REGISTRY, claim, review
 
 Json = dict[str, Any]

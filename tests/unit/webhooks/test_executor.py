@@ -13,7 +13,7 @@ from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.admission import Answer, answer
 from dragoman_webhooks.executor import AT_ONCE, Overload, Reviewer
 from dragoman_webhooks.server import Limits
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 from tests.unit.webhooks.http.test_connection import post, response, wire
 from tests.unit.webhooks.reviews import GOOD, Client, Json, claim, review, serving
 

@@ -10,7 +10,7 @@ import pytest
 from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.admission import TooDear
 from dragoman_webhooks.server import BODY_LIMIT, PATH, Limits
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders as worlds
 from tests.unit.webhooks.reviews import BAD, GOOD, claim, field, review, serving, written
 
 Json = dict[str, Any]

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from dragoman.driverconfigs.manifests.review import validate_manifests
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
-REGISTRY = worlds.registry(
-    worlds.schema(
-        worlds.config(
+REGISTRY = builders.registry(
+    builders.schema(
+        builders.config(
             {
                 "v": {"type": "string"},
                 "count": {"type": "integer"},
@@ -30,7 +30,7 @@ PARAMETERS = "spec.devices.config[0].opaque.parameters"
 
 
 def as_json(parameters: str) -> str:
-    claim = worlds.claim(worlds.entry("PARAMETERS"))
+    claim = builders.claim(builders.entry("PARAMETERS"))
     return json.dumps(claim, indent="\t").replace('"PARAMETERS"', parameters)
 
 

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from dragoman.driverconfigs.manifests.review import validate_manifests
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
-REGISTRY = worlds.registry(
-    worlds.schema(
-        worlds.config(
+REGISTRY = builders.registry(
+    builders.schema(
+        builders.config(
             {
                 "v": {"type": "string"},
                 "count": {"type": "integer"},
@@ -50,7 +50,7 @@ def lines(text: str) -> list[tuple[int, str]]:
 PARAMETERS = "spec.devices.config[0].opaque.parameters"
 
 
-def test_a_complaint_knows_its_line_and_object() -> None:
+def test_a_violation_names_its_line_and_object() -> None:
     [violation] = validate_manifests(REGISTRY, CLAIM + "          v: 1\n").violations
     assert (violation.line, violation.object, violation.denies) == (
         18,
@@ -76,7 +76,7 @@ def test_what_strict_decoders_look_at_is_seen_in_yaml(tail: str, place: tuple[in
     assert lines(CLAIM + tail) == [(place[0], PARAMETERS + place[1])]
 
 
-def test_what_is_missing_is_told_where_it_should_be() -> None:
+def test_a_missing_field_is_reported_at_its_object() -> None:
     text = CLAIM.replace("          kind: Config\n", "")
     assert lines(text) == [(15, f"{PARAMETERS}.kind")]
 
@@ -93,7 +93,7 @@ def test_all_documents_of_a_stream_are_reviewed_and_other_kinds_ignored() -> Non
 
 @pytest.mark.parametrize("kind", ["List", "ResourceClaimList"])
 def test_items_of_lists_are_reviewed(kind: str) -> None:
-    claim = worlds.claim(worlds.entry({**worlds.KIND, "v": 1}))
+    claim = builders.claim(builders.entry({**builders.KIND, "v": 1}))
     if kind != "List":
         del claim["apiVersion"], claim["kind"]
     version = "v1" if kind == "List" else "resource.k8s.io/v1"
@@ -103,7 +103,7 @@ def test_items_of_lists_are_reviewed(kind: str) -> None:
 
 
 def test_schemas_are_compiled() -> None:
-    text = json.dumps(worlds.schema(worlds.config({"v": {"type": "strin"}})), indent=1)
+    text = json.dumps(builders.schema(builders.config({"v": {"type": "strin"}})), indent=1)
     [violation] = validate_manifests(REGISTRY, text).violations
     assert violation.denies
     assert "strin" in text.splitlines()[violation.line - 1]
