@@ -29,11 +29,23 @@ yours. A driver's feature gates are `variables`; they have the driver's own defa
 that your installation of the driver changes.
 """
 
+_EARLIER: Final = """\
+The newest schema of a driver is the default. The schemas below describe earlier releases, which
+accept less. The folder `crds/catalogue/releases` holds them. Each has the name of the default
+object and replaces it.
+"""
 
-def page(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Write the page for the catalogue's objects, in the order of their drivers."""
+
+def page(documents: Iterable[Mapping[str, Any]], releases: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write the page.
+
+    Args:
+        documents: the default objects; the page lists them in the order of their drivers.
+        releases: the objects for earlier releases, by `DRIVER@RELEASE`.
+    """
     found = sorted(documents, key=lambda document: str(document["spec"]["driver"]))
     parts = [_HEAD, "\n".join(_overview(found)) + "\n"]
+    parts += ["\n".join(_earlier(releases)) + "\n"]
     parts += ["\n".join(_section(document)) + "\n" for document in found]
     return "\n".join(parts)
 
@@ -45,6 +57,16 @@ def _overview(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         parsed = parse(document)
         kinds = ", ".join(_kind(config) for config in parsed.configs) or "takes none"
         yield f"| `{parsed.driver}` | {kinds} | {_annotation(document, CHECKED_AGAINST)} |"
+
+
+def _earlier(releases: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "## Earlier releases"
+    yield ""
+    yield _EARLIER
+    yield "| name | checked against |"
+    yield "|---|---|"
+    for name, document in sorted(releases.items()):
+        yield f"| `{name}` | {_annotation(document, CHECKED_AGAINST)} |"
 
 
 def _section(document: Mapping[str, Any]) -> Iterator[str]:
