@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs.driverconfigschema import (
+    CHECKED_AGAINST,
     CLAIM,
     CLASS,
     ConfigSpec,
@@ -15,7 +16,6 @@ from dragoman.driverconfigs.driverconfigschema import (
 )
 
 DESCRIPTION: Final = "dragoman.dev/description"
-CHECKED_AGAINST: Final = "dragoman.dev/checked-against"
 
 _HEAD: Final = """\
 # The catalogue
@@ -26,7 +26,31 @@ claim, which is not always what its own webhook says. The rows are made from the
 
 The objects set neither `mode` nor anything else that is a choice, so what you set yourself stays
 yours. A driver's feature gates are `variables`; they have the driver's own defaults, so set those
-that your installation of the driver changes.
+that your installation of the driver changes. A server-side apply sets one variable and leaves the
+others alone:
+
+<!-- from: examples/configs/mps-support.yaml -->
+```yaml
+apiVersion: dragoman.dev/v1alpha1
+kind: DriverConfigSchema
+metadata:
+  name: gpu.nvidia.com
+spec:
+  driver: gpu.nvidia.com
+  variables:
+  - name: MPSSupport
+    value: true
+```
+
+```console
+$ kubectl apply --server-side --force-conflicts --field-manager=admin \\
+  -f examples/configs/mps-support.yaml
+driverconfigschema.dragoman.dev/gpu.nvidia.com serverside-applied
+```
+
+The operator leaves a value that you have set to you from then on. `dragoman check` takes the same
+setting as `--variable gpu.nvidia.com:MPSSupport=true`; without it, what depends on the gate is a
+warning.
 """
 
 _EARLIER: Final = """\
@@ -113,6 +137,9 @@ def _config(config: ConfigSpec) -> Iterator[str]:
     sources = {frozenset({CLAIM}): "Only in claims. ", frozenset({CLASS}): "Only in classes. "}
     unknown = {"Deny": "refused", "Warn": "warned about", "Allow": "accepted"}
     yield f"{sources.get(config.sources, '')}Unknown fields are {unknown[config.unknown_fields]}."
+    if config.refused_classes:
+        named = " and ".join(f"`{name}`" for name in sorted(config.refused_classes))
+        yield f"Refused for requests of the DeviceClasses {named}."
     fields = list(_fields(config.schema, ""))
     if fields:
         yield ""

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from docs.catalogue_page import CHECKED_AGAINST, DESCRIPTION, page
+from docs.catalogue_page import DESCRIPTION, page
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Violation
@@ -91,12 +92,10 @@ def test_an_earlier_release_stands_beside_the_default_of_its_driver(name: str) -
 
 def test_hami_decodes_the_shared_kinds_as_an_earlier_release_of_nvidia() -> None:
     nvidia, hami = OBJECTS["gpu.nvidia.com@v0.4.1"], OBJECTS["hami-core-gpu.project-hami.io"]
-    shared = {"GpuConfig", "MigDeviceConfig"}
-    kinds = [
-        [one for one in document["spec"]["configs"] if one["kind"] in shared]
-        for document in (nvidia, hami)
-    ]
-    assert kinds[0] == kinds[1]
+    kinds = [{one["kind"]: one for one in each["spec"]["configs"]} for each in (nvidia, hami)]
+    for kind in ("GpuConfig", "MigDeviceConfig"):
+        assert kinds[0][kind]["schema"] == kinds[1][kind]["schema"]
+        assert kinds[0][kind]["rules"] == kinds[1][kind]["rules"]
 
 
 def test_the_page_about_the_catalogue_is_up_to_date() -> None:
