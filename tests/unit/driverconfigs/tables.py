@@ -44,7 +44,9 @@ class Case:
 @cache
 def drivers() -> tuple[str, ...]:
     """List the objects that have a table: drivers, and `DRIVER@RELEASE` for earlier releases."""
-    return tuple(sorted(path.stem for path in DATA.rglob("*.yaml")))
+    return tuple(
+        sorted(path.stem for folder in (DATA, DATA / "releases") for path in folder.glob("*.yaml"))
+    )
 
 
 def cases(driver: str) -> Iterator[Case]:
