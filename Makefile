@@ -123,6 +123,10 @@ fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)
 	@$(PY) -m tests.image $(ARCH)
 
+.PHONY: catalogue-drift
+catalogue-drift: setup ## Compare the catalogue with the Go types of the drivers' pinned modules
+	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)
+
 .PHONY: pages
 pages: setup ## Renew what is generated in docs/ and charts/ from code, comments and benches
 	@for name in architecture catalogue chart measurements reference; do \

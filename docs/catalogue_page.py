@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs.driverconfigschema import (
+    CHECKED_AGAINST,
     CLAIM,
     CLASS,
     ConfigSpec,
@@ -15,7 +16,6 @@ from dragoman.driverconfigs.driverconfigschema import (
 )
 
 DESCRIPTION: Final = "dragoman.dev/description"
-CHECKED_AGAINST: Final = "dragoman.dev/checked-against"
 
 _HEAD: Final = """\
 # The catalogue
@@ -26,14 +26,50 @@ claim, which is not always what its own webhook says. The rows are made from the
 
 The objects set neither `mode` nor anything else that is a choice, so what you set yourself stays
 yours. A driver's feature gates are `variables`; they have the driver's own defaults, so set those
-that your installation of the driver changes.
+that your installation of the driver changes. A server-side apply sets one variable and leaves the
+others alone:
+
+<!-- from: examples/configs/mps-support.yaml -->
+```yaml
+apiVersion: dragoman.dev/v1alpha1
+kind: DriverConfigSchema
+metadata:
+  name: gpu.nvidia.com
+spec:
+  driver: gpu.nvidia.com
+  variables:
+  - name: MPSSupport
+    value: true
+```
+
+```console
+$ kubectl apply --server-side --force-conflicts --field-manager=admin \\
+  -f examples/configs/mps-support.yaml
+driverconfigschema.dragoman.dev/gpu.nvidia.com serverside-applied
+```
+
+The operator leaves a value that you have set to you from then on. `dragoman check` takes the same
+setting as `--variable gpu.nvidia.com:MPSSupport=true`; without it, what depends on the gate is a
+warning.
+"""
+
+_EARLIER: Final = """\
+The newest schema of a driver is the default. The schemas below describe earlier releases, which
+accept less. The folder `crds/catalogue/releases` holds them. Each has the name of the default
+object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`.
 """
 
 
-def page(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Write the page for the catalogue's objects, in the order of their drivers."""
+def page(documents: Iterable[Mapping[str, Any]], releases: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write the page.
+
+    Args:
+        documents: the default objects; the page lists them in the order of their drivers.
+        releases: the objects for earlier releases, by `DRIVER@RELEASE`.
+    """
     found = sorted(documents, key=lambda document: str(document["spec"]["driver"]))
     parts = [_HEAD, "\n".join(_overview(found)) + "\n"]
+    parts += ["\n".join(_earlier(releases)) + "\n"]
     parts += ["\n".join(_section(document)) + "\n" for document in found]
     return "\n".join(parts)
 
@@ -45,6 +81,16 @@ def _overview(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         parsed = parse(document)
         kinds = ", ".join(_kind(config) for config in parsed.configs) or "takes none"
         yield f"| `{parsed.driver}` | {kinds} | {_annotation(document, CHECKED_AGAINST)} |"
+
+
+def _earlier(releases: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "## Earlier releases"
+    yield ""
+    yield _EARLIER
+    yield "| name | checked against |"
+    yield "|---|---|"
+    for name, document in sorted(releases.items()):
+        yield f"| `{name}` | {_annotation(document, CHECKED_AGAINST)} |"
 
 
 def _section(document: Mapping[str, Any]) -> Iterator[str]:
@@ -91,6 +137,9 @@ def _config(config: ConfigSpec) -> Iterator[str]:
     sources = {frozenset({CLAIM}): "Only in claims. ", frozenset({CLASS}): "Only in classes. "}
     unknown = {"Deny": "refused", "Warn": "warned about", "Allow": "accepted"}
     yield f"{sources.get(config.sources, '')}Unknown fields are {unknown[config.unknown_fields]}."
+    if config.refused_classes:
+        named = " and ".join(f"`{name}`" for name in sorted(config.refused_classes))
+        yield f"Refused for requests of the DeviceClasses {named}."
     fields = list(_fields(config.schema, ""))
     if fields:
         yield ""

@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from docs.catalogue_page import page
-from dragoman.controllers.driverconfigschemas.catalogue import schemas
+from dragoman.controllers.driverconfigschemas.catalogue import releases, schemas
 
-Path(__file__).with_name("catalogue.md").write_text(page(schemas()), encoding="utf-8")
+Path(__file__).with_name("catalogue.md").write_text(page(schemas(), releases()), encoding="utf-8")

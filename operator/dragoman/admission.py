@@ -7,10 +7,17 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
+from yaml import YAMLError
+
 from dragoman.controllers.certificates import Home, SelfSigned
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
-from dragoman.controllers.driverconfigschemas.selection import NONE, select
+from dragoman.controllers.driverconfigschemas.selection import (
+    NONE,
+    Fault,
+    Selection,
+    select,
+)
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.logs import logger
@@ -33,23 +40,34 @@ def schema_controller(
         served: Which API versions the server has; None where nothing is written or audited.
         leading: Whether this process may write now.
 
-    Raises:
-        SelectionError: The settings choose what the catalogue does not have.
+    A setting that the catalogue does not have, or an object of it that the API server refuses, is
+    reported and left out: neither stops the operator.
     """
     if served is None:
         return SchemaController(client, leading=lambda: False, resync=settings.resync)
-    chosen = select(
-        catalogue.schemas() if settings.catalogue != NONE else (),
-        settings.catalogue,
-        settings.catalogue_mode,
-        settings.catalogue_variable,
-    )
     return SchemaController(
         client,
         audited=audited_resources(served.claims),
-        catalogue=chosen,
+        catalogue=_selection(settings),
         leading=leading,
         resync=settings.resync,
+    )
+
+
+def _selection(settings: Settings) -> Selection:
+    """Read and choose the catalogue's objects; an unreadable catalogue is a fault as well."""
+    if settings.catalogue == NONE:
+        return Selection()
+    try:
+        documents, releases = catalogue.schemas(), catalogue.releases()
+    except (OSError, TypeError, ValueError, YAMLError) as error:
+        return Selection((), (Fault("", f"the catalogue is unreadable: {error}"),))
+    return select(
+        documents,
+        settings.catalogue,
+        settings.catalogue_mode,
+        settings.catalogue_variable,
+        releases,
     )
 
 

@@ -141,6 +141,12 @@ SCHEMA_ERRORS = Gauge(
     ["driver"],
     registry=REGISTRY,
 )
+CATALOGUE_ERRORS = Gauge(
+    "dragoman_catalogue_errors",
+    "Settings and objects of the catalogue that do not take effect.",
+    ["driver"],
+    registry=REGISTRY,
+)
 AUDIT_CHECKED = Gauge(
     "dragoman_audit_checked_objects",
     "Stored objects with configs of a driver, by driver and kind, at the last audit.",

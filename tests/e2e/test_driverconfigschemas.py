@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import status as schema_status
+from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.registry import Registry
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
@@ -18,6 +21,7 @@ Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
 CRD = catalogue.definition()
 RESOURCE = "driverconfigschemas.dragoman.dev"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,11 @@ def test_the_crd_has_no_complaints_about_itself(schemas: Api) -> None:
     assert complaints == []
 
 
-@pytest.mark.parametrize("document", catalogue.schemas(), ids=lambda d: str(d["metadata"]["name"]))
+@pytest.mark.parametrize(
+    "document",
+    [*catalogue.schemas(), *catalogue.releases().values()],
+    ids=lambda one: str(one["metadata"]["name"]),
+)
 def test_every_object_of_the_catalogue_is_accepted_without_a_field_being_lost(
     schemas: Api, document: Json
 ) -> None:
@@ -232,6 +240,22 @@ def test_a_variable_of_its_type_is_accepted(schemas: Api, made: Json) -> None:
     assert schemas.create(bare(variables=[made]))["spec"]["variables"] == [made]
 
 
+def test_an_apply_of_one_variable_leaves_the_others_alone(schemas: Api) -> None:
+    nvidia = next(one for one in catalogue.schemas() if one["metadata"]["name"] == "gpu.nvidia.com")
+    schemas.apply(nvidia, manager="dragoman")
+    change = yaml.safe_load((EXAMPLES / "mps-support.yaml").read_text())
+    applied = schemas.apply(change, manager="admin")
+    before = {one["name"]: one for one in nvidia["spec"]["variables"]}
+    after = {one["name"]: one for one in applied["spec"]["variables"]}
+    assert after == {**before, "MPSSupport": {**before["MPSSupport"], "value": True}}
+    assert applied["spec"]["configs"]
+
+
+def test_the_value_of_a_variable_tells_its_type(schemas: Api) -> None:
+    made = [{"name": "A", "value": True}, {"name": "B", "value": 3}, {"name": "C", "value": "x"}]
+    assert schemas.create(bare(variables=made))["spec"]["variables"] == made
+
+
 def test_the_driver_of_an_object_cannot_be_changed(schemas: Api) -> None:
     schemas.create(bare())
     with pytest.raises(ApiError, match="cannot be changed"):
@@ -239,19 +263,26 @@ def test_the_driver_of_an_object_cannot_be_changed(schemas: Api) -> None:
 
 
 def test_the_status_is_accepted_and_printed(plane: ControlPlane, schemas: Api) -> None:
-    stored = schemas.create(bare(configs=[config(apiVersion="a/v1", kind="A"), config()]))
+    document = bare(configs=[config(apiVersion="a/v1", kind="A"), config()])
+    document["metadata"]["annotations"] = {CHECKED_AGAINST: "acme/driver v1.2.3, 4f3c2b1"}
+    stored = schemas.create(document)
     broken = {**stored, "spec": {**stored["spec"], "configs": [config(apiVersion="a/v1"), wide(3)]}}
     for document in (stored, broken):
         status = schema_status.status(Registry.of([document]), worlds.DRIVER, {}, NOW)
         sample = [{"kind": "ResourceClaim", "namespace": "a", "name": "b", "message": "c"}]
-        status["audit"] = {"checked": 5, "violations": 3, "sample": sample, "reported": ["abc"]}
+        account = {"checked": 5, "violations": 3, "sample": sample, "reported": ["abc"]}
+        status["audit"] = {"time": NOW, **account}
         current = schemas.get(RESOURCE, worlds.DRIVER)
         written = schemas.update({**current, "status": status}, "status", fieldValidation="Strict")
         assert written["status"] == status
         assert written["spec"] == stored["spec"]
     shown = plane.kubectl("get", "dcs").stdout.splitlines()
-    assert shown[0].split() == ["NAME", "DRIVER", "MODE", "CONFIGS", "READY", "VIOLATIONS", "AGE"]
-    assert shown[1].split()[:-1] == [worlds.DRIVER, worlds.DRIVER, "Enforce", "1/2", "False", "3"]
+    columns = "NAME DRIVER MODE CONFIGS READY VIOLATIONS AUDITED CHECKED-AGAINST AGE"
+    assert shown[0].split() == columns.split()
+    values = shown[1].split()
+    assert values[:6] == [worlds.DRIVER, worlds.DRIVER, "Enforce", "1/2", "False", "3"]
+    assert values[6][-1] in "smhdy"
+    assert " ".join(values[7:-1]) == "acme/driver v1.2.3, 4f3c2b1"
 
 
 def explained(plane: ControlPlane, path: str) -> str:

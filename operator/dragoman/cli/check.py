@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from dragoman.driverconfigs.driverconfigschema import (
     Variable,
     parse,
 )
+from dragoman.driverconfigs.hints import undecided
 from dragoman.driverconfigs.manifests.documents import ManifestError
 from dragoman.driverconfigs.manifests.review import LocatedViolation, documents, validate_manifests
 from dragoman.driverconfigs.registry import Registry, register
@@ -137,7 +138,7 @@ def check(
     """
     try:
         registry = _registry(schemas, variables)
-        lines, objects = _review(registry, filenames)
+        lines, objects = _review(registry, filenames, _given(variables))
     except _Unusable as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(UNUSABLE)
@@ -217,7 +218,30 @@ def _value(kind: str, text: str) -> bool | int | str:
     return value
 
 
-def _review(registry: Registry, filenames: Iterable[str]) -> tuple[list[Line], int]:
+def _given(settings: Iterable[str]) -> Mapping[str, set[str]]:
+    """List the variables that the user sets, by schema."""
+    found: dict[str, set[str]] = {}
+    for setting in settings:
+        schema, _, rest = setting.partition(":")
+        found.setdefault(schema, set()).add(rest.partition("=")[0])
+    return found
+
+
+def _offline(
+    registry: Registry, located: LocatedViolation, given: Mapping[str, set[str]]
+) -> LocatedViolation:
+    """Warn of what depends on a variable that the user has not set, instead of refusing it."""
+    registered = registry.objects.get(located.violation.schema)
+    if registered is None:
+        return located
+    names = given.get(registered.parsed.name, ())
+    violation = undecided(located.violation, registered.parsed, names)
+    return replace(located, violation=violation, denies=violation.denies)
+
+
+def _review(
+    registry: Registry, filenames: Iterable[str], given: Mapping[str, set[str]]
+) -> tuple[list[Line], int]:
     lines: list[Line] = []
     objects = 0
     definition = compile_crd(catalogue.definition())
@@ -228,7 +252,8 @@ def _review(registry: Registry, filenames: Iterable[str]) -> tuple[list[Line], i
             except ManifestError as error:
                 raise _Unusable(f"{name}:{error.line}: {error}") from None
             objects += reviewed.objects
-            lines += [Line(name, located) for located in reviewed.violations]
+            violations = (_offline(registry, one, given) for one in reviewed.violations)
+            lines += [Line(name, violation) for violation in violations]
     return lines, objects
 
 

@@ -26,6 +26,12 @@ MODES: Final = (ENFORCE, WARN, AUDIT, OFF)
 POLICIES: Final = (DENY, WARN, ALLOW)
 SOURCES: Final = (CLAIM, CLASS)
 PRECEDENCES: Final = (LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE)
+CHECKED_AGAINST: Final = "dragoman.dev/checked-against"
+"""Annotation with the repository, release and commit of the driver that a schema describes."""
+
+MAX_CHECKED_AGAINST: Final = 128
+"""Characters of it that messages repeat."""
+
 VARIABLE_TYPES: Final[Mapping[str, type[bool | int | str]]] = {
     "bool": bool,
     "int": int,
@@ -78,6 +84,7 @@ class ConfigSpec:
         schema: the structural schema, not checked yet.
         unknown_fields: the policy of the driver's decoder for fields that the schema does not list.
         rules: CEL rules about the whole parameters, as in `x-kubernetes-validations`.
+        refused_classes: device classes for whose devices the driver refuses this kind.
     """
 
     api_version: str
@@ -86,6 +93,7 @@ class ConfigSpec:
     schema: Any
     unknown_fields: str
     rules: tuple[Mapping[str, Any], ...]
+    refused_classes: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -108,6 +116,7 @@ class DriverConfigSchema:
         variables: typed values for rules.
         entries: how the driver treats entries.
         configs: the kinds, in the object's order.
+        checked_against: the annotation `CHECKED_AGAINST`; empty without it.
         errors: malformed fields; with any, the object does not compile.
     """
 
@@ -121,6 +130,7 @@ class DriverConfigSchema:
     variables: tuple[Variable, ...]
     entries: EntryRules
     configs: tuple[ConfigSpec, ...]
+    checked_against: str
     errors: tuple[FieldError, ...]
 
 
@@ -141,12 +151,26 @@ def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
         variables=reader.variables(spec),
         entries=reader.entries(reader.mapping(spec, "entries", "spec")),
         configs=reader.configs(spec),
+        checked_against=_checked_against(metadata),
         errors=tuple(reader.errors),
     )
 
 
+def _checked_against(metadata: Mapping[str, Any]) -> str:
+    annotations = metadata.get("annotations")
+    value = annotations.get(CHECKED_AGAINST) if isinstance(annotations, dict) else None
+    return fielderrors.clip(fielderrors.printable(_string(value)), MAX_CHECKED_AGAINST)
+
+
 def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _variable_type(item: Mapping[str, Any], value: Any) -> str:
+    """Name the type of a variable; an object may leave it to the value."""
+    if item.get("type") is None:
+        return next((name for name, one in VARIABLE_TYPES.items() if type(value) is one), "")
+    return _string(item["type"])
 
 
 @dataclass(slots=True)
@@ -228,8 +252,8 @@ class _Reader:
     def variables(self, spec: Mapping[str, Any]) -> tuple[Variable, ...]:
         found: dict[str, Variable] = {}
         for path, item in self.objects(spec, "variables", "spec"):
-            name, kind = self.text(item, "name", path), _string(item.get("type"))
             value: Any = item.get("value")
+            name, kind = self.text(item, "name", path), _variable_type(item, value)
             if not name.isidentifier() or not name.isascii() or name in found:
                 self.add(
                     f"{path}.name", fielderrors.INVALID, "must be an identifier of its own", name
@@ -281,6 +305,9 @@ class _Reader:
             schema=schema.get("openAPIV3Schema"),
             unknown_fields=self.choice(item, "unknownFields", path, POLICIES, DENY),
             rules=tuple(rule for _, rule in self.objects(item, "rules", path)),
+            refused_classes=frozenset(
+                name for name in self.items(item, "refusedClasses", path) if isinstance(name, str)
+            ),
         )
 
     def sources(self, item: Mapping[str, Any], path: str) -> frozenset[str]:

@@ -26,6 +26,9 @@ _PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "DeviceClass": ("spec",),
 }
 
+WHOLE_CLASS: Final = "(class)"
+"""The target of entries in a class: they reach every request that uses the class."""
+
 KINDS: Final = tuple(_PLACES)
 """The kinds of resource.k8s.io that carry config entries."""
 
@@ -65,11 +68,13 @@ class Configured:
         entries: the opaque entries in order.
         targets: every request name, with `main/sub` for the alternatives of `main`.
         alternatives: the requests that have alternatives.
+        classes: the device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`.
     """
 
     entries: tuple[Entry, ...]
     targets: tuple[str, ...]
     alternatives: frozenset[str]
+    classes: Mapping[str, str]
 
 
 def holder_of(kind: str, document: Any) -> Any:
@@ -91,7 +96,9 @@ def configured(kind: str, document: Any) -> Configured:
     targets, alternatives = _requests(holder)
     source = CLASS if kind == "DeviceClass" else CLAIM
     entries = tuple(_entries(holder, ".".join((*place, "config")), source))
-    return Configured(entries, targets, alternatives)
+    name = _member(_member(document, "metadata"), "name") if source == CLASS else None
+    classes = {WHOLE_CLASS: name} if isinstance(name, str) else dict(_classes(holder))
+    return Configured(entries, targets, alternatives, classes)
 
 
 def _entries(holder: Any, path: str, source: str) -> Iterator[Entry]:
@@ -119,6 +126,22 @@ def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str]]:
         elif isinstance(name, str):
             targets.append(name)
     return tuple(targets), frozenset(alternatives)
+
+
+def _classes(holder: Any) -> Iterator[tuple[str, str]]:
+    """Yield the device class of every request and alternative, in any API version."""
+    for request in _list(_member(holder, "requests"))[:MAX_ENTRIES]:
+        name = _member(request, "name")
+        # v1beta1 has the class in the request itself.
+        exact = _member(_member(request, "exactly") or request, "deviceClassName")
+        yield from _named(name, exact)
+        for sub in _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]:
+            yield from _named(f"{name}/{_member(sub, 'name')}", _member(sub, "deviceClassName"))
+
+
+def _named(target: Any, class_name: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(target, str) and isinstance(class_name, str):
+        yield target, class_name
 
 
 def _member(value: Any, name: str) -> Any:

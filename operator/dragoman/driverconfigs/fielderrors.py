@@ -63,6 +63,8 @@ class FieldError:
         value: the value as JSON, shortened; None where a value explains nothing (missing or
             unknown fields).
         public: the detail without users' values; None when `detail` has none.
+        variables: variables of the schema that the broken rule reads.
+        hint: the remedy, at the end of the text; never with users' values.
     """
 
     path: str
@@ -70,12 +72,14 @@ class FieldError:
     detail: str
     value: str | None = None
     public: str | None = None
+    variables: tuple[str, ...] = ()
+    hint: str = ""
 
     def __str__(self) -> str:
         """Format the error for the user who applied the object, value included."""
         words = [self.path, LABELS.get(self.reason, "Invalid value")]
         words += [text for text in (self.value, self.detail) if text]
-        return ": ".join(words)
+        return ": ".join(words) + (f"; {self.hint}" if self.hint else "")
 
     def redacted(self) -> FieldError:
         """Return a copy without user values, for status, Events and logs.

@@ -16,16 +16,14 @@ from dragoman.driverconfigs.driverconfigschema import (
     EXACTLY_ONE,
     FIRST_WINS,
     LAST_WINS,
+    ConfigSpec,
     EntryRules,
 )
-from dragoman.driverconfigs.entries import Configured, Entry
+from dragoman.driverconfigs.entries import WHOLE_CLASS, Configured, Entry
 from dragoman.driverconfigs.fielderrors import FieldError
 
 MAX_WARNINGS = 50
 """Warnings about ignored requests; there can be a thousand in one object."""
-
-WHOLE_CLASS = "(class)"
-"""The target of entries in a class: they reach every request that uses the class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,37 @@ def check_precedence(
         yield from _surplus(entries, reached)
     elif rules.precedence in (LAST_WINS, FIRST_WINS):
         yield from _overridden(rules, entries, reached)
+
+
+def refused_classes(spec: ConfigSpec, entry: Entry, objects: Configured) -> Iterator[EntryError]:
+    """Check the device classes that an entry's kind does not fit.
+
+    A driver that applies an entry to a device of the wrong type fails where the entry names the
+    request, and skips the entry where it names none.
+    """
+    if not spec.refused_classes:
+        return
+    if entry.source != CLAIM:
+        name = objects.classes.get(WHOLE_CLASS)
+        if name in spec.refused_classes:
+            error = FieldError(entry.path, fielderrors.FORBIDDEN, _refusal(spec, str(name)))
+            yield EntryError(error, (entry,), harmless=False)
+        return
+    for index, request in enumerate(entry.requests):
+        name = objects.classes.get(request)
+        if name in spec.refused_classes:
+            detail = _refusal(spec, str(name))
+            error = fielderrors.field_error((index,), fielderrors.FORBIDDEN, detail)
+            yield EntryError(error.under(f"{entry.path}.requests"), (entry,), harmless=False)
+    reached = {objects.classes.get(target) for target in objects.targets}
+    if not entry.requests and reached and reached <= spec.refused_classes:
+        detail = "has no effect, the driver skips it for every request"
+        error = FieldError(entry.path, fielderrors.INVALID, detail)
+        yield EntryError(error, (entry,), harmless=True)
+
+
+def _refusal(spec: ConfigSpec, name: str) -> str:
+    return f"the driver refuses {spec.kind or spec.title} for devices of class {name}"
 
 
 def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[str]:

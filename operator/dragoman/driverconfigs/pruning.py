@@ -29,6 +29,9 @@ MAX_FIELD_ERRORS: Final = 50
 MAX_DEPTH: Final = 64
 """Levels of objects and arrays in parameters; drivers' types have far fewer."""
 
+UNKNOWN_FIELD: Final = "unknown field"
+"""The beginning of the detail of an error about a field that the schema does not list."""
+
 _SUGGESTIONS: Final = 3
 _DEFAULT_STEPS: Final = 2  # bounds memory more than time: `{}` can become hundreds of fields
 _ABSENT: Final = object()
@@ -146,7 +149,7 @@ class Pruner:
         suggesting = SuggestionBudget()
         found = []
         for index, (path, schema) in enumerate(first):
-            detail = "unknown field"
+            detail = UNKNOWN_FIELD
             if index < _SUGGESTIONS:
                 guess = closest(str(path[-1]), schema.properties, budget=suggesting)
                 detail += f"; did you mean {guess}?" if guess else ""

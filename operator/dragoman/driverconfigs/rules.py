@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -30,6 +31,7 @@ _REASONS: Final = (
     fielderrors.DUPLICATE,
 )
 _SEVERITIES: Final = (_ERROR, WARNING)
+_VARIABLE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,13 @@ class Rules:
         enforced: rules of severity Error: the driver fails where they are broken.
         advisory: rules of severity Warning: the driver does something unexpected.
         messages: the fixed messages of all rules, which hold no user values.
+        reads: the variables that rules read, by the fixed messages of the rules.
     """
 
     enforced: cel.RuleSet
     advisory: cel.RuleSet
     messages: frozenset[str]
+    reads: Mapping[str, tuple[str, ...]]
 
     def errors(self, value: Any, budget: StepBudget) -> list[FieldError]:
         """Evaluate the enforced rules; paths are relative to the parameters.
@@ -77,7 +81,8 @@ class Rules:
         detail = fielderrors.clip(error.detail, fielderrors.DETAIL_LENGTH)
         if not fixed:
             detail = fielderrors.clip(fielderrors.printable(detail), fielderrors.DETAIL_LENGTH)
-        return FieldError(path if error.field else "", error.type, detail, public=public)
+        reads = self.reads.get(error.detail, ())
+        return FieldError(path if error.field else "", error.type, detail, None, public, reads)
 
 
 def compile_rules(
@@ -120,8 +125,8 @@ def compile_rules(
     )
     if enforced.level is None and advisory.level is None:
         return None, errors
-    messages = frozenset(_messages([*_all_rules(schema), *beside]))
-    return Rules(enforced, advisory, messages), errors
+    rules = [*_all_rules(schema), *beside]
+    return Rules(enforced, advisory, frozenset(_messages(rules)), _reads(rules)), errors
 
 
 def size_of_rules(config: ConfigSpec) -> int:
@@ -198,6 +203,16 @@ def _messages(rules: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for rule in rules:
         yield rule.get("message", "").strip()
         yield f"failed rule: {rule['rule'].strip()}"
+
+
+def _reads(rules: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """List the variables that rules read, by the messages with which they fail."""
+    found: dict[str, tuple[str, ...]] = {}
+    for rule in rules:
+        names = _VARIABLE.findall(rule["rule"])
+        for message in _messages([rule]) if names else ():
+            found[message] = tuple(dict.fromkeys((*found.get(message, ()), *names)))
+    return found
 
 
 def _all_rules(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -75,7 +75,11 @@ def _ready(registered: RegisteredSchema) -> dict[str, str]:
     errors = registered.compilation.errors
     if not errors:
         off = registered.parsed.mode == OFF
-        return _condition(READY, "True", SWITCHED_OFF if off else COMPILED, "")
+        generation = registered.parsed.generation
+        message = f"generation {generation} is active"
+        if off:
+            message = f"generation {generation} compiles; mode Off takes it out of every review"
+        return _condition(READY, "True", SWITCHED_OFF if off else COMPILED, message)
     message = "; ".join(_text(error) for error in errors[:MAX_LISTED])
     if len(errors) > MAX_LISTED:
         message += f"; and {len(errors) - MAX_LISTED} more"
@@ -88,7 +92,7 @@ def _ready(registered: RegisteredSchema) -> dict[str, str]:
 def _conflicting(registry: Registry, name: str) -> dict[str, str]:
     conflicts = registry.conflicts(name)
     if not conflicts:
-        return _condition(CONFLICTING, "False", NO_CONFLICT, "")
+        return _condition(CONFLICTING, "False", NO_CONFLICT, "no older object lists its kinds")
     texts = [f"{conflict.title} is decided by {conflict.winner}" for conflict in conflicts]
     return _condition(CONFLICTING, "True", DECIDED_ELSEWHERE, "; ".join(texts))
 

@@ -20,6 +20,7 @@ from dragoman.driverconfigs.crd import validate_object
 from dragoman.driverconfigs.driverconfigschema import ALLOW, ENFORCE, OFF, WARN, parse
 from dragoman.driverconfigs.entries import Configured, Entry, configured
 from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.hints import with_hint
 from dragoman.driverconfigs.lookup import ConfigMatch, find_config, unknown_kind
 from dragoman.driverconfigs.parameters_validation import (
     MAX_PARAMETERS_BYTES,
@@ -28,7 +29,7 @@ from dragoman.driverconfigs.parameters_validation import (
     ValidationResult,
     validate_parameters,
 )
-from dragoman.driverconfigs.precedence import check_precedence
+from dragoman.driverconfigs.precedence import check_precedence, refused_classes
 from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
 from dragoman.driverconfigs.verdict import SchemaReference, Verdict, Violation
@@ -185,13 +186,17 @@ class _Validation:
             return
         if entry.source not in config.spec.sources:
             yield self._violation(_wrong_source(entry, match).under(entry.path), registered)
+        for refusal in refused_classes(config.spec, entry, self.objects):
+            yield self._violation(refusal.error, registered, harmless=refusal.harmless)
         result = self._result(match, config, entry.parameters)
         self.exhausted |= result is TOO_EXPENSIVE
         place = f"{entry.path}.opaque.parameters"
         for error in result.errors:
-            yield self._violation(error.under(place), registered)
+            hinted = with_hint(error, registered.parsed)
+            yield self._violation(hinted.under(place), registered)
         for error in result.warnings:
-            yield self._violation(error.under(place), registered, harmless=True)
+            hinted = with_hint(error, registered.parsed)
+            yield self._violation(hinted.under(place), registered, harmless=True)
 
     def _together(self, driver: str) -> Iterator[Violation]:
         for registered in self.registry.drivers.get(driver, ()):

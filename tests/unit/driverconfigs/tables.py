@@ -20,7 +20,8 @@ class Case:
     """One row of a table.
 
     Attributes:
-        driver: Name of the catalogue's object, which is the driver's.
+        driver: Name of the catalogue's object, which is the driver's; `DRIVER@RELEASE` for those of
+            earlier releases.
         title: What the case is about.
         parameters: The parameters as they are written, as JSON.
         source: `Claim` or `Class`.
@@ -42,8 +43,10 @@ class Case:
 
 @cache
 def drivers() -> tuple[str, ...]:
-    """List the drivers that have a table."""
-    return tuple(sorted(path.stem for path in DATA.glob("*.yaml")))
+    """List the objects that have a table: drivers, and `DRIVER@RELEASE` for earlier releases."""
+    return tuple(
+        sorted(path.stem for folder in (DATA, DATA / "releases") for path in folder.glob("*.yaml"))
+    )
 
 
 def cases(driver: str) -> Iterator[Case]:
@@ -64,7 +67,8 @@ def cases(driver: str) -> Iterator[Case]:
 
 @cache
 def _table(driver: str) -> Any:
-    return yaml.load((DATA / f"{driver}.yaml").read_text(), Loader=LOADER)
+    place = DATA / "releases" if "@" in driver else DATA
+    return yaml.load((place / f"{driver}.yaml").read_text(), Loader=LOADER)
 
 
 def _parameters(table: Mapping[str, Any], row: Mapping[str, Any]) -> str:

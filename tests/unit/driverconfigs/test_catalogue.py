@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docs.catalogue_page import CHECKED_AGAINST, DESCRIPTION, page
+from docs.catalogue_page import DESCRIPTION, page
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Violation
 from tests.unit.driverconfigs import builders, tables
 
-OBJECTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}
+DEFAULTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}
+RELEASES = catalogue.releases()
+OBJECTS = {**DEFAULTS, **RELEASES}
+SOURCE = re.compile(
+    r"[\w-]+/[\w-]+ (unreleased|(after )?([a-z]+-)?v\d+\.\d+\.\d+), "
+    r"[0-9a-f]{7}( \(\d{4}-\d\d-\d\d\))?"
+)
+"""Repository, release and commit; `after` for a newer commit than the release."""
 PLACES = {"Claim": "spec.devices.config[0]", "Class": "spec.config[0]"}
 
 
@@ -64,23 +72,32 @@ def test_every_object_of_the_catalogue_has_a_table_of_verdicts() -> None:
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_an_object_compiles_and_says_what_it_was_checked_against(name: str) -> None:
     document = OBJECTS[name]
-    registered = Registry.of([document]).objects[name]
+    driver = name.partition("@")[0]
+    registered = Registry.of([document]).objects[driver]
     assert [str(fault) for fault in registered.compilation.errors] == []
     assert registered.compilation.warnings == ()
-    assert document["spec"]["driver"] == name
+    assert document["spec"]["driver"] == document["metadata"]["name"] == driver
     assert document["metadata"]["annotations"].keys() == {DESCRIPTION, CHECKED_AGAINST}
+    assert SOURCE.fullmatch(document["metadata"]["annotations"][CHECKED_AGAINST])
     # The mode is for admins to choose: an object that set it would take it back at every upgrade.
     assert "mode" not in document["spec"]
 
 
-def test_hami_and_nvidia_share_their_kinds() -> None:
-    nvidia, hami = OBJECTS["gpu.nvidia.com"], OBJECTS["hami-core-gpu.project-hami.io"]
-    renamed = json.loads(
-        json.dumps(nvidia["spec"]).replace(nvidia["spec"]["driver"], hami["spec"]["driver"])
-    )
-    assert renamed == hami["spec"]
+@pytest.mark.parametrize("name", sorted(RELEASES))
+def test_an_earlier_release_stands_beside_the_default_of_its_driver(name: str) -> None:
+    driver, _, release = name.partition("@")
+    assert f" {release}, " in RELEASES[name]["metadata"]["annotations"][CHECKED_AGAINST]
+    assert RELEASES[name]["spec"] != DEFAULTS[driver]["spec"]
+
+
+def test_hami_decodes_the_shared_kinds_as_an_earlier_release_of_nvidia() -> None:
+    nvidia, hami = OBJECTS["gpu.nvidia.com@v0.4.1"], OBJECTS["hami-core-gpu.project-hami.io"]
+    kinds = [{one["kind"]: one for one in each["spec"]["configs"]} for each in (nvidia, hami)]
+    for kind in ("GpuConfig", "MigDeviceConfig"):
+        assert kinds[0][kind]["schema"] == kinds[1][kind]["schema"]
+        assert kinds[0][kind]["rules"] == kinds[1][kind]["rules"]
 
 
 def test_the_page_about_the_catalogue_is_up_to_date() -> None:
     written = (Path(__file__).parents[3] / "docs" / "catalogue.md").read_text()
-    assert written == page(OBJECTS.values()), "run python docs/generate_catalogue.py"
+    assert written == page(DEFAULTS.values(), RELEASES), "run python docs/generate_catalogue.py"

@@ -82,9 +82,20 @@ def test_a_violation_exits_with_one_and_names_file_line_and_field(folder: Path) 
     )
 
 
-def test_feature_gates_of_the_driver_are_off_unless_said_otherwise(folder: Path) -> None:
+def test_what_depends_on_a_feature_gate_of_the_driver_is_a_warning_with_the_remedy(
+    folder: Path,
+) -> None:
     (folder / "claim.yaml").write_text(claim())
     result = run("-f", "claim.yaml")
+    assert result.exit_code == 0
+    assert ": warning: " in result.stdout
+    assert "MPSSupport, which is off" in result.stdout
+    assert "use --variable gpu.nvidia.com:MPSSupport=true" in result.stdout
+
+
+def test_a_feature_gate_that_the_user_says_is_off_is_an_error(folder: Path) -> None:
+    (folder / "claim.yaml").write_text(claim())
+    result = run("-f", "claim.yaml", "--variable=gpu.nvidia.com:MPSSupport=false")
     assert result.exit_code == 1
     assert "MPSSupport, which is off" in result.stdout
 

@@ -33,6 +33,15 @@ def schemas() -> list[dict[str, Any]]:
     return [_read(path) for path in sorted((folder() / "catalogue").glob("*.yaml"))]
 
 
+def releases() -> dict[str, dict[str, Any]]:
+    """Read the objects for earlier releases of drivers, by `DRIVER@RELEASE`.
+
+    Each has the name of the driver's default object, because it takes the place of that one.
+    """
+    found = sorted((folder() / "catalogue" / "releases").glob("*.yaml"))
+    return {path.stem: _read(path) for path in found}
+
+
 def definition() -> dict[str, Any]:
     """Read the CustomResourceDefinition of DriverConfigSchema."""
     return _read(folder() / "driverconfigschemas.yaml")

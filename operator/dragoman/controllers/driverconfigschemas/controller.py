@@ -6,19 +6,20 @@ is retried and never stops the claim controller.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.controllers.driverconfigschemas.selection import without
+from dragoman.controllers.driverconfigschemas.selection import Selection, without
 from dragoman.driverconfigs import status
-from dragoman.driverconfigs.driverconfigschema import OFF
+from dragoman.driverconfigs.driverconfigschema import API_VERSION, KIND, OFF
 from dragoman.kube.client import APPLY_PATCH, Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
@@ -27,6 +28,9 @@ APPLY_INTERVAL = 600.0
 """Seconds after which an object of the catalogue is applied again, in case a field was removed."""
 CONFLICTS = 20
 """Attempts to apply without fields that admins own; each response names all that it met."""
+
+REASON = "CatalogueFaulty"
+"""Reason of the Event about a setting or an object of the catalogue that has no effect."""
 
 log = logger("dragoman.schemas")
 
@@ -44,7 +48,7 @@ class SchemaController:
     Args:
         client: Where to read and write.
         audited: Resources whose stored objects are audited, by kind; None for no audit.
-        catalogue: Objects that are applied.
+        catalogue: Objects that are applied, and settings without effect, which are reported.
         leading: Whether this process may write now.
         resync: Seconds between full passes.
 
@@ -58,14 +62,18 @@ class SchemaController:
         client: Client,
         *,
         audited: Mapping[str, Resource] | None = None,
-        catalogue: Sequence[Mapping[str, Any]] = (),
+        catalogue: Selection = Selection(),  # noqa: B008 — frozen
         leading: Callable[[], bool] = lambda: True,
         resync: float = 600.0,
     ) -> None:
         self._client = client
         self._leading = leading
-        self._catalogue = {document["metadata"]["name"]: document for document in catalogue}
+        self._catalogue = {one["metadata"]["name"]: one for one in catalogue.documents}
         self._applied: dict[str, float] = {}
+        self._settings = catalogue.faults
+        self._unreported = list(catalogue.faults)
+        self._faults: dict[str, set[str]] = {}
+        self._recorder = EventRecorder(client)
         self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
         self.schemas = Schemas(client, lambda name: self.queue.add(Key("compile", name)))
         self._controller = Controller(
@@ -82,6 +90,7 @@ class SchemaController:
         """Reconcile until cancelled, once the schemas are listed."""
         await self.schemas.informer.synced.wait()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._recorder.run())
             if self._auditor is not None:
                 tasks.create_task(self._auditor.recorder.run())
                 tasks.create_task(self._auditor.run())
@@ -89,6 +98,7 @@ class SchemaController:
 
     def enqueue_all(self) -> None:
         """Enqueue every schema that is stored, compiled or in the catalogue."""
+        self._unreported = list(self._settings)
         stored = (one.metadata.name for one in self.schemas.objects)
         for name in {*stored, *self.schemas.registry.objects, *self._catalogue}:
             self.queue.add(Key("compile", name))
@@ -98,6 +108,7 @@ class SchemaController:
         if key.task == "compile":
             await self._compile(key.name)
         elif self._leading():
+            self._report_settings()
             await self._write_status(key.name)
             await self._apply_catalogue(key.name)
         self.queue.forget(key)
@@ -139,8 +150,35 @@ class SchemaController:
         applied = self._applied.get(name, float("-inf"))
         if document is None or not (missing or time.monotonic() - applied > APPLY_INTERVAL):
             return
-        await self._apply(name, document)
+        try:
+            await self._apply(name, document)
+        except ApiError as error:
+            self._report(name, f"cannot apply DriverConfigSchema {name}: {error}", name)
+            raise
         self._applied[name] = time.monotonic()
+        self._count_faults(name, self._faults.get(name, set()) - {name})
+
+    def _report_settings(self) -> None:
+        """Report the settings without effect, once a full pass; the other settings hold."""
+        for fault in self._unreported:
+            self._report(fault.driver, fault.message, fault.message)
+        self._unreported = []
+
+    def _report(self, driver: str, message: str, identity: str) -> None:
+        """Report a fault of the catalogue by a metric, a log line and an Event on the schema."""
+        self._count_faults(driver, self._faults.get(driver, set()) | {identity})
+        stored = self.schemas.objects.get("", driver)
+        uid = stored.metadata.uid if stored is not None else ""
+        self._recorder.warn(
+            ObjectReference(API_VERSION, KIND, "", driver or "catalogue", uid),
+            reason=REASON,
+            action="ApplyingCatalogue",
+            note=message,
+        )
+
+    def _count_faults(self, driver: str, faults: set[str]) -> None:
+        self._faults[driver] = faults
+        metrics.CATALOGUE_ERRORS.labels(driver).set(len(faults))
 
     async def _apply(self, name: str, document: Mapping[str, Any]) -> None:
         """Apply an object by server-side apply; fields that admins took over stay theirs."""

@@ -1,4 +1,4 @@
-"""Which objects of the catalogue are applied, and in whose words; pure.
+"""Which objects of the catalogue are applied, with which settings; pure.
 
 Server-side apply tells owners of fields apart. What the catalogue says is the operator's; a field
 that an admin has taken over comes back as a conflict, and is left out from then on.
@@ -7,7 +7,8 @@ that an admin has taken over comes back as a conflict, and is left out from then
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.driverconfigs.driverconfigschema import MODES, VARIABLE_TYPES
@@ -18,7 +19,33 @@ _KEY = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]+)')
 
 
 class SelectionError(ValueError):
-    """A choice that the catalogue does not have; the message names it and what there is."""
+    """A setting that the catalogue does not have; the message names it and what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A setting that is left out, because the catalogue does not have it.
+
+    Attributes:
+        driver: the driver that the setting names, whether the catalogue has it or not.
+        message: the setting and the allowed ones.
+    """
+
+    driver: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The objects to apply.
+
+    Attributes:
+        documents: the objects, with their modes and variables.
+        faults: the settings that are left out; the others take effect.
+    """
+
+    documents: tuple[dict[str, Any], ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 def select(
@@ -26,26 +53,52 @@ def select(
     names: str,
     modes: Sequence[str] = (),
     variables: Sequence[str] = (),
-) -> list[dict[str, Any]]:
+    releases: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Selection:
     """Choose objects of the catalogue and set what an installation decides.
 
     Args:
-        documents: the catalogue.
-        names: `all`, `none`, or names of drivers with commas between them.
+        documents: the catalogue's default objects.
+        names: `all`, `none`, or names with commas between them: of drivers, `DRIVER@RELEASE` for
+            an earlier release, and `all` for the others.
         modes: `driver=mode` each.
         variables: `driver:NAME=VALUE` each.
-
-    Raises:
-        SelectionError: a driver, mode or variable that does not exist, or a value of another type.
+        releases: the objects for earlier releases, by `DRIVER@RELEASE`.
     """
     known = {document["spec"]["driver"]: copy.deepcopy(dict(document)) for document in documents}
-    for setting in modes:
-        _set_mode(known, setting)
-    for setting in variables:
-        _set_variable(known, setting)
-    if names in {ALL, NONE}:
-        return list(known.values()) if names == ALL else []
-    return [_of(known, name.strip(), "--catalogue") for name in names.split(",")]
+    faults: list[Fault] = []
+    chosen: dict[str, None] = {}
+    for name in (each.strip() for each in names.split(",")) if names != NONE else ():
+        driver, at, _ = name.partition("@")
+        try:
+            if at:
+                known[driver] = _release(releases or {}, name)
+            chosen.update(dict.fromkeys(known if name == ALL else [_of(known, driver)]))
+        except SelectionError as error:
+            faults.append(Fault(driver, f"--catalogue: {error}"))
+    faults += _set(known, "--catalogue-mode", modes, _set_mode)
+    faults += _set(known, "--catalogue-variable", variables, _set_variable)
+    return Selection(tuple(known[driver] for driver in chosen), tuple(faults))
+
+
+def _set(
+    known: Mapping[str, dict[str, Any]],
+    option: str,
+    settings: Sequence[str],
+    apply: Callable[[Mapping[str, dict[str, Any]], str], None],
+) -> Iterator[Fault]:
+    for setting in settings:
+        try:
+            apply(known, setting)
+        except SelectionError as error:
+            yield Fault(re.split("[:=]", setting)[0], f"{option}: {error}")
+
+
+def _release(releases: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:
+    if name not in releases:
+        listed = ", ".join(sorted(releases)) or "none"
+        raise SelectionError(f"expected an earlier release, one of {listed}, found {name!r}")
+    return copy.deepcopy(dict(releases[name]))
 
 
 def without(document: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -90,37 +143,34 @@ def _has(item: Any, wanted: Mapping[str, Any]) -> bool:
     return isinstance(item, dict) and all(item.get(k, "") == v for k, v in wanted.items())
 
 
-def _of(known: Mapping[str, dict[str, Any]], driver: str, option: str) -> dict[str, Any]:
+def _of(known: Mapping[str, dict[str, Any]], driver: str) -> str:
     if driver not in known:
         raise SelectionError(
-            f"{option}: expected a driver of the catalogue, one of {', '.join(sorted(known))}, "
+            f"expected a driver of the catalogue, one of {', '.join(sorted(known))}, "
             f"found {driver!r}"
         )
-    return known[driver]
+    return driver
 
 
 def _set_mode(known: Mapping[str, dict[str, Any]], setting: str) -> None:
     driver, _, mode = setting.partition("=")
     if mode not in MODES:
         raise SelectionError(
-            f"--catalogue-mode: expected DRIVER=MODE with one of {', '.join(MODES)}, "
-            f"found {setting!r}"
+            f"expected DRIVER=MODE with one of {', '.join(MODES)}, found {setting!r}"
         )
-    _of(known, driver, "--catalogue-mode")["spec"]["mode"] = mode
+    known[_of(known, driver)]["spec"]["mode"] = mode
 
 
 def _set_variable(known: Mapping[str, dict[str, Any]], setting: str) -> None:
     driver, colon, rest = setting.partition(":")
     name, equals, text = rest.partition("=")
     if not colon or not equals:
-        raise SelectionError(f"--catalogue-variable: expected DRIVER:NAME=VALUE, found {setting!r}")
-    found = _of(known, driver, "--catalogue-variable")["spec"].get("variables") or []
+        raise SelectionError(f"expected DRIVER:NAME=VALUE, found {setting!r}")
+    found = known[_of(known, driver)]["spec"].get("variables") or []
     variable = next((one for one in found if one["name"] == name), None)
     if variable is None:
         listed = ", ".join(one["name"] for one in found) or "none"
-        raise SelectionError(
-            f"--catalogue-variable: {driver} has the variables {listed}; found {name!r}"
-        )
+        raise SelectionError(f"{driver} has the variables {listed}; found {name!r}")
     variable["value"] = _value(variable["type"], text, setting)
 
 
@@ -130,7 +180,5 @@ def _value(kind: str, text: str, setting: str) -> Any:
     except ValueError:
         value = None
     if type(value) is not VARIABLE_TYPES[kind]:
-        raise SelectionError(
-            f"--catalogue-variable: expected a value of type {kind}, found {setting!r}"
-        )
+        raise SelectionError(f"expected a value of type {kind}, found {setting!r}")
     return value

@@ -1,33 +1,36 @@
 """Which objects of the catalogue are applied, and what of them is left to admins."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.controllers.driverconfigschemas.selection import SelectionError, select, without
+from dragoman.controllers.driverconfigschemas.selection import select, without
 
 Json = dict[str, Any]
 DOCUMENTS = catalogue.schemas()
 NVIDIA = "gpu.nvidia.com"
 
 
-def named(documents: list[Json]) -> list[str]:
+def named(documents: Iterable[Json]) -> list[str]:
     return [document["metadata"]["name"] for document in documents]
 
 
 def test_all_is_the_whole_catalogue_and_none_is_nothing() -> None:
-    assert named(select(DOCUMENTS, "all")) == named(DOCUMENTS)
-    assert select(DOCUMENTS, "none") == []
+    assert named(select(DOCUMENTS, "all").documents) == named(DOCUMENTS)
+    assert select(DOCUMENTS, "none").documents == ()
 
 
 def test_drivers_are_chosen_by_name() -> None:
-    assert named(select(DOCUMENTS, "dra.net, gpu.nvidia.com")) == ["dra.net", NVIDIA]
+    assert named(select(DOCUMENTS, "dra.net, gpu.nvidia.com").documents) == ["dra.net", NVIDIA]
 
 
 def test_mode_and_variables_are_set_in_the_chosen_object_alone() -> None:
     before = catalogue.schemas()
-    [chosen] = select(DOCUMENTS, NVIDIA, [f"{NVIDIA}=Warn"], [f"{NVIDIA}:MPSSupport=true"])
+    [chosen] = select(
+        DOCUMENTS, NVIDIA, [f"{NVIDIA}=Warn"], [f"{NVIDIA}:MPSSupport=true"]
+    ).documents
     values = {one["name"]: one["value"] for one in chosen["spec"]["variables"]}
     assert chosen["spec"]["mode"] == "Warn"
     assert values["MPSSupport"] is True
@@ -48,12 +51,38 @@ def test_mode_and_variables_are_set_in_the_chosen_object_alone() -> None:
         pytest.param("all", [], ["MPSSupport=true"], "DRIVER:NAME=VALUE", id="no driver"),
     ],
 )
-def test_a_choice_that_does_not_exist_is_refused_in_words(
+def test_a_setting_that_does_not_exist_is_named_and_left_out(
     names: str, modes: list[str], variables: list[str], words: str
 ) -> None:
-    with pytest.raises(SelectionError) as refused:
-        select(DOCUMENTS, names, modes, variables)
-    assert words in str(refused.value)
+    selection = select(DOCUMENTS, names, modes, variables)
+    (fault,) = selection.faults
+    assert words in fault.message
+    assert [*selection.documents] == (DOCUMENTS if names == "all" else [])
+
+
+def test_the_other_settings_take_effect() -> None:
+    variables = [f"{NVIDIA}:MPS=true", f"{NVIDIA}:MPSSupport=true"]
+    selection = select(DOCUMENTS, f"nothing, {NVIDIA}", ["x=Warn"], variables)
+    (chosen,) = selection.documents
+    values = {one["name"]: one["value"] for one in chosen["spec"]["variables"]}
+    assert values["MPSSupport"] is True
+    assert [fault.driver for fault in selection.faults] == ["nothing", "x", NVIDIA]
+
+
+def test_an_earlier_release_takes_the_place_of_the_default() -> None:
+    releases = catalogue.releases()
+    selection = select(DOCUMENTS, "all, dra.net@v1.4.0", releases=releases)
+    assert named(selection.documents) == named(DOCUMENTS)
+    (chosen,) = [one for one in selection.documents if one["metadata"]["name"] == "dra.net"]
+    assert chosen == releases["dra.net@v1.4.0"]
+
+
+def test_a_release_that_does_not_exist_is_named_beside_those_that_do() -> None:
+    selection = select(DOCUMENTS, "dra.net@v0.1.0", releases=catalogue.releases())
+    (fault,) = selection.faults
+    assert selection.documents == ()
+    assert "dra.net@v1.4.0" in fault.message
+    assert "'dra.net@v0.1.0'" in fault.message
 
 
 DOCUMENT: Json = {

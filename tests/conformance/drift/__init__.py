@@ -1,0 +1,1 @@
+"""Drift between the drivers' Go types and the catalogue's schemas."""

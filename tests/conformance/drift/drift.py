@@ -1,0 +1,172 @@
+"""Compare the fields of the catalogue's schemas with those of the drivers' Go types.
+
+`make catalogue-drift` downloads the modules that `modules.yaml` pins, extracts their fields with
+`types.go`, writes them to `types.json`, and lists the differences. The test beside this module
+compares the schemas with the recorded `types.json`, so that it needs neither Go nor a network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dragoman.controllers.driverconfigschemas import catalogue
+
+HERE: Final = Path(__file__).parent
+RECORDED: Final = HERE / "types.json"
+
+Fields = Mapping[str, str]
+"""Types by path: `.vf.vlan` of a struct, `.addresses[]` of items, `.features{}` of values."""
+
+_GO_TYPES: Final[Mapping[str, str]] = {
+    "string": "string",
+    "bool": "boolean",
+    "object": "object",
+    "map": "object",
+    "array": "array",
+    "resource.Quantity": "quantity",
+    # Any JSON value: the schema says what it wants of it.
+    "runtime.RawExtension": "any",
+}
+_INTEGERS: Final = frozenset(
+    f"{sign}int{width}" for sign in ("", "u") for width in ("", "8", "16", "32", "64")
+)
+
+
+def modules() -> list[dict[str, Any]]:
+    """Read the pins: which Go types each schema describes."""
+    pins: list[dict[str, Any]] = yaml.safe_load((HERE / "modules.yaml").read_text())
+    return pins
+
+
+def differences(pin: Mapping[str, Any], types: Mapping[str, Fields]) -> Iterator[str]:
+    """List the differences between one schema and its driver's types, a sentence each.
+
+    Args:
+        pin: an entry of `modules.yaml`.
+        types: the fields of the module's types, by the names of the types.
+    """
+    ignored = frozenset(pin.get("ignored", ()))
+    for kind, name in pin["types"].items():
+        where = " ".join(filter(None, (pin["schema"], kind)))
+        for schema in _schemas(pin["schema"], kind):
+            described = dict(described_fields(schema))
+            declared = {
+                path: _json_type(go) for path, go in types[name].items() if path not in ignored
+            }
+            yield from _compared(where, declared, described)
+
+
+def described_fields(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the paths and types of a schema's fields, in the notation of `types.go`."""
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _described(child, f"{path}.{name}")
+
+
+def _described(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    quantity = schema.get("format") == "quantity"
+    yield path, "quantity" if quantity else str(schema.get("type", "any"))
+    for word, suffix in (("items", "[]"), ("additionalProperties", "{}")):
+        if isinstance(schema.get(word), dict):
+            yield from _described(schema[word], path + suffix)
+    yield from described_fields(schema, path)
+
+
+def _compared(where: str, declared: Fields, described: Fields) -> Iterator[str]:
+    free = [path for path, kind in declared.items() if kind == "any"]
+    for path in sorted(declared.keys() | described.keys()):
+        if any(path.startswith(f"{parent}.") for parent in free):
+            continue
+        if path not in described:
+            yield f"{where}: {path} is in the driver's types and not in the schema"
+        elif path not in declared:
+            yield f"{where}: {path} is in the schema and not in the driver's types"
+        elif declared[path] != described[path] and path not in free:
+            yield f"{where}: {path} is {described[path]} in the schema, {declared[path]} in Go"
+
+
+def _json_type(go: str) -> str:
+    return "integer" if go in _INTEGERS else _GO_TYPES.get(go, go)
+
+
+def _schemas(name: str, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Find the schemas of one kind; a kind can be listed under several apiVersions."""
+    defaults = {one["metadata"]["name"]: one for one in catalogue.schemas()}
+    document = {**defaults, **catalogue.releases()}[name]
+    for config in document["spec"]["configs"]:
+        if config.get("kind", "") == kind:
+            yield config["schema"]["openAPIV3Schema"]
+
+
+def record(pin: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
+    """Extract the fields of one pinned module.
+
+    Args:
+        pin: an entry of `modules.yaml`.
+        folder: holds the module already; it is downloaded otherwise.
+
+    Raises:
+        Unavailable: the module cannot be downloaded, or lacks a type.
+    """
+    folder = folder or _download(f"{pin['module']}@{pin['version']}")
+    command = ["go", "run", str(HERE / "types.go"), str(folder / pin["package"])]
+    output = _output([*command, *dict.fromkeys(pin["types"].values())])
+    return {"version": pin["version"], "types": json.loads(output)}
+
+
+class Unavailable(Exception):  # noqa: N818 — says what the module is
+    """A module that cannot be read; the message says why."""
+
+
+def _download(module: str) -> Path:
+    """Fetch a module through the Go module proxy; the download runs nothing of it."""
+    return Path(json.loads(_output(["go", "mod", "download", "-json", module]))["Dir"])
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unavailable((done.stderr + done.stdout).strip())
+    return done.stdout
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Renew `types.json` and print the differences.
+
+    Returns:
+        0 without differences, 1 with any, 2 where a module is unavailable; its record stays.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="SCHEMA=FOLDER",
+        help="a folder that holds the module of a schema, in place of a download",
+    )
+    given = parser.parse_args(arguments).source
+    sources = {name: Path(folder) for name, _, folder in (one.partition("=") for one in given)}
+    recorded = json.loads(RECORDED.read_text())
+    pins, status = {pin["schema"]: pin for pin in modules()}, 0
+    for name, pin in pins.items():
+        try:
+            recorded[name] = record(pin, sources.get(name))
+        except Unavailable as error:
+            status = 2
+            print(f"{name}: {pin['module']} is unavailable: {error}", file=sys.stderr)
+    found = {name: recorded[name] for name in pins if name in recorded}
+    RECORDED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    listed = [line for name in found for line in differences(pins[name], found[name]["types"])]
+    print("\n".join(listed) or f"{len(found)} schemas agree with their drivers' types")
+    return status or int(bool(listed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The catalogue's schemas list the fields that the drivers' Go types have, and no others."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.controllers.driverconfigschemas import catalogue
+from tests.conformance.drift import drift
+
+PINS = {pin["schema"]: pin for pin in drift.modules()}
+RECORDED: dict[str, dict[str, Any]] = json.loads(drift.RECORDED.read_text())
+WITHOUT_TYPES = {
+    "fluxbind": "a Python driver",
+    "spyre.ibm.com": "names a kind and declares no type for it",
+    "gpu.dra-example-driver.sigs.k8s.io": "shares the types of gpu.example.com",
+    "net.dra-example-driver.sigs.k8s.io": "shares the types of net.example.com",
+}
+
+GO = """\
+package v1
+
+type Mode string
+
+type Embedded struct {
+	Name string `json:"name"`
+}
+
+type Inner struct {
+	Sizes map[string]int64 `json:"sizes,omitempty"`
+	Again *Inner           `json:"-"`
+}
+
+type Config struct {
+	metav1.TypeMeta `json:",inline"`
+	Embedded
+	Mode    *Mode              `json:"mode,omitempty"`
+	Inner   []*Inner           `json:"inner"`
+	Limit   *resource.Quantity `json:"limit,omitempty"`
+	Raw     runtime.RawExtension
+	private bool
+}
+"""
+
+
+@pytest.mark.parametrize("schema", sorted(PINS))
+def test_a_schema_agrees_with_the_types_of_its_pinned_module(schema: str) -> None:
+    recorded = RECORDED[schema]
+    assert recorded["version"] == PINS[schema]["version"], "run make catalogue-drift"
+    assert list(drift.differences(PINS[schema], recorded["types"])) == []
+
+
+def test_every_driver_with_kinds_is_pinned_or_has_no_types() -> None:
+    kinds = {one["metadata"]["name"] for one in catalogue.schemas() if one["spec"]["configs"]}
+    assert kinds | catalogue.releases().keys() == PINS.keys() | WITHOUT_TYPES.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("gpu.dra-example-driver.sigs.k8s.io", "gpu"),
+        ("net.dra-example-driver.sigs.k8s.io", "net"),
+    ],
+)
+def test_the_renamed_example_driver_keeps_its_kinds(name: str, profile: str) -> None:
+    objects = {one["metadata"]["name"]: one for one in catalogue.schemas()}
+    former = json.dumps(objects[f"{profile}.example.com"]["spec"])
+    renamed = former.replace("example.com", "dra-example-driver.sigs.k8s.io")
+    assert json.loads(renamed) == objects[name]["spec"]
+
+
+def test_each_kind_of_difference_is_listed() -> None:
+    types = copy.deepcopy(RECORDED["sriovnetwork.k8snetworkplumbingwg.io"]["types"])
+    fields = types["VfConfig"]
+    del fields[".vf.trust"]
+    fields[".vf.mac"] = "string"
+    fields[".vf.vlan"] = "string"
+    name = "sriovnetwork.k8snetworkplumbingwg.io VfConfig"
+    assert list(drift.differences(PINS["sriovnetwork.k8snetworkplumbingwg.io"], types)) == [
+        f"{name}: .vf.mac is in the driver's types and not in the schema",
+        f"{name}: .vf.trust is in the schema and not in the driver's types",
+        f"{name}: .vf.vlan is integer in the schema, string in Go",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
+def test_fields_are_read_from_source_without_its_dependencies(tmp_path: Path) -> None:
+    (tmp_path / "api.go").write_text(GO)
+    (tmp_path / "api_test.go").write_text("package v1\n\ntype Config struct{}\n")
+    pin = {"module": "example.com/x", "version": "v1", "package": "."}
+    found = drift.record({**pin, "types": {"Config": "Config"}}, tmp_path)
+    assert found["types"]["Config"] == {
+        ".name": "string",
+        ".mode": "string",
+        ".inner": "array",
+        ".inner[]": "object",
+        ".inner[].sizes": "map",
+        ".inner[].sizes{}": "int64",
+        ".limit": "resource.Quantity",
+        ".Raw": "runtime.RawExtension",
+    }
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
+def test_a_type_that_the_module_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "api.go").write_text(GO)
+    pin = {"module": "example.com/x", "version": "v1", "package": ".", "types": {"": "Gone"}}
+    with pytest.raises(drift.Unavailable, match="no struct type Gone"):
+        drift.record(pin, tmp_path)

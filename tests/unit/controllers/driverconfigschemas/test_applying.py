@@ -1,0 +1,86 @@
+"""A faulty setting or object of the catalogue is reported, and stops nothing else."""
+
+import asyncio
+from typing import Any, cast
+
+from dragoman import metrics
+from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas.controller import SchemaController
+from dragoman.controllers.driverconfigschemas.selection import Selection, select
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from tests.unit.kube.virtual_time import in_virtual_time
+
+NVIDIA = "gpu.nvidia.com"
+
+
+class Server:
+    """Takes what is applied, but for the objects that it refuses."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = set(refused)
+        self.applied: list[str] = []
+        self.events: list[dict[str, Any]] = []
+
+    async def patch(self, _path: str, body: dict[str, Any], _kind: str) -> dict[str, Any]:
+        name = body["metadata"]["name"]
+        if name in self.refused:
+            raise ApiError(422, "Invalid", f"{name} is invalid: spec.configs: Too many")
+        self.applied.append(name)
+        return body
+
+    async def post(self, _path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.events.append(body)
+        return body
+
+
+async def apply(server: Server, selection: Selection, seconds: float = 60) -> None:
+    controller = SchemaController(cast(Client, server), catalogue=selection)
+    controller.schemas.informer.synced.set()
+    try:
+        async with asyncio.timeout(seconds):
+            await controller.run()
+    except TimeoutError:
+        return
+
+
+def faults(driver: str) -> float:
+    return float(metrics.CATALOGUE_ERRORS.labels(driver)._value.get())
+
+
+@in_virtual_time
+async def test_an_unknown_feature_gate_is_reported_and_its_schema_applied() -> None:
+    server = Server()
+    settings = select(catalogue.schemas(), NVIDIA, variables=[f"{NVIDIA}:MPS=true"])
+    await apply(server, settings)
+    assert server.applied == [NVIDIA]
+    assert faults(NVIDIA) == 1
+    (event,) = server.events
+    assert event["reason"] == "CatalogueFaulty"
+    assert event["type"] == "Warning"
+    assert event["regarding"]["name"] == NVIDIA
+    assert "MPSSupport" in event["note"]
+
+
+@in_virtual_time
+async def test_an_object_that_the_server_refuses_keeps_no_other_from_being_applied() -> None:
+    server = Server("dra.net")
+    await apply(server, select(catalogue.schemas(), "all"))
+    assert set(server.applied) == {one["metadata"]["name"] for one in catalogue.schemas()} - {
+        "dra.net"
+    }
+    assert faults("dra.net") == 1
+    assert [event["regarding"]["name"] for event in server.events] == ["dra.net"]
+    assert "spec.configs: Too many" in server.events[0]["note"]
+
+
+@in_virtual_time
+async def test_the_metric_falls_when_the_fault_is_gone() -> None:
+    server = Server("dra.net")
+    controller = apply(server, select(catalogue.schemas(), "dra.net"), seconds=1500)
+    task = asyncio.create_task(controller)
+    await asyncio.sleep(60)
+    assert faults("dra.net") == 1
+    server.refused.clear()
+    await task
+    assert faults("dra.net") == 0
