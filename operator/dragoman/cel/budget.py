@@ -76,7 +76,7 @@ needs more fails with its own error, which is the same on every machine and unde
 """
 
 current: Final[ContextVar[StepBudget]] = ContextVar("dragoman_steps")
-"""The budget of the current review; functions of JSON Schema's keywords have no parameter for it."""
+"""The budget of the current review; functions of JSON Schema keywords have no parameter for it."""
 
 compiling: Final[ContextVar[PatternBudget | None]] = ContextVar("dragoman_patterns", default=None)
 """The limit for constant patterns of the expressions in compilation; None: no limit."""
