@@ -16,7 +16,7 @@ import yaml
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.validation import review
+from dragoman.driverconfigs.validation import validate_configs
 from tests.unit.driverconfigs import tables, worlds
 
 CONFIGS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
@@ -44,8 +44,8 @@ def texts(driver: str, written: str) -> list[str]:
     """Review parameters; errors and warnings alike, for drivers differ in what they refuse."""
     parameters = strictjson.parse(written.encode())
     claim = worlds.claim(worlds.entry(parameters, driver, ("gpu",)))
-    verdict = review(REGISTRIES[driver], "ResourceClaim", claim)
-    return [str(violation.finding) for violation in verdict.violations]
+    verdict = validate_configs(REGISTRIES[driver], "ResourceClaim", claim)
+    return [str(violation.error) for violation in verdict.violations]
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -109,7 +109,7 @@ WARNED = {"spyre.ibm.com", "gpu.amd.com"}
 @pytest.mark.parametrize(("driver", "config"), list(valid()))
 def test_a_valid_config_of_the_newest_version_passes(driver: str, config: dict[str, Any]) -> None:
     claim = worlds.claim(worlds.entry(config, driver, ("gpu",)))
-    verdict = review(REGISTRIES[driver], "ResourceClaim", claim)
+    verdict = validate_configs(REGISTRIES[driver], "ResourceClaim", claim)
     assert verdict.denials == ()
     assert (verdict.violations == ()) or driver in WARNED
 
