@@ -10,7 +10,7 @@ from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST, parse
 from dragoman.driverconfigs.hints import undecided
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
 GATED = {
     "rules": [
@@ -27,14 +27,14 @@ TEXT = {"v": {"type": "string", "maxLength": 9}}
 
 
 def schema(annotation: str = "") -> dict[str, Any]:
-    document = worlds.schema(worlds.config(TEXT, **GATED), variables=VARIABLES)
+    document = builders.schema(builders.config(TEXT, **GATED), variables=VARIABLES)
     document["metadata"]["annotations"] = {CHECKED_AGAINST: annotation}
     return document
 
 
 def judged(document: dict[str, Any], **parameters: Any) -> Verdict:
-    claim = worlds.claim(worlds.entry({**worlds.KIND, **parameters}))
-    return validate_configs(worlds.registry(document), "ResourceClaim", claim)
+    claim = builders.claim(builders.entry({**builders.KIND, **parameters}))
+    return validate_configs(builders.registry(document), "ResourceClaim", claim)
 
 
 def test_a_refusal_names_the_variable_and_the_object_to_set_it_in() -> None:
@@ -105,12 +105,12 @@ def test_a_long_annotation_is_cut_and_escaped() -> None:
 
 @pytest.mark.parametrize(("value", "kind"), [(True, "bool"), (3, "int"), ("x", "string")])
 def test_the_value_of_a_variable_tells_its_type(value: Any, kind: str) -> None:
-    parsed = parse(worlds.schema(variables=[{"name": "V", "value": value}]))
+    parsed = parse(builders.schema(variables=[{"name": "V", "value": value}]))
     assert parsed.errors == ()
     assert [(one.type, one.value) for one in parsed.variables] == [(kind, value)]
 
 
 @pytest.mark.parametrize("value", [None, 1.5, [], {}])
 def test_a_variable_of_no_known_type_is_a_fault(value: Any) -> None:
-    parsed = parse(worlds.schema(variables=[{"name": "V", "value": value}]))
+    parsed = parse(builders.schema(variables=[{"name": "V", "value": value}]))
     assert [fault.path for fault in parsed.errors] == ["spec.variables[0].type"]

@@ -17,7 +17,7 @@ from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.validation import validate_configs
-from tests.unit.driverconfigs import tables, worlds
+from tests.unit.driverconfigs import builders, tables
 
 CONFIGS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     (tables.DATA / "newest" / "configs.yaml").read_text()
@@ -37,13 +37,13 @@ def gated_on(name: str) -> dict[str, Any]:
     return document
 
 
-REGISTRIES = {name: worlds.registry(gated_on(name)) for name in OBJECTS}
+REGISTRIES = {name: builders.registry(gated_on(name)) for name in OBJECTS}
 
 
 def texts(driver: str, written: str) -> list[str]:
     """Review parameters; errors and warnings alike, for drivers differ in what they refuse."""
     parameters = strictjson.parse(written.encode())
-    claim = worlds.claim(worlds.entry(parameters, driver, ("gpu",)))
+    claim = builders.claim(builders.entry(parameters, driver, ("gpu",)))
     verdict = validate_configs(REGISTRIES[driver], "ResourceClaim", claim)
     return [str(violation.error) for violation in verdict.violations]
 
@@ -108,7 +108,7 @@ WARNED = {"spyre.ibm.com", "gpu.amd.com"}
 
 @pytest.mark.parametrize(("driver", "config"), list(valid()))
 def test_a_valid_config_of_the_newest_version_passes(driver: str, config: dict[str, Any]) -> None:
-    claim = worlds.claim(worlds.entry(config, driver, ("gpu",)))
+    claim = builders.claim(builders.entry(config, driver, ("gpu",)))
     verdict = validate_configs(REGISTRIES[driver], "ResourceClaim", claim)
     assert verdict.denials == ()
     assert (verdict.violations == ()) or driver in WARNED

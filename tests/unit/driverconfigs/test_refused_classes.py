@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.validation import validate_configs
-from tests.unit.driverconfigs import worlds
+from tests.unit.driverconfigs import builders
 
-SCHEMA = worlds.schema(worlds.config(refusedClasses=["slices", "virtual"]))
-REGISTRY = worlds.registry(SCHEMA)
+SCHEMA = builders.schema(builders.config(refusedClasses=["slices", "virtual"]))
+REGISTRY = builders.registry(SCHEMA)
 
 
 def claim(*classes: str, requests: tuple[str, ...] = ()) -> dict[str, Any]:
-    made = worlds.claim(worlds.entry(worlds.KIND, requests=requests))
+    made = builders.claim(builders.entry(builders.KIND, requests=requests))
     made["spec"]["devices"]["requests"] = [
         {"name": f"r{index}", "exactly": {"deviceClassName": name}}
         for index, name in enumerate(classes)
@@ -49,15 +49,15 @@ def test_so_it_is_in_the_first_version_of_the_api() -> None:
 
 
 def test_so_it_is_for_an_alternative() -> None:
-    document = worlds.claim(
-        worlds.entry(worlds.KIND, requests=("main/b",)), requests=[("main", ["a", "b"])]
+    document = builders.claim(
+        builders.entry(builders.KIND, requests=("main/b",)), requests=[("main", ["a", "b"])]
     )
     document["spec"]["devices"]["requests"][0]["firstAvailable"][1]["deviceClassName"] = "slices"
     assert found(document) == ([REFUSED], [])
 
 
 def test_so_it_is_in_a_template() -> None:
-    document = worlds.template()
+    document = builders.template()
     document["spec"]["spec"] = claim("slices", requests=("r0",))["spec"]
     assert found(document) == ([REFUSED.replace("spec.", "spec.spec.", 1)], [])
 
@@ -77,7 +77,7 @@ def test_an_entry_without_requests_has_no_effect_where_none_fits() -> None:
 
 @pytest.mark.parametrize(("name", "refused"), [("slices", True), ("class", False)])
 def test_a_class_of_the_name_is_refused(name: str, refused: bool) -> None:
-    document = worlds.device_class(worlds.entry(worlds.KIND))
+    document = builders.device_class(builders.entry(builders.KIND))
     document["metadata"]["name"] = name
     errors, warnings = found(document)
     expected = "spec.config[0]: Forbidden: the driver refuses Config for devices of class slices"
