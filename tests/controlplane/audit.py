@@ -150,8 +150,9 @@ class Audit:
         )
 
     def counts(self, user: str | None = None, since: int = 0, **only: Any) -> Counter[str]:
-        """Count the writes by what they are: `{"create resourceclaims": 1, …}`."""
-        return Counter(write.what for write in self.writes(user, since, **only))
+        """Count what was stored, by what it is: `{"create resourceclaims": 1, …}`; no dry runs."""
+        found = self.writes(user, since, **only)
+        return Counter(write.what for write in found if not write.dry_run)
 
     def requests(self, user: str) -> set[Write]:
         """Return everything that a user was ever allowed to ask for, reads included."""
