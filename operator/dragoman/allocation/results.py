@@ -1,0 +1,199 @@
+"""The outcome of an allocation: what each claim gets, or why it gets nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dragoman.allocation.facts import Document
+
+if TYPE_CHECKING:
+    from dragoman.allocation.reasons import Reason
+
+ShareIDs = Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceResult:
+    """One allocated device, as in `status.allocation.devices.results`.
+
+    Attributes:
+        request: `request` or `request/subrequest`.
+        driver: Of the device.
+        pool: Of the device.
+        device: Its name.
+        admin_access: Whether the request asked for admin access.
+        tolerations: Those of the request, in the API's form.
+        share_id: Set for a share of a device that allows multiple allocations.
+        consumed_capacity: Quantities by capacity, None if the device has no capacity to share.
+        binding_conditions: Copied from the device.
+        binding_failure_conditions: Copied from the device.
+        skip_node_operations: Copied from the slice (1.37, alpha).
+    """
+
+    request: str
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool = False
+    tolerations: tuple[Document, ...] = ()
+    share_id: str | None = None
+    consumed_capacity: Mapping[str, str] | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return the API's JSON form."""
+        full = {
+            "request": self.request,
+            "driver": self.driver,
+            "pool": self.pool,
+            "device": self.device,
+            "adminAccess": self.admin_access,
+            "tolerations": [dict(toleration) for toleration in self.tolerations],
+            "shareID": self.share_id,
+            "consumedCapacity": dict(self.consumed_capacity or {}),
+            "bindingConditions": list(self.binding_conditions),
+            "bindingFailureConditions": list(self.binding_failure_conditions),
+            "skipNodeOperations": list(self.skip_node_operations),
+        }
+        return {key: value for key, value in full.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResult:
+    """A config of a class or a claim; `requests` empty means all of them.
+
+    Attributes:
+        source: "FromClass" or "FromClaim".
+        requests: What the config is for.
+        document: The config itself, such as `{"opaque": …}`.
+    """
+
+    source: str
+    requests: tuple[str, ...]
+    document: Document
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the API's JSON form."""
+        requests = {"requests": list(self.requests)} if self.requests else {}
+        return {"source": self.source, **requests, **self.document}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What one claim gets, as in `status.allocation`.
+
+    Attributes:
+        devices: The devices in order of allocation.
+        config: Configs of classes, then of the claim.
+        node_selector: Where the claim can be used, in the API's form; None for everywhere.
+    """
+
+    devices: tuple[DeviceResult, ...]
+    config: tuple[ConfigResult, ...] = ()
+    node_selector: Document | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the API's JSON form, without `allocationTimestamp`."""
+        devices: dict[str, Any] = {}
+        if self.devices:
+            devices["results"] = [device.document() for device in self.devices]
+        if self.config:
+            devices["config"] = [config.as_document() for config in self.config]
+        document: dict[str, Any] = {"devices": devices} if devices else {}
+        if self.node_selector is not None:
+            document["nodeSelector"] = self.node_selector
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class DoesNotFit:
+    """The claims cannot be served on the node; the scheduler tries other nodes.
+
+    Attributes:
+        steps: Effort of the search.
+        reasons: What stood in the way, if that was wanted.
+    """
+
+    steps: int
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """The claims cannot be served on the node because of broken pools.
+
+    Attributes:
+        message: The scheduler's text.
+        steps: Effort of the search.
+        reasons: What stood in the way, if that was wanted.
+    """
+
+    message: str
+    steps: int
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FatalError:
+    """The scheduler ends the attempt to schedule the pod, whatever other nodes offer.
+
+    Attributes:
+        message: The scheduler's text.
+        steps: Effort of the search.
+        reasons: What stood in the way, if that was wanted.
+    """
+
+    message: str
+    steps: int
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetExceeded:
+    """The search is too large: the scheduler would run into its time-out (10 s by default).
+
+    Attributes:
+        steps: The budget.
+        reasons: What stood in the way, if that was wanted.
+    """
+
+    steps: int
+    reasons: tuple[Reason, ...] = ()
+
+
+class Allocated:
+    """The claims can be served on the node.
+
+    Attributes:
+        steps: Effort of the search.
+        allocations: One for each claim, in their order; made when first asked for.
+    """
+
+    __slots__ = ("_made", "_make", "_steps")
+
+    def __init__(self, steps: int, make: Callable[[], tuple[Allocation, ...]]) -> None:
+        self._steps = steps
+        self._make = make
+        self._made: tuple[Allocation, ...] | None = None
+
+    @property
+    def steps(self) -> int:
+        """Effort of the search."""
+        return self._steps
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """One for each claim, in their order."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __repr__(self) -> str:
+        return f"Allocated(steps={self.steps}, allocations={self.allocations})"
+
+
+Outcome = Allocated | DoesNotFit | NodeError | FatalError | BudgetExceeded
