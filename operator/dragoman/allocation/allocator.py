@@ -3,85 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.attempt import Attempt
 from dragoman.allocation.cluster import Cluster
+from dragoman.allocation.explaining import explain
 from dragoman.allocation.facts import Claim, Node
-from dragoman.allocation.requests import FatalProblemError, Prepared, PreparedAsk
+from dragoman.allocation.nodeselector import usable_on
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons import Code
 from dragoman.allocation.results import (
-    Allocated,
     BudgetExceeded,
     DoesNotFit,
     FatalError,
     NodeError,
-    Outcome,
     ShareIDs,
 )
 from dragoman.allocation.search import BudgetExceededError, Search
-from dragoman.allocation.solution import Solution, allocations, check_selectors
+from dragoman.allocation.solution import Allocated, Solution, check_selectors
+from dragoman.allocation.validation import Prepared
 from dragoman.allocation.view import NodePools, NodeView
 
 BUDGET: Final = 9_000_000
 """Steps that kube-scheduler manages within its time-out of 10 s."""
+NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
 _REMEMBERED: Final = 1 << 16
 
+Outcome = Allocated | DoesNotFit | NodeError | FatalError | BudgetExceeded
 Remembered = Solution | DoesNotFit | NodeError
 
 
-def numbered_ids() -> ShareIDs:
-    """Return a maker of share IDs that counts up: unique within one allocation only."""
-    number = 0
-
-    def make() -> str:
-        nonlocal number
-        number += 1
-        return f"00000000-0000-4000-8000-{number:012x}"
-
-    return make
-
-
-def allocate(
+def allocate(  # noqa: PLR0913 — all but three have defaults
     node: str | Node,
     claims: Sequence[Claim],
     cluster: Cluster,
     *,
     budget: int = BUDGET,
     share_ids: ShareIDs | None = None,
+    reasons: bool = False,
 ) -> Outcome:
     """Decide what the claims of a pod get on a node.
 
     Args:
         node: Name of a node of the cluster, or a node that the cluster does not have.
-        claims: The claims of the pod that are not allocated yet, in the order of the pod.
+        claims: The claims of the pod in its order. Those that are allocated only have to be usable
+            on the node.
         cluster: Everything else; it is not changed.
         budget: Steps after which the search ends without a result.
         share_ids: Makes a fresh UUID for each share of a device; without it, IDs count up.
+        reasons: Whether an outcome other than `Allocated` tells what stood in the way.
 
     Raises:
         UnknownNodeError: The cluster has no node of this name.
     """
     pools = cluster.node_pools(node)
     prepared = cluster.prepared(claims)
+    found = _decide(pools, prepared, cluster, budget)
+    outcome: Outcome
+    if not isinstance(found, Solution):
+        outcome = found
+    elif not prepared.allocated:
+        return Allocated(found, pools, share_ids)
+    else:
+        outcome = _with_allocated(found, pools, prepared, share_ids)
+    if not reasons or isinstance(outcome, Allocated):
+        return outcome
+    return replace(outcome, reasons=explain(node, claims, cluster, outcome))
+
+
+def _decide(
+    pools: NodePools, prepared: Prepared, cluster: Cluster, budget: int
+) -> Remembered | FatalError | BudgetExceeded:
     if pools.key is None:
         pools.key = _key(pools, cluster)
-    remembered = prepared.remembered.get(pools.key) if pools.key else None
-    if remembered is None or remembered.steps > budget:
-        remembered = _search(pools, prepared, cluster, budget)
-        if isinstance(remembered, (FatalError, BudgetExceeded)):
-            return remembered
-        if pools.key:
-            if len(prepared.remembered) >= _REMEMBERED:
-                prepared.remembered.clear()
-            prepared.remembered[pools.key] = remembered
-    if not isinstance(remembered, Solution):
-        return remembered
-    solution = remembered
-    return Allocated(
-        solution.steps,
-        lambda: allocations(solution, pools.pools, pools.node.name, share_ids or numbered_ids()),
-    )
+    found: Remembered | None = prepared.remembered.get(pools.key) if pools.key else None
+    if found is not None and found.steps <= budget:
+        return found
+    searched = _search(pools, prepared, cluster, budget)
+    if pools.key and not isinstance(searched, (FatalError, BudgetExceeded)):
+        if len(prepared.remembered) >= _REMEMBERED:
+            prepared.remembered.clear()
+        prepared.remembered[pools.key] = searched
+    return searched
+
+
+def _with_allocated(
+    solution: Solution, pools: NodePools, prepared: Prepared, share_ids: ShareIDs | None
+) -> Allocated | DoesNotFit:
+    """Add the claims that were allocated before, if they can be used on the node."""
+    if not all(usable_on(held, pools.node) for _, held in prepared.allocated):
+        return DoesNotFit(solution.steps, message=NOT_AVAILABLE)
+    return Allocated(solution, pools, share_ids, prepared.allocated)
 
 
 def fits(
@@ -121,7 +136,7 @@ def _search(
     found: NodePools, prepared: Prepared, cluster: Cluster, budget: int
 ) -> Remembered | FatalError | BudgetExceeded:
     if found.error:
-        return FatalError(found.error, 0)
+        return FatalError(found.error, 0, Code.NODE_SELECTOR_INVALID)
     view = NodeView(found, cluster.usage, cluster.profile)
     everything: dict[PreparedAsk, list[int]] = {}
     attempt = Attempt(prepared, view)
@@ -133,7 +148,7 @@ def _search(
     try:
         prepared.validate(count)
     except FatalProblemError as error:
-        return FatalError(str(error), 0)
+        return FatalError(str(error), 0, error.code)
     search = Search(prepared, view, everything, budget)
     try:
         if search.run():
@@ -141,7 +156,7 @@ def _search(
             check_selectors(prepared, solution, view.pools)
             return solution
     except FatalProblemError as error:
-        return FatalError(str(error), search.steps)
+        return FatalError(str(error), search.steps, error.code)
     except BudgetExceededError:
         return BudgetExceeded(search.steps)
     if any(pool.invalid for pool in view.pools):

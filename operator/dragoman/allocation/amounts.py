@@ -72,8 +72,8 @@ class Amount:
             return _scaled_decimal(quantity.value, -quantity.scale - digits)
         shift = quantity.scale + digits
         if shift < 0:
-            return _away_from_zero(quantity.value, 10**-shift)
-        number = quantity.value * 10**shift
+            return _away_from_zero(quantity.value, int(10**-shift))
+        number = quantity.value * int(10**shift)
         return number if INT_MIN <= number <= INT_MAX else 0
 
     def exact_milli(self) -> int | None:
@@ -126,3 +126,10 @@ def whole(number: int, form: str) -> Amount:
 def thousandths(number: int, form: str) -> Amount:
     """Make an amount of thousandths, which prints with suffixes of the form."""
     return Amount(Quantity(number, -3, suffix=form))
+
+
+def printed(nanos: int, like: Amount) -> str:
+    """Print a number of nanos with suffixes of the same family as another amount."""
+    if nanos % 10**_NANO:
+        return str(amount(f"{nanos}n"))
+    return str(whole(nanos // 10**_NANO, like.format))

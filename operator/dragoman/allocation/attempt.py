@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dragoman.allocation import constraints
+from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.compatibility import Before, Groups
 from dragoman.allocation.nodeselector import NodeSelectorError
-from dragoman.allocation.requests import FatalProblemError, Plan, Prepared, PreparedAsk
+from dragoman.allocation.plans import TAINT, Plan
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons import Code
+from dragoman.allocation.validation import Prepared
 from dragoman.allocation.view import NodeView
 
 
@@ -80,7 +84,10 @@ class Attempt:
             if not selectable:
                 continue
             plan = plans[content] if content in plans else self._plan(ask, position)
-            if plan is None or plan.blocked or not self._enough(plan, position):
+            if plan is None or not self._enough(plan, position):
+                continue
+            if plan.blocked:
+                self._touch(plan, position)
                 continue
             taken = self._take(ask, claim, position, plan, must=False)
             if taken is not None:
@@ -100,7 +107,10 @@ class Attempt:
                 return None
         elif self._in_use[position] or taken_by:
             return None
-        if plan is None or plan.blocked:
+        if plan is None:
+            return None
+        if plan.blocked:
+            self._touch(plan, position)
             return None
         return self._take(ask, claim, position, plan, must=True)
 
@@ -132,7 +142,7 @@ class Attempt:
         try:
             return self._view.on_node(position)
         except NodeSelectorError as error:
-            raise FatalProblemError(str(error)) from None
+            raise FatalProblemError(Code.NODE_SELECTOR_INVALID, str(error)) from None
 
     def everything(self, ask: PreparedAsk) -> list[int]:
         """Return the devices of a request for all of them.
@@ -145,11 +155,13 @@ class Attempt:
         for pool in self._view.pools:
             if pool.incomplete:
                 raise FatalProblemError(
-                    f"{within}, but resource pool {pool.id} is currently being updated"
+                    Code.POOL_INCOMPLETE,
+                    f"{within}, but resource pool {pool.id} is currently being updated",
                 )
             if pool.invalid:
                 raise FatalProblemError(
-                    f"{within}, but resource pool {pool.id} is currently invalid"
+                    Code.POOL_INVALID,
+                    f"{within}, but resource pool {pool.id} is currently invalid",
                 )
             first = self._view.first(pool)
             for position in range(first, first + len(pool.devices)):
@@ -200,8 +212,9 @@ class Attempt:
             self._restore(taken)
             if must:
                 raise FatalProblemError(
+                    Code.CONSTRAINT_FAILED,
                     f"claim {ask.claim.key}, request {ask.ask.name}: cannot add device "
-                    f"{self._view.id(position)} because a claim constraint would not be satisfied"
+                    f"{self._view.id(position)} because a claim constraint would not be satisfied",
                 )
             return None
         if must and not self._enough(plan, position):
@@ -247,6 +260,16 @@ class Attempt:
             self._restore(taken)
             return None
         return taken._replace(charged=True)
+
+    def _touch(self, plan: Plan, position: int) -> None:
+        """Look at the counters of a device that taints keep from being taken.
+
+        The scheduler looks at them before it looks at taints. That matters in 1.36, where the first
+        pool that is looked at decides what pools of its name have.
+        """
+        if plan.needs and plan.blocked == TAINT and not self._profile.new:
+            if not (plan.shareable and self._already_shared(position)):
+                self._table(position)
 
     def _already_shared(self, position: int) -> bool:
         if position in self._view.consumed or position in self._shares:

@@ -6,10 +6,11 @@ claims hold of a pool is computed anew after one of those claims changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from dragoman.allocation.environment import Environment
 from dragoman.allocation.facts import (
     Claim,
     DeviceClass,
@@ -22,9 +23,9 @@ from dragoman.allocation.facts import (
 from dragoman.allocation.features import Profile, profile
 from dragoman.allocation.nodeselector import NodeSelectorError
 from dragoman.allocation.pools import Pool, assemble, counters_everywhere, relevant, skipped
-from dragoman.allocation.requests import Environment, Prepared
-from dragoman.allocation.taintrules import tainted
+from dragoman.allocation.taints import tainted
 from dragoman.allocation.usage import Holder, Usage
+from dragoman.allocation.validation import Prepared
 from dragoman.allocation.view import NodePools
 
 _PREPARED: Final = 16
@@ -198,6 +199,21 @@ class Cluster:
         """Return all slices of a pool, of whatever generation, taint rules applied."""
         found = self._pools.get(pool)
         return () if found is None else tuple(found.slices.values())
+
+    def obsolete(self, node: Node, seen: Mapping[PoolID, int]) -> Iterator[tuple[Slice, int]]:
+        """Yield slices for a node whose pool has a newer generation, and that generation.
+
+        Args:
+            node: The node.
+            seen: The pools that the node sees, and their generation.
+        """
+        local = self._by_node.get(node.name, {})
+        for item in (*local.values(), *self._conditional.values()):
+            if item.name not in local and not relevant(item, node, self.profile):
+                continue
+            newest = max(one.generation for one in self._pools[item.pool_id].slices.values())
+            if item.generation < newest and seen.get(item.pool_id) != item.generation:
+                yield item, newest
 
     def prepared(self, claims: Sequence[Claim]) -> Prepared:
         """Make claims ready for searches; the last ones are remembered."""

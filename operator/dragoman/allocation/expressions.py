@@ -53,11 +53,17 @@ Reads = tuple[tuple[str, ...], ...]
 
 
 class Expression:
-    """One selector in one environment."""
+    """One selector in one environment.
 
-    __slots__ = ("_by_reads", "_failure", "_reads", "_selector", "_views", "serial")
+    Attributes:
+        text: The expression.
+        serial: Its key in the cache of a content.
+    """
+
+    __slots__ = ("_by_reads", "_failure", "_reads", "_selector", "_views", "serial", "text")
 
     def __init__(self, text: str, profile: Profile, views: Views) -> None:
+        self.text = text
         self.serial = next(_serials)
         self._views = views
         self._by_reads: dict[Any, Result] = {}
@@ -82,6 +88,16 @@ class Expression:
         found: Result | None = content.cache.get(self.serial)
         if found is None:
             found = content.cache[self.serial] = self._evaluate(content)
+        return found
+
+    def values(self, content: Content) -> dict[str, str]:
+        """Return what the selector reads of a device, by its name in CEL; nothing if unknown."""
+        found = {}
+        for path in self._reads or ():
+            values = [value for value in _read((path,), content) if value is not None]
+            shown = values[0] if values else "unset"
+            name = path[0] if len(path) == 1 else f"{path[0]}[{path[1]}].{path[2]}"
+            found[name] = str(shown[1]) if isinstance(shown, tuple) else str(shown)
         return found
 
     def _evaluate(self, content: Content) -> Result:
@@ -150,6 +166,8 @@ def _read(reads: Reads, content: Content) -> Iterator[Any]:
             yield from _values(capacity, path, content.driver)
         elif path[0] == "allowMultipleAllocations":
             yield content.shareable
+        else:
+            yield content.driver
 
 
 def _values(named: Document, path: tuple[str, ...], driver: str) -> Iterator[Any]:

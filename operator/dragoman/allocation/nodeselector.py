@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from dragoman.allocation.facts import Node, NodeSelector, NodeSelectorTerm, Requirement
+from dragoman.allocation.facts import Held, Node, NodeSelector, NodeSelectorTerm, Requirement
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
@@ -37,6 +37,16 @@ def matches(selector: NodeSelector, node: Node) -> bool:
     """
     check(selector)
     return any(_meets(term, node) for term in selector.terms if term.expressions or term.fields)
+
+
+def usable_on(held: Held, node: Node) -> bool:
+    """Tell whether an allocated claim can be used on a node; with an invalid selector it cannot."""
+    if held.node_selector is None:
+        return True
+    try:
+        return matches(held.node_selector, node)
+    except NodeSelectorError:
+        return False
 
 
 @lru_cache(1024)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dragoman.allocation.facts import Document
-
-if TYPE_CHECKING:
-    from dragoman.allocation.reasons import Reason
+from dragoman.allocation.reasons import Code, Reason
+from dragoman.model.fields import items, mapping, texts
 
 ShareIDs = Callable[[], str]
 
@@ -109,6 +108,36 @@ class Allocation:
         return document
 
 
+def of_document(document: Document) -> Allocation:
+    """Read the allocation of a claim that was allocated before."""
+    devices = mapping(document, "devices")
+    results = tuple(
+        DeviceResult(
+            request=str(item.get("request", "")),
+            driver=str(item.get("driver", "")),
+            pool=str(item.get("pool", "")),
+            device=str(item.get("device", "")),
+            admin_access=item.get("adminAccess") is True,
+            tolerations=tuple(items(item, "tolerations")),
+            share_id=item.get("shareID"),
+            consumed_capacity=mapping(item, "consumedCapacity") or None,
+            binding_conditions=texts(item, "bindingConditions"),
+            binding_failure_conditions=texts(item, "bindingFailureConditions"),
+            skip_node_operations=texts(item, "skipNodeOperations"),
+        )
+        for item in items(devices, "results")
+    )
+    config = tuple(
+        ConfigResult(
+            str(item.get("source", "")),
+            texts(item, "requests"),
+            {key: value for key, value in item.items() if key not in ("source", "requests")},
+        )
+        for item in items(devices, "config")
+    )
+    return Allocation(results, config, document.get("nodeSelector"))
+
+
 @dataclass(frozen=True, slots=True)
 class DoesNotFit:
     """The claims cannot be served on the node; the scheduler tries other nodes.
@@ -116,10 +145,12 @@ class DoesNotFit:
     Attributes:
         steps: Effort of the search.
         reasons: What stood in the way, if that was wanted.
+        message: What the scheduler says of the node.
     """
 
     steps: int
     reasons: tuple[Reason, ...] = ()
+    message: str = "cannot allocate all claims"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +175,13 @@ class FatalError:
     Attributes:
         message: The scheduler's text.
         steps: Effort of the search.
+        code: What kind of problem it is.
         reasons: What stood in the way, if that was wanted.
     """
 
     message: str
     steps: int
+    code: Code
     reasons: tuple[Reason, ...] = ()
 
 
@@ -159,41 +192,12 @@ class BudgetExceeded:
     Attributes:
         steps: The budget.
         reasons: What stood in the way, if that was wanted.
+        message: What the scheduler says of the node.
     """
 
     steps: int
     reasons: tuple[Reason, ...] = ()
+    message: str = "timed out trying to allocate devices"
 
 
-class Allocated:
-    """The claims can be served on the node.
-
-    Attributes:
-        steps: Effort of the search.
-        allocations: One for each claim, in their order; made when first asked for.
-    """
-
-    __slots__ = ("_made", "_make", "_steps")
-
-    def __init__(self, steps: int, make: Callable[[], tuple[Allocation, ...]]) -> None:
-        self._steps = steps
-        self._make = make
-        self._made: tuple[Allocation, ...] | None = None
-
-    @property
-    def steps(self) -> int:
-        """Effort of the search."""
-        return self._steps
-
-    @property
-    def allocations(self) -> tuple[Allocation, ...]:
-        """One for each claim, in their order."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def __repr__(self) -> str:
-        return f"Allocated(steps={self.steps}, allocations={self.allocations})"
-
-
-Outcome = Allocated | DoesNotFit | NodeError | FatalError | BudgetExceeded
+Refusal = DoesNotFit | NodeError | FatalError | BudgetExceeded

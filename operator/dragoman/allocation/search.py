@@ -10,8 +10,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.attempt import Attempt, Taken
-from dragoman.allocation.requests import LIMIT, Prepared, PreparedAsk
+from dragoman.allocation.validation import LIMIT, Prepared
 from dragoman.allocation.view import NodeView
 
 

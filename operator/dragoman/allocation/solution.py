@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
+from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.capacity import Amounts
-from dragoman.allocation.facts import Claim, NodeSelector, Requirement, Slice
+from dragoman.allocation.facts import Claim, Held, NodeSelector, Requirement
 from dragoman.allocation.pools import Pool
-from dragoman.allocation.requests import FatalProblemError, Prepared, PreparedAsk, PreparedRequest
-from dragoman.allocation.results import Allocation, ConfigResult, DeviceResult, ShareIDs
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons import Code
+from dragoman.allocation.results import (
+    Allocation,
+    ConfigResult,
+    DeviceResult,
+    ShareIDs,
+    of_document,
+)
 from dragoman.allocation.search import Search
-from dragoman.allocation.view import NodeView
+from dragoman.allocation.validation import Prepared, PreparedRequest
+from dragoman.allocation.view import NodePools, NodeView
 
 
 class Picked(NamedTuple):
@@ -20,13 +30,13 @@ class Picked(NamedTuple):
     Attributes:
         ask: The request.
         pool: Index of the pool on the node.
-        index: Index of the device in the pool.
+        at: Index of the device in the pool.
         consumed: Capacity consumed, None for a device that is not shared.
     """
 
     ask: PreparedAsk
     pool: int
-    index: int
+    at: int
     consumed: Amounts | None
 
 
@@ -100,18 +110,58 @@ def _named(ask: PreparedAsk, names: Sequence[str]) -> bool:
     return ask.request_name in names or ask.full_name in names
 
 
-def allocations(
-    solution: Solution, pools: Sequence[Pool], node: str, share_ids: ShareIDs
-) -> tuple[Allocation, ...]:
-    """Make the results of all claims on one node."""
-    return tuple(
-        Allocation(
-            tuple(_device(pick, pools[pick.pool], share_ids) for pick in picks),
-            config,
-            _node_selector(picks, pools, node),
-        )
-        for picks, config in zip(solution.picks, solution.config, strict=True)
-    )
+class Allocated:
+    """The claims can be served on the node.
+
+    Attributes:
+        steps: Effort of the search.
+        allocations: One for each claim, in their order; made when first asked for.
+    """
+
+    __slots__ = ("_allocated", "_made", "_pools", "_share_ids", "_solution", "steps")
+
+    def __init__(
+        self,
+        solution: Solution,
+        pools: NodePools,
+        share_ids: ShareIDs | None,
+        allocated: Sequence[tuple[int, Held]] = (),
+    ) -> None:
+        self.steps = solution.steps
+        self._solution = solution
+        self._pools = pools
+        self._share_ids = share_ids
+        self._allocated = allocated
+        self._made: tuple[Allocation, ...] | None = None
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """One for each claim, in their order."""
+        if self._made is None:
+            share_ids = self._share_ids or numbered_ids()
+            pools, node = self._pools.pools, self._pools.node.name
+            solution = self._solution
+            made = [
+                Allocation(
+                    tuple(_device(pick, pools[pick.pool], share_ids) for pick in picks),
+                    config,
+                    _node_selector(picks, pools, node),
+                )
+                for picks, config in zip(solution.picks, solution.config, strict=True)
+            ]
+            for index, held in self._allocated:
+                made.insert(index, of_document(held.document))
+            self._made = tuple(made)
+        return self._made
+
+    def __repr__(self) -> str:
+        return f"Allocated(steps={self.steps}, allocations={self.allocations})"
+
+
+def numbered_ids() -> ShareIDs:
+    """Return a maker of share IDs that counts up: unique within one allocation only."""
+    numbers = count(1)
+    return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
 
 
 def check_selectors(prepared: Prepared, solution: Solution, pools: Sequence[Pool]) -> None:
@@ -121,16 +171,17 @@ def check_selectors(prepared: Prepared, solution: Solution, pools: Sequence[Pool
             pool = pools[pick.pool]
             if _local(pick, pool):
                 break
-            selector = _selector(pool, pick.index)
+            selector = _selector(pool, pick.at)
             if selector is not None and len(selector.terms) > 1:
                 raise FatalProblemError(
+                    Code.NODE_SELECTOR_INVALID,
                     f"create NodeSelector for claim {claim.name}: "
-                    f"unsupported ResourceSlice.NodeSelector with {len(selector.terms)} terms"
+                    f"unsupported ResourceSlice.NodeSelector with {len(selector.terms)} terms",
                 )
 
 
 def _device(pick: Picked, pool: Pool, share_ids: ShareIDs) -> DeviceResult:
-    ask, (name, content) = pick.ask, pool.devices[pick.index]
+    ask, (name, content) = pick.ask, pool.devices[pick.at]
     features = ask.profile.features
     consumed = pick.consumed
     binding = features.DeviceBindingAndStatus
@@ -145,12 +196,8 @@ def _device(pick: Picked, pool: Pool, share_ids: ShareIDs) -> DeviceResult:
         {name: str(value) for name, value in consumed.items()} if consumed else None,
         (content.binding_conditions or ()) if binding else (),
         content.binding_failure_conditions if binding else (),
-        pool.origins[pick.index].skip_node_operations if ask.profile.experimental else (),
+        pool.origins[pick.at].skip_node_operations if ask.profile.experimental else (),
     )
-
-
-def _origin(pool: Pool, index: int) -> Slice:
-    return pool.origins[index]
 
 
 def _selector(pool: Pool, index: int) -> NodeSelector | None:
@@ -165,9 +212,9 @@ def _node_name(pool: Pool, index: int) -> str | None:
 
 def _local(pick: Picked, pool: Pool) -> bool:
     """Tell whether a device pins the claim to its node."""
-    if _node_name(pool, pick.index) is not None:
+    if _node_name(pool, pick.at) is not None:
         return True
-    return pool.contents[pick.index].binds_to_node and not pick.ask.profile.stable
+    return pool.contents[pick.at].binds_to_node and not pick.ask.profile.stable
 
 
 def _node_selector(
@@ -178,10 +225,10 @@ def _node_selector(
         pool = pools[pick.pool]
         if _local(pick, pool):
             stable = pick.ask.profile.stable
-            name = _node_name(pool, pick.index) if stable else node
+            name = _node_name(pool, pick.at) if stable else node
             requirement = {"key": "metadata.name", "operator": "In", "values": [name or ""]}
             return {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
-        selector = _selector(pool, pick.index)
+        selector = _selector(pool, pick.at)
         if selector is not None and selector.terms:
             _add(term["matchFields"], selector.terms[0].fields)
             _add(term["matchExpressions"], selector.terms[0].expressions)

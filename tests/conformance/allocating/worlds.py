@@ -223,9 +223,14 @@ class Builder:
                 spec["devices"] = devices
             if self.has("skip", 0.4):
                 spec["skipNodeOperations"] = ["NodePrepareResources"]
-            made.append(self.slice_(f"{pick('s', 't')}-{driver[0]}-{name}-{part}", name, generation, spec))
+            made.append(
+                self.slice_(f"{pick('s', 't')}-{driver[0]}-{name}-{part}", name, generation, spec)
+            )
         if sets:
-            spec = {"driver": driver, **({"allNodes": True} if "perDeviceNodeSelection" in where else where)}
+            spec = {
+                "driver": driver,
+                **({"allNodes": True} if "perDeviceNodeSelection" in where else where),
+            }
             spec["sharedCounters"] = [
                 {"name": one, "counters": {c: {"value": pick("2", "4", "3")} for c in counters}}
                 for one, counters in sets.items()
@@ -277,13 +282,15 @@ class Builder:
             f"{device}.?index.orValue(0) < 2",
             f'has(device.attributes["shared.io"].numa)',
             f'"{driver}" in device.capacity',
-            f'cel.bind(d, {device}, has(d.ok) && d.ok)',
+            f"cel.bind(d, {device}, has(d.ok) && d.ok)",
             "true",
         ]
         if "ConsumableCapacity" in self.features():
             valid.append("device.allowMultipleAllocations == false")
         if self.has("errors", 0.06):
-            return str(self.pick(f"{device}.nothing == 1", f"{device}.model", "device.nonsense", "1 +"))
+            return str(
+                self.pick(f"{device}.nothing == 1", f"{device}.model", "device.nonsense", "1 +")
+            )
         return str(self.random.choice(valid))
 
     def body(self, *, alternative: bool = False) -> Json:
@@ -307,9 +314,7 @@ class Builder:
             found["tolerations"] = [self.toleration() for _ in range(pick(1, 2))]
         if self.has("capacity", 0.6):
             amounts = ["1", "2", "3", "1500m", "250m", "0", "5"]
-            wanted = {
-                name: pick(*amounts) for name in ("memory", "cores") if self.chance(0.55)
-            }
+            wanted = {name: pick(*amounts) for name in ("memory", "cores") if self.chance(0.55)}
             if self.has("errors", 0.08):
                 wanted["memory"] = pick("9223372036854775807", "-1", "10E")
             found["capacity"] = {"requests": wanted} if wanted else {}
@@ -371,7 +376,12 @@ class Builder:
         for theme, key in (("match", "matchAttribute"), ("distinct", "distinctAttribute")):
             if self.has(theme, 0.7):
                 domain = DRIVERS[self.pick(0, 0, 1)]
-                names = [f"{domain}/model", f"{domain}/index", "shared.io/numa", f"{domain}/version"]
+                names = [
+                    f"{domain}/model",
+                    f"{domain}/index",
+                    "shared.io/numa",
+                    f"{domain}/version",
+                ]
                 if "lists" in self.themes:
                     names += [f"{domain}/links"] * 3
                 if "derived" in self.themes:
@@ -386,7 +396,8 @@ class Builder:
             devices["constraints"] = constraints
         if self.has("config", 0.8):
             devices["config"] = [
-                self.config(self.names(asked) if self.chance(0.7) else []) for _ in range(self.pick(1, 2))
+                self.config(self.names(asked) if self.chance(0.7) else [])
+                for _ in range(self.pick(1, 2))
             ]
         return {"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": devices}}
 
@@ -404,7 +415,9 @@ class Builder:
                 selectors.append({"cel": {"expression": self.expression(driver)}})
             spec: Json = {"selectors": selectors}
             if self.has("config", 0.6):
-                spec["config"] = [{"opaque": self.config([])["opaque"]} for _ in range(self.pick(1, 2))]
+                spec["config"] = [
+                    {"opaque": self.config([])["opaque"]} for _ in range(self.pick(1, 2))
+                ]
             found.append({"metadata": {"name": name}, "spec": spec})
         return found
 
@@ -412,7 +425,7 @@ class Builder:
 
     def held(self, slices: list[Json]) -> list[Json]:
         """Make claims that hold some of the devices."""
-        found = []
+        found: list[Json] = []
         for item in slices:
             for device in item["spec"].get("devices", ()):
                 shares = self.pick(1, 2) if device.get("allowMultipleAllocations") else 1
@@ -460,13 +473,15 @@ def generate(random: Random, kubernetes: str) -> Json:
     drivers = DRIVERS[: random.choice((1, 2))]
     if len(drivers) == 2:
         builder.second = "b"
-    pools = [(driver, f"p{number}") for driver in drivers for number in range(random.choice((1, 1, 2)))]
+    pools = [
+        (driver, f"p{number}") for driver in drivers for number in range(random.choice((1, 1, 2)))
+    ]
     if variant == "stable":
         pools = pools[:1]  # Go walks pools in random order there
     slices = []
     for driver, name in pools:
-        node = random.choice(("node-1",) * 6 + ("node-2",))
-        slices += builder.pool(driver, name, node)
+        home = random.choice(("node-1",) * 6 + ("node-2",))
+        slices += builder.pool(driver, name, home)
     random.shuffle(slices)
     claims = [
         builder.claim(f"c{number}", random.choice((1, 1, 2, 3)))

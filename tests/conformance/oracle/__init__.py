@@ -33,7 +33,10 @@ class Oracle:
 
     def __init__(self, program: Path | None = None) -> None:
         self._process = subprocess.Popen(
-            [str(program or build())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
+            [str(program or build())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=1 << 20,
         )
 
     def __enter__(self) -> Self:

@@ -1,12 +1,15 @@
-"""DeviceTaintRules: taints that administrators add to devices (KEP-5055)."""
+"""Taints of devices, those of DeviceTaintRules, and tolerations (KEP-5055)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
-from dragoman.allocation.facts import Content, Device, DeviceTaintRule, Slice, Taint
+from dragoman.allocation.facts import Content, Device, DeviceTaintRule, Slice, Taint, Toleration
 from dragoman.allocation.features import Profile
+
+_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
 def tainted(item: Slice, rules: Iterable[DeviceTaintRule], profile: Profile) -> Slice:
@@ -45,3 +48,21 @@ def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
         found = replace(content, taints=content.taints + taints, cache={})
         content.cache[taints] = found
     return found
+
+
+def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
+    """Return the first taint that keeps a device from a request, None if there is none."""
+    for taint in taints:
+        if taint.effect in _EFFECTS and not any(_tolerates(one, taint) for one in tolerations):
+            return taint
+    return None
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value

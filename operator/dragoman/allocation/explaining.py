@@ -1,0 +1,381 @@
+"""Find out why claims cannot be served on a node.
+
+Each request is held against each device alone, in the order of the scheduler's checks, with what
+allocated claims hold; the first check that fails is the reason. Where enough devices pass for every
+request, it is their combination that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dragoman.allocation.amounts import Amount, printed
+from dragoman.allocation.asks import PreparedAsk
+from dragoman.allocation.capacity import CapacityError, PolicyError
+from dragoman.allocation.cluster import Cluster
+from dragoman.allocation.compatibility import Groups
+from dragoman.allocation.expressions import Failure, hinted
+from dragoman.allocation.facts import NOTHING, Claim, Content, Node
+from dragoman.allocation.nodeselector import NodeSelectorError, usable_on
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons import Code, Reason
+from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
+from dragoman.allocation.taints import untolerated
+from dragoman.allocation.usage import Holder
+from dragoman.allocation.validation import Prepared
+from dragoman.allocation.view import NodeView
+
+Details = Mapping[str, Any]
+
+
+_LEFT_OUT = frozenset(
+    {
+        Code.SELECTOR_REJECTED,
+        Code.NODE_MISMATCH,
+        Code.CAPACITY_UNKNOWN,
+        Code.CAPACITY_POLICY,
+    }
+)
+"""What takes a device out of a request for all devices; anything else makes the request fail."""
+
+
+class Obstacle(NamedTuple):
+    """What keeps one device from one request."""
+
+    code: Code
+    details: Details = NOTHING
+
+
+def explain(
+    node: str | Node, claims: Sequence[Claim], cluster: Cluster, outcome: Refusal
+) -> tuple[Reason, ...]:
+    """Return what stands in the way of the claims of a pod on a node.
+
+    Args:
+        node: As for `allocate`.
+        claims: As for `allocate`.
+        cluster: As for `allocate`.
+        outcome: What `allocate` answered.
+
+    Raises:
+        UnknownNodeError: The cluster has no node of this name.
+    """
+    found: list[Reason] = []
+    if isinstance(outcome, FatalError):
+        found.append(Reason(outcome.code, details={"message": outcome.message}))
+    if isinstance(outcome, BudgetExceeded):
+        found.append(Reason(Code.TIMEOUT, details={"steps": outcome.steps}))
+    pools = cluster.node_pools(node)
+    if pools.error:
+        return tuple(found)
+    view = NodeView(pools, cluster.usage, cluster.profile)
+    found += _of_pools(view, cluster)
+    found += _of_allocated(claims, pools.node)
+    requests = _Requests(cluster.prepared(claims), view, cluster)
+    found += requests.reasons()
+    if requests.served and not isinstance(outcome, FatalError):
+        found.append(Reason(Code.NO_COMBINATION, details=requests.combination()))
+    return tuple(found)
+
+
+def _of_allocated(claims: Sequence[Claim], node: Node) -> Iterator[Reason]:
+    for claim in claims:
+        if claim.held is not None and not usable_on(claim.held, node):
+            yield Reason(Code.NODE_SELECTOR_MISMATCH, claim.key, details={"node": node.name})
+
+
+def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:
+    for pool in view.pools:
+        if pool.incomplete:
+            numbers = {"have": pool.have, "want": pool.want, "generation": pool.generation}
+            yield Reason(Code.POOL_INCOMPLETE, pool=pool.id, details=numbers)
+        elif pool.invalid:
+            yield Reason(Code.POOL_INVALID, pool=pool.id, details={"reason": pool.invalid})
+    seen = {pool.id: pool.generation for pool in view.pools}
+    obsolete = list(cluster.obsolete(view.node, seen))
+    for item, newer in obsolete:
+        details = {"generation": item.generation, "newer": newer, "slice": item.name}
+        yield Reason(Code.POOL_OBSOLETE, pool=item.pool_id, details=details)
+    if not view.pools and not obsolete:
+        yield Reason(Code.NO_SLICE_FOR_NODE)
+
+
+class _Requests:
+    """The reasons of all requests of a pod on one node."""
+
+    def __init__(self, prepared: Prepared, view: NodeView, cluster: Cluster) -> None:
+        self._prepared = prepared
+        self._view = view
+        self._cluster = cluster
+        self._features = cluster.profile.features
+        self.served = bool(prepared.claims)
+        self._known: dict[tuple[PreparedAsk, Content], Obstacle | None] = {}
+
+    def reasons(self) -> Iterator[Reason]:
+        """Yield the reasons of every request, and note whether each could be served alone."""
+        for request in (one for requests in self._prepared.requests for one in requests):
+            enough = False
+            for ask in request.asks:
+                usable, lost = 0, False
+                for reason in self._of_ask(ask):
+                    if reason is None:
+                        usable += 1
+                    else:
+                        lost = lost or reason.code not in _LEFT_OUT
+                        yield reason
+                if ask.everything:
+                    served = usable > 0 and not lost
+                else:
+                    served = usable >= ask.ask.count
+                if not served:
+                    yield self._too_few(ask, usable)
+                enough = enough or served
+            self.served = self.served and enough
+
+    def _too_few(self, ask: PreparedAsk, usable: int) -> Reason:
+        wanted = "all" if ask.everything else ask.ask.count
+        details = {"wanted": wanted, "usable": usable, "seen": len(self._view.contents)}
+        return Reason(Code.NOT_ENOUGH_DEVICES, ask.claim.key, ask.full_name, details=details)
+
+    def combination(self) -> Details:
+        """Return what has to fit together."""
+        return {
+            "constraints": tuple(
+                constraint.match_attribute or constraint.distinct_attribute or ""
+                for claim in self._prepared.claims
+                for constraint in claim.constraints
+            ),
+            "counts": tuple(
+                f"{ask.full_name}={'All' if ask.everything else ask.ask.count}"
+                for requests in self._prepared.requests
+                for request in requests
+                for ask in request.asks
+            ),
+        }
+
+    def _of_ask(self, ask: PreparedAsk) -> Iterator[Reason | None]:
+        """Yield the reason of each device, None for one that can serve."""
+        claim, request, view = ask.claim.key, ask.full_name, self._view
+        for position, content in enumerate(view.contents):
+            key = (ask, content)
+            if key not in self._known:
+                self._known[key] = self._of_content(ask, content)
+            found = self._known[key] or self._of_device(ask, position)
+            if found is None:
+                yield None
+            else:
+                yield Reason(found.code, claim, request, view.id(position), None, found.details)
+
+    def _of_content(self, ask: PreparedAsk, content: Content) -> Obstacle | None:
+        """Find what keeps every device of a content from a request, apart from what is held."""
+        if content.binding_conditions and not self._features.DeviceBindingAndStatus:
+            return Obstacle(Code.FEATURE_DISABLED, {"gate": "DRADeviceBindingConditions"})
+        found = _rejected(ask, content)
+        if found is not None:
+            return found
+        if content.consumes and not self._features.PartitionableDevices:
+            return Obstacle(Code.FEATURE_DISABLED, {"gate": "DRAPartitionableDevices"})
+        taint = untolerated(content.taints, ask.ask.tolerations)
+        if taint is not None and self._features.DeviceTaints:
+            return Obstacle(
+                Code.TAINT_NOT_TOLERATED,
+                {
+                    "key": taint.key,
+                    "value": taint.value,
+                    "effect": taint.effect,
+                    "rule": taint.rule,
+                },
+            )
+        found = _capacity(ask, content)
+        if found is None:
+            ask.plan(content, self._view, 0)  # remembers what is taken, for the checks of devices
+        return found or self._constraint(ask, content)
+
+    def _constraint(self, ask: PreparedAsk, content: Content) -> Obstacle | None:
+        for index in ask.constraints:
+            constraint = ask.claim.constraints[index]
+            try:
+                value = ask.value(index, content, self._view, 0)
+            except FatalProblemError as error:
+                return Obstacle(Code.CEL_ERROR, {"message": str(error)})
+            if value is None:
+                matched = constraint.match_attribute is not None
+                name = constraint.match_attribute or constraint.distinct_attribute
+                kind = "matchAttribute" if matched else "distinctAttribute"
+                return Obstacle(
+                    Code.CONSTRAINT_FAILED, {"index": index, "attribute": name, "kind": kind}
+                )
+        return None
+
+    def _of_device(self, ask: PreparedAsk, position: int) -> Obstacle | None:
+        """Find what keeps one device from a request because of the node or what is held."""
+        checks: tuple[Callable[[PreparedAsk, int], Obstacle | None], ...] = (
+            self._place, self._in_use, self._operations, self._groups, self._counters, self._free,
+        )  # fmt: skip
+        for check in checks:
+            found = check(ask, position)
+            if found is not None:
+                return found
+        return None
+
+    def _place(self, _ask: PreparedAsk, position: int) -> Obstacle | None:
+        if not self._view.per_device:
+            return None
+        try:
+            here = self._view.on_node(position)
+        except NodeSelectorError as error:
+            return Obstacle(Code.NODE_SELECTOR_INVALID, {"message": str(error)})
+        return None if here else Obstacle(Code.NODE_MISMATCH, {"node": self._view.node.name})
+
+    def _in_use(self, ask: PreparedAsk, position: int) -> Obstacle | None:
+        if ask.admin or not self._view.in_use[position]:
+            return None
+        holders = tuple(holder.claim for holder in self._holders(position))
+        return Obstacle(Code.DEVICE_IN_USE, {"holders": holders})
+
+    def _operations(self, _ask: PreparedAsk, position: int) -> Obstacle | None:
+        if not self._view.skips or not self._view.skips_node(position):
+            return None
+        pool, index = self._view.place(position)
+        operations = pool.origins[index].skip_node_operations
+        return Obstacle(Code.NODE_OPERATIONS, {"operations": operations})
+
+    def _groups(self, ask: PreparedAsk, position: int) -> Obstacle | None:
+        content = self._view.contents[position]
+        if not self._features.CompatibilityGroups or self._shared(ask, position):
+            return None
+        pool = self._view.pool(position)
+        if Groups(pool.usage(self._cluster.usage)).admit(content) is not None:
+            return None
+        groups = tuple(sorted({group for item in content.consumes for group in item.groups}))
+        return Obstacle(Code.INCOMPATIBLE_GROUPS, {"groups": groups})
+
+    def _counters(self, ask: PreparedAsk, position: int) -> Obstacle | None:
+        content = self._view.contents[position]
+        if not content.consumes or self._shared(ask, position):
+            return None
+        pool, _ = self._view.place(position)
+        usage = pool.usage(self._cluster.usage)
+        plan = ask.plans.get(content)
+        needs = plan.needs if plan is not None else {}
+        for (name, counter), free in usage.available.items():
+            need = needs.get((name, counter), 0)
+            if need > free:
+                holders = self._takers(position, name, counter)
+                like = pool.counters[name, counter]
+                return Obstacle(
+                    Code.COUNTERS_EXCEEDED,
+                    {
+                        "set": name,
+                        "counter": counter,
+                        "need": printed(need, like),
+                        "free": printed(free, like),
+                        "short": printed(need - free, like),
+                        "holders": holders,
+                    },
+                )
+        return None
+
+    def _takers(self, position: int, name: str, counter: str) -> tuple[str, ...]:
+        pool, _ = self._view.place(position)
+        held = self._cluster.usage.of_pool(pool.id)
+        return tuple(
+            dict.fromkeys(
+                holder.claim
+                for item in (*pool.slices, *pool.others)
+                for device in item.devices
+                if any(
+                    one.counter_set == name and counter in one.counters
+                    for one in device.content.consumes
+                )
+                for holder in held.get(device.name, ())
+            )
+        )
+
+    def _free(self, ask: PreparedAsk, position: int) -> Obstacle | None:
+        content = self._view.contents[position]
+        held = self._view.consumed.get(position)
+        plan = ask.plans.get(content)
+        if held is None or plan is None:
+            return None
+        for name, need, have in plan.nanos:
+            free = have - held.get(name, 0)
+            if need > free:
+                holders = tuple(holder.claim for holder in self._holders(position))
+                return _exceeded(ask, content, name, plan.consumed[name], free, holders)
+        return None
+
+    def _shared(self, ask: PreparedAsk, position: int) -> bool:
+        plan = ask.plans.get(self._view.contents[position])
+        if plan is None or not plan.shareable:
+            return False
+        new = self._cluster.profile.new
+        return position in self._view.consumed or (new and position in self._view.shared)
+
+    def _holders(self, position: int) -> tuple[Holder, ...]:
+        return self._cluster.holders(self._view.id(position))
+
+
+def _rejected(ask: PreparedAsk, content: Content) -> Obstacle | None:
+    for origin, index, expression in ask.selectors:
+        if expression is None:
+            return Obstacle(Code.CEL_ERROR, {"origin": origin, "index": index})
+        result = expression.on(content)
+        if result is True:
+            continue
+        details = {
+            "origin": origin,
+            "index": index,
+            "expression": expression.text,
+            "values": expression.values(content),
+        }
+        if isinstance(result, Failure):
+            message = hinted(result.message) if ask.profile.new else result.message
+            return Obstacle(Code.CEL_ERROR, {**details, "message": message})
+        return Obstacle(Code.SELECTOR_REJECTED, details)
+    return None
+
+
+def _capacity(ask: PreparedAsk, content: Content) -> Obstacle | None:
+    asked = ask.ask.capacity or {}
+    try:
+        consumed = ask.consumption(content)
+    except PolicyError as error:
+        if error.amount is None:
+            return Obstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name})
+        details = {
+            "capacity": error.name,
+            "asked": str(asked.get(error.name, "")),
+            "rounded": str(error.amount),
+        }
+        return Obstacle(Code.CAPACITY_POLICY, details)
+    except CapacityError as error:
+        code = Code.CAPACITY_ERROR if ask.profile.new else Code.CAPACITY_POLICY
+        return Obstacle(code, {"message": str(error)})
+    for name, value in consumed.items():
+        have = content.capacity[name].value.nanos
+        if value.nanos > have:
+            return _exceeded(ask, content, name, value, have, ())
+    return None
+
+
+def _exceeded(  # noqa: PLR0913 — each number is one that a person needs
+    ask: PreparedAsk,
+    content: Content,
+    name: str,
+    rounded: Amount,
+    free: int,
+    holders: tuple[str, ...],
+) -> Obstacle:
+    return Obstacle(
+        Code.CAPACITY_EXCEEDED,
+        {
+            "capacity": name,
+            "asked": str((ask.ask.capacity or {}).get(name, "")),
+            "rounded": str(rounded),
+            "free": printed(free, content.capacity[name].value),
+            "value": str(content.capacity[name].value),
+            "holders": holders,
+        },
+    )
