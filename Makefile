@@ -119,6 +119,10 @@ comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs
 fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 	@$(PY) -m tests.conformance.fuzz $(N)
 
+.PHONY: fuzz-allocator
+fuzz-allocator: setup ## Compare N random allocations with the Go implementation (ARGS="--kubernetes 1.37 --seed 7")
+	@$(PY) -m tests.conformance.fuzz_allocator $(N) $(ARGS)
+
 .PHONY: image-rootfs
 image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)
 	@$(PY) -m tests.image $(ARCH)

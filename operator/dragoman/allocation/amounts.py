@@ -71,9 +71,10 @@ class Amount:
         if quantity.decimal:
             return _scaled_decimal(quantity.value, -quantity.scale - digits)
         shift = quantity.scale + digits
+        power: int = 10 ** abs(shift)
         if shift < 0:
-            return _away_from_zero(quantity.value, int(10**-shift))
-        number = quantity.value * int(10**shift)
+            return _away_from_zero(quantity.value, power)
+        number = quantity.value * power
         return number if INT_MIN <= number <= INT_MAX else 0
 
     def exact_milli(self) -> int | None:

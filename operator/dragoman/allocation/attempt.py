@@ -267,7 +267,7 @@ class Attempt:
         The scheduler looks at them before it looks at taints. That matters in 1.36, where the first
         pool that is looked at decides what pools of its name have.
         """
-        if plan.needs and plan.blocked == TAINT and not self._profile.new:
+        if plan.content.consumes and plan.blocked == TAINT and not self._profile.new:
             if not (plan.shareable and self._already_shared(position)):
                 self._table(position)
 
