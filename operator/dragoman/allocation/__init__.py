@@ -21,6 +21,7 @@ from dragoman.allocation.cluster import Cluster, UnknownNodeError
 from dragoman.allocation.explaining import explain
 from dragoman.allocation.facts import (
     Claim,
+    ClaimSpec,
     Content,
     Device,
     DeviceClass,
@@ -64,6 +65,7 @@ __all__ = [
     "Amount",
     "BudgetExceeded",
     "Claim",
+    "ClaimSpec",
     "Cluster",
     "Code",
     "ConfigResult",

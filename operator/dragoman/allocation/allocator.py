@@ -23,7 +23,7 @@ from dragoman.allocation.results import (
 )
 from dragoman.allocation.search import BudgetExceededError, Search
 from dragoman.allocation.solution import Allocated, Solution, check_selectors
-from dragoman.allocation.validation import Prepared
+from dragoman.allocation.validation import Prepared, named
 from dragoman.allocation.view import NodePools, NodeView
 
 BUDGET: Final = 9_000_000
@@ -64,11 +64,11 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
     found = _decide(pools, prepared, cluster, budget)
     outcome: Outcome
     if not isinstance(found, Solution):
-        outcome = found
-    elif not prepared.allocated:
+        outcome = _named(found, claims) if isinstance(found, FatalError) else found
+    elif len(prepared.claims) == len(claims):
         return Allocated(found, pools, share_ids)
     else:
-        outcome = _with_allocated(found, pools, prepared, share_ids)
+        outcome = _with_allocated(found, pools, claims, share_ids)
     if not reasons or isinstance(outcome, Allocated):
         return outcome
     return replace(outcome, reasons=explain(node, claims, cluster, outcome))
@@ -91,12 +91,24 @@ def _decide(
 
 
 def _with_allocated(
-    solution: Solution, pools: NodePools, prepared: Prepared, share_ids: ShareIDs | None
+    solution: Solution, pools: NodePools, claims: Sequence[Claim], share_ids: ShareIDs | None
 ) -> Allocated | DoesNotFit:
     """Add the claims that were allocated before, if they can be used on the node."""
-    if not all(usable_on(held, pools.node) for _, held in prepared.allocated):
+    allocated = [
+        (index, claim.held) for index, claim in enumerate(claims) if claim.held is not None
+    ]
+    if not all(usable_on(held, pools.node) for _, held in allocated):
         return DoesNotFit(solution.steps, message=NOT_AVAILABLE)
-    return Allocated(solution, pools, share_ids, prepared.allocated)
+    return Allocated(solution, pools, share_ids, allocated)
+
+
+def _named(error: FatalError, claims: Sequence[Claim]) -> FatalError:
+    """Put the names of the claims into an error."""
+    pending = [claim for claim in claims if claim.held is None]
+    # The scheduler leaves the namespace out here.
+    short = error.message.startswith("create NodeSelector")
+    names = [claim.name if short else claim.key for claim in pending]
+    return replace(error, message=named(error.message, names))
 
 
 def fits(
@@ -153,7 +165,7 @@ def _search(
     try:
         if search.run():
             solution = Solution(prepared, search, view)
-            check_selectors(prepared, solution, view.pools)
+            check_selectors(solution, view.pools)
             return solution
     except FatalProblemError as error:
         return FatalError(str(error), search.steps, error.code)

@@ -93,7 +93,7 @@ def _scaled_decimal(unscaled: int, drop: int) -> int:
     if drop <= 0:
         power = 10**-drop if -drop <= _POWERS else INT_MIN  # what amd64 makes of a giant float
         return wrap_int64(wrap_int64(unscaled) * power)
-    divisor = 10**drop
+    divisor: int = 10**drop
     if unscaled < INT_MAX and drop <= _POWERS:
         number = wrap_int64(unscaled)
         whole = abs(number) // divisor * (1 if number >= 0 else -1)

@@ -11,7 +11,7 @@ from dragoman.allocation.environment import Environment
 from dragoman.allocation.expressions import Expression, Failure, hinted
 from dragoman.allocation.facts import (
     Ask,
-    Claim,
+    ClaimSpec,
     Constraint,
     Content,
     DeviceClass,
@@ -40,7 +40,8 @@ class PreparedAsk:
         ask: The facts.
         request_name: Name of the (top-level) request.
         full_name: `request` or `request/subrequest`.
-        claim: The claim.
+        claim: The spec of the claim.
+        place: What a message calls the claim; see `validation.placeholder`.
         device_class: Its class.
         selectors: Compiled selectors in order of evaluation, with what a message calls them.
         constraints: Indexes of the claim's constraints that apply.
@@ -48,19 +49,27 @@ class PreparedAsk:
         admin: Whether admin access is asked for.
         profile: Which scheduler decides.
         known: Whether selectors match, as far as it was asked.
-        plans: What the request means for a content, as far as it was asked.
+        plans: What the request means for contents of the same traits, as far as it was asked.
     """
 
     __slots__ = (
         "_environment", "_values", "admin", "ask", "claim", "constraints",
-        "device_class", "everything", "full_name", "known", "plans", "profile", "request_name", "selectors",
+        "device_class", "everything", "full_name", "known", "place", "plans", "profile",
+        "request_name", "selectors",
     )  # fmt: skip
 
     def __init__(
-        self, ask: Ask, request: Request, claim: Claim, kind: DeviceClass, environment: Environment
+        self,
+        ask: Ask,
+        request: Request,
+        claim: ClaimSpec,
+        place: str,
+        kind: DeviceClass,
+        environment: Environment,
     ) -> None:
         self.ask = ask
         self.claim = claim
+        self.place = place
         self.request_name = request.name
         listed = bool(request.first_available)
         self.full_name = f"{request.name}/{ask.name}" if listed else request.name
@@ -71,14 +80,14 @@ class PreparedAsk:
         self._environment = environment
         self.selectors = [
             *_compiled(f"class {kind.name}", kind.selectors, environment),
-            *_compiled(f"claim {claim.key}", ask.selectors, environment),
+            *_compiled(f"claim {place}", ask.selectors, environment),
         ]
         self.constraints = [
             index
             for index, constraint in enumerate(claim.constraints)
             if _concerns(constraint, request.name, self.full_name)
         ]
-        self.plans: dict[Content, Plan | None] = {}
+        self.plans: dict[object, Plan | None] = {}
         self.known: dict[Content, bool] = {}
         self._values: dict[tuple[int, Content], Any] = {}
 
@@ -123,8 +132,8 @@ class PreparedAsk:
         Raises:
             FatalProblemError: The amounts of capacity cannot be computed (1.37).
         """
-        if content in self.plans:
-            return self.plans[content]
+        if content.traits in self.plans:
+            return self.plans[content.traits]
         try:
             plan = Plan(
                 content,
@@ -139,11 +148,11 @@ class PreparedAsk:
                 device = devices.id(position)
                 raise FatalProblemError(
                     Code.CAPACITY_ERROR,
-                    f"claim {self.claim.key}, request {self.ask.name}: checking capacity "
+                    f"claim {self.place}, request {self.ask.name}: checking capacity "
                     f"for device {device.device if bare else device}: {error}",
                 ) from None
             plan = None
-        self.plans[content] = plan
+        self.plans[content.traits] = plan
         return plan
 
     def consumption(self, content: Content) -> Amounts:

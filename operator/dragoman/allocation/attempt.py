@@ -83,7 +83,7 @@ class Attempt:
                 selectable = self.selectable(ask, position)
             if not selectable:
                 continue
-            plan = plans[content] if content in plans else self._plan(ask, position)
+            plan = plans.get(content.traits) or self._plan(ask, position)
             if plan is None or not self._enough(plan, position):
                 continue
             if plan.blocked:
@@ -150,7 +150,7 @@ class Attempt:
         Raises:
             FatalProblemError: A pool is incomplete or invalid, or a device cannot be judged.
         """
-        within = f"claim {ask.claim.key}, request {ask.ask.name}: asks for all devices"
+        within = f"claim {ask.place}, request {ask.ask.name}: asks for all devices"
         found = []
         for pool in self._view.pools:
             if pool.incomplete:
@@ -213,7 +213,7 @@ class Attempt:
             if must:
                 raise FatalProblemError(
                     Code.CONSTRAINT_FAILED,
-                    f"claim {ask.claim.key}, request {ask.ask.name}: cannot add device "
+                    f"claim {ask.place}, request {ask.ask.name}: cannot add device "
                     f"{self._view.id(position)} because a claim constraint would not be satisfied",
                 )
             return None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from weakref import WeakValueDictionary
+
+import orjson
 
 from dragoman.allocation.amounts import Amount
 from dragoman.allocation.facts import (
     Ask,
     Claim,
     ClaimConfig,
+    ClaimSpec,
     Constraint,
     DeviceID,
     Document,
@@ -20,15 +24,36 @@ from dragoman.allocation.facts import (
 from dragoman.allocation.parsing import flag, integer, node_selector, quantity, selectors
 from dragoman.model.fields import items, mapping, optional_text, text, texts
 
+_specs: WeakValueDictionary[bytes, ClaimSpec] = WeakValueDictionary()
+"""Specs by JSON text, while any claim has them."""
+
 
 def parse_claim(document: Document) -> Claim:
     """Read a ResourceClaim; raise `MalformedObjectError` naming the field."""
-    metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
-    devices = mapping(spec, "devices", "spec.")
-    within = "spec.devices."
+    metadata = mapping(document, "metadata")
     return Claim(
         name=text(metadata, "name", "metadata."),
         namespace=optional_text(metadata, "namespace", "metadata.") or "",
+        spec=_spec(mapping(document, "spec")),
+        held=_held(mapping(document, "status")),
+    )
+
+
+def _spec(document: Document) -> ClaimSpec:
+    try:
+        key = orjson.dumps(document)
+    except TypeError:  # an integer beyond 64 bits, or nesting too deep
+        return _read_spec(document)
+    spec = _specs.get(key)
+    if spec is None:
+        spec = _specs[key] = _read_spec(document)
+    return spec
+
+
+def _read_spec(document: Document) -> ClaimSpec:
+    devices = mapping(document, "devices", "spec.")
+    within = "spec.devices."
+    return ClaimSpec(
         requests=tuple(
             _request(item, f"{within}requests[{index}].")
             for index, item in enumerate(items(devices, "requests", within))
@@ -41,7 +66,6 @@ def parse_claim(document: Document) -> Claim:
             _config(item, f"{within}config[{index}].")
             for index, item in enumerate(items(devices, "config", within))
         ),
-        held=_held(mapping(document, "status")),
     )
 
 

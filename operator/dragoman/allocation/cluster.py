@@ -216,13 +216,14 @@ class Cluster:
                 yield item, newest
 
     def prepared(self, claims: Sequence[Claim]) -> Prepared:
-        """Make claims ready for searches; the last ones are remembered."""
-        key = tuple(map(id, claims))
+        """Make the claims that are not allocated ready; the last specs are remembered."""
+        specs = [claim.spec for claim in claims if claim.held is None]
+        key = tuple(map(id, specs))
         found = self._prepared.get(key)
         if found is None:
             while len(self._prepared) >= _PREPARED:
                 del self._prepared[next(iter(self._prepared))]
-            found = self._prepared[key] = Prepared(claims, self._environment)
+            found = self._prepared[key] = Prepared(specs, self._environment)
         return found
 
     def node_pools(self, node: str | Node) -> NodePools:

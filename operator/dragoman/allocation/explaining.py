@@ -23,7 +23,7 @@ from dragoman.allocation.reasons import Code, Reason
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
 from dragoman.allocation.taints import untolerated
 from dragoman.allocation.usage import Holder
-from dragoman.allocation.validation import Prepared
+from dragoman.allocation.validation import PLACE, Prepared, named
 from dragoman.allocation.view import NodeView
 
 Details = Mapping[str, Any]
@@ -73,10 +73,21 @@ def explain(
     found += _of_pools(view, cluster)
     found += _of_allocated(claims, pools.node)
     requests = _Requests(cluster.prepared(claims), view, cluster)
-    found += requests.reasons()
+    names = [claim.key for claim in claims if claim.held is None]
+    found += (_named(reason, names) for reason in requests.reasons())
     if requests.served and not isinstance(outcome, FatalError):
         found.append(Reason(Code.NO_COMBINATION, details=requests.combination()))
     return tuple(found)
+
+
+def _named(reason: Reason, names: Sequence[str]) -> Reason:
+    details = reason.details
+    if any(isinstance(value, str) and PLACE in value for value in details.values()):
+        details = {
+            name: named(value, names) if isinstance(value, str) else value
+            for name, value in details.items()
+        }
+    return reason._replace(claim=named(reason.claim, names), details=details)
 
 
 def _of_allocated(claims: Sequence[Claim], node: Node) -> Iterator[Reason]:
@@ -136,7 +147,7 @@ class _Requests:
     def _too_few(self, ask: PreparedAsk, usable: int) -> Reason:
         wanted = "all" if ask.everything else ask.ask.count
         details = {"wanted": wanted, "usable": usable, "seen": len(self._view.contents)}
-        return Reason(Code.NOT_ENOUGH_DEVICES, ask.claim.key, ask.full_name, details=details)
+        return Reason(Code.NOT_ENOUGH_DEVICES, ask.place, ask.full_name, details=details)
 
     def combination(self) -> Details:
         """Return what has to fit together."""
@@ -156,7 +167,7 @@ class _Requests:
 
     def _of_ask(self, ask: PreparedAsk) -> Iterator[Reason | None]:
         """Yield the reason of each device, None for one that can serve."""
-        claim, request, view = ask.claim.key, ask.full_name, self._view
+        claim, request, view = ask.place, ask.full_name, self._view
         for position, content in enumerate(view.contents):
             key = (ask, content)
             if key not in self._known:
@@ -257,7 +268,7 @@ class _Requests:
             return None
         pool, _ = self._view.place(position)
         usage = pool.usage(self._cluster.usage)
-        plan = ask.plans.get(content)
+        plan = ask.plans.get(content.traits)
         needs = plan.needs if plan is not None else {}
         for (name, counter), free in usage.available.items():
             need = needs.get((name, counter), 0)
@@ -296,7 +307,7 @@ class _Requests:
     def _free(self, ask: PreparedAsk, position: int) -> Obstacle | None:
         content = self._view.contents[position]
         held = self._view.consumed.get(position)
-        plan = ask.plans.get(content)
+        plan = ask.plans.get(content.traits)
         if held is None or plan is None:
             return None
         for name, need, have in plan.nanos:

@@ -160,6 +160,7 @@ class Content:
         binds_to_node: `bindsToNode`.
         binding_conditions: `bindingConditions`, None when unset.
         binding_failure_conditions: `bindingFailureConditions`.
+        traits: Equal for contents that differ in attributes only.
         cache: Selector results, which depend on the content alone.
     """
 
@@ -176,6 +177,7 @@ class Content:
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] = ()
+    traits: object = field(default_factory=object, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
@@ -359,6 +361,21 @@ class Held:
     document: Document = field(default_factory=lambda: NOTHING)
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ClaimSpec:
+    """The spec of a ResourceClaim. Claims of one template share one object.
+
+    Attributes:
+        requests: `spec.devices.requests`.
+        constraints: `spec.devices.constraints`.
+        config: `spec.devices.config`.
+    """
+
+    requests: tuple[Request, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    config: tuple[ClaimConfig, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
     """A ResourceClaim.
@@ -366,17 +383,13 @@ class Claim:
     Attributes:
         name: `metadata.name`.
         namespace: `metadata.namespace`.
-        requests: `spec.devices.requests`.
-        constraints: `spec.devices.constraints`.
-        config: `spec.devices.config`.
+        spec: What it asks for.
         held: `status.allocation`, None while the claim is not allocated.
     """
 
     name: str
     namespace: str = ""
-    requests: tuple[Request, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
-    config: tuple[ClaimConfig, ...] = ()
+    spec: ClaimSpec = field(default_factory=ClaimSpec)
     held: Held | None = None
 
     @property

@@ -114,15 +114,16 @@ def _device(document: Document, driver: str, within: str) -> Device:
     look = {key: value for key, value in document.items() if key != "name"}
     try:
         key = (driver, orjson.dumps(look))
+        traits = orjson.dumps({key: value for key, value in look.items() if key != "attributes"})
     except TypeError:  # an integer beyond 64 bits, or nesting too deep
-        return Device(name, _content(look, driver, within))
+        return Device(name, _content(look, driver, object(), within))
     content = _contents.get(key)
     if content is None:
-        content = _contents[key] = _content(look, driver, within)
+        content = _contents[key] = _content(look, driver, traits, within)
     return Device(name, content)
 
 
-def _content(look: Document, driver: str, within: str) -> Content:
+def _content(look: Document, driver: str, traits: object, within: str) -> Content:
     attributes = mapping(look, "attributes", within)
     for name in attributes:
         mapping(attributes, name, f"{within}attributes.")
@@ -147,6 +148,7 @@ def _content(look: Document, driver: str, within: str) -> Content:
         binds_to_node=flag(look, "bindsToNode", within) is True,
         binding_conditions=None if look.get("bindingConditions") is None else conditions,
         binding_failure_conditions=texts(look, "bindingFailureConditions", within),
+        traits=traits,
     )
 
 

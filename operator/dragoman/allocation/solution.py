@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.capacity import Amounts
-from dragoman.allocation.facts import Claim, Held, NodeSelector, Requirement
+from dragoman.allocation.facts import ClaimSpec, Held, NodeSelector, Requirement
 from dragoman.allocation.pools import Pool
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code
@@ -20,7 +20,7 @@ from dragoman.allocation.results import (
     of_document,
 )
 from dragoman.allocation.search import Search
-from dragoman.allocation.validation import Prepared, PreparedRequest
+from dragoman.allocation.validation import Prepared, PreparedRequest, placeholder
 from dragoman.allocation.view import NodePools, NodeView
 
 
@@ -74,7 +74,7 @@ class Solution:
 
 
 def _config(
-    claim: Claim, requests: Sequence[PreparedRequest], chosen: Sequence[int]
+    claim: ClaimSpec, requests: Sequence[PreparedRequest], chosen: Sequence[int]
 ) -> tuple[ConfigResult, ...]:
     asks = [request.asks[index] for request, index in zip(requests, chosen, strict=True)]
     found: list[tuple[str, list[str], Mapping[str, Any]]] = []
@@ -164,9 +164,9 @@ def numbered_ids() -> ShareIDs:
     return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
 
 
-def check_selectors(prepared: Prepared, solution: Solution, pools: Sequence[Pool]) -> None:
+def check_selectors(solution: Solution, pools: Sequence[Pool]) -> None:
     """Raise FatalProblemError for a picked device whose node selector has several terms."""
-    for claim, picks in zip(prepared.claims, solution.picks, strict=True):
+    for index, picks in enumerate(solution.picks):
         for pick in picks:
             pool = pools[pick.pool]
             if _local(pick, pool):
@@ -175,7 +175,7 @@ def check_selectors(prepared: Prepared, solution: Solution, pools: Sequence[Pool
             if selector is not None and len(selector.terms) > 1:
                 raise FatalProblemError(
                     Code.NODE_SELECTOR_INVALID,
-                    f"create NodeSelector for claim {claim.name}: "
+                    f"create NodeSelector for claim {placeholder(index)}: "
                     f"unsupported ResourceSlice.NodeSelector with {len(selector.terms)} terms",
                 )
 

@@ -45,7 +45,9 @@ def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
     """Return the content with more taints; devices that look alike still do."""
     found: Content | None = content.cache.get(taints)
     if found is None:
-        found = replace(content, taints=content.taints + taints, cache={})
+        found = replace(
+            content, taints=content.taints + taints, traits=(content.traits, taints), cache={}
+        )
         content.cache[taints] = found
     return found
 
