@@ -1,27 +1,32 @@
 """kube-scheduler's allocator of Dynamic Resource Allocation, exact, with reasons.
 
-Facts are parsed once, a `Cluster` is kept up to date by them, and `allocate` decides what the claims
-of a pod get on a node: the devices that kube-scheduler would choose, in the same order, with the same
-errors. Everything is pure: no clock, no effects, and a search is bounded by its steps.
+Facts are parsed once, a `Cluster` is kept up to date by them, and `allocate` decides what the
+claims of a pod get on a node: the devices that kube-scheduler would choose, in the same order, with
+the same errors. Everything is pure: no clock, no effects, and a search is bounded by its steps.
 
     cluster = Cluster(profile("1.36"), nodes=[...], slices=[...], classes=[...], claims=[...])
     match allocate("node-1", [parse_claim(claim)], cluster, reasons=True):
         case Allocated(allocations=(allocation,)):
             print(allocation.document())
         case DoesNotFit(reasons=reasons):
-            print(*reasons, sep="\\n")
+            print(*reasons)
 """
 
 from __future__ import annotations
 
 from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
 from dragoman.allocation.amounts import Amount
+from dragoman.allocation.claimfacts import Claim, ClaimSpec
 from dragoman.allocation.claims import parse_claim
 from dragoman.allocation.cluster import Cluster, UnknownNodeError
 from dragoman.allocation.explaining import explain
+from dragoman.allocation.extendedresources import (
+    ContainerRequest,
+    ExtendedResources,
+    class_of,
+    extended_resources,
+)
 from dragoman.allocation.facts import (
-    Claim,
-    ClaimSpec,
     Content,
     Device,
     DeviceClass,
@@ -69,6 +74,7 @@ __all__ = [
     "Cluster",
     "Code",
     "ConfigResult",
+    "ContainerRequest",
     "Content",
     "Device",
     "DeviceClass",
@@ -76,6 +82,7 @@ __all__ = [
     "DeviceResult",
     "DeviceTaintRule",
     "DoesNotFit",
+    "ExtendedResources",
     "FatalError",
     "Features",
     "Holder",
@@ -94,7 +101,9 @@ __all__ = [
     "UnknownNodeError",
     "Variant",
     "allocate",
+    "class_of",
     "explain",
+    "extended_resources",
     "fits",
     "parse_claim",
     "parse_class",

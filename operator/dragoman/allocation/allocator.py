@@ -8,9 +8,10 @@ from typing import Final
 
 from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.attempt import Attempt
+from dragoman.allocation.claimfacts import Claim
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.explaining import explain
-from dragoman.allocation.facts import Claim, Node
+from dragoman.allocation.facts import Node
 from dragoman.allocation.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code

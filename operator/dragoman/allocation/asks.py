@@ -7,17 +7,10 @@ from typing import Any, Final, Protocol
 
 from dragoman.allocation import attributes
 from dragoman.allocation.capacity import Amounts, CapacityError, PolicyError, consumption
+from dragoman.allocation.claimfacts import Ask, ClaimSpec, Constraint, Request
 from dragoman.allocation.environment import Environment
 from dragoman.allocation.expressions import Expression, Failure, hinted
-from dragoman.allocation.facts import (
-    Ask,
-    ClaimSpec,
-    Constraint,
-    Content,
-    DeviceClass,
-    DeviceID,
-    Request,
-)
+from dragoman.allocation.facts import Content, DeviceClass, DeviceID
 from dragoman.allocation.plans import Plan
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code
@@ -58,11 +51,12 @@ class PreparedAsk:
         "request_name", "selectors",
     )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — each is a fact of its own
         self,
         ask: Ask,
         request: Request,
         claim: ClaimSpec,
+        *,
         place: str,
         kind: DeviceClass,
         environment: Environment,

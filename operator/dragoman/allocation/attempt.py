@@ -164,9 +164,11 @@ class Attempt:
                     f"{within}, but resource pool {pool.id} is currently invalid",
                 )
             first = self._view.first(pool)
-            for position in range(first, first + len(pool.devices)):
-                if self.selectable(ask, position) and self._counts(ask, position):
-                    found.append(position)
+            found += [
+                position
+                for position in range(first, first + len(pool.devices))
+                if self.selectable(ask, position) and self._counts(ask, position)
+            ]
         return found
 
     def _counts(self, ask: PreparedAsk, position: int) -> bool:
@@ -267,9 +269,10 @@ class Attempt:
         The scheduler looks at them before it looks at taints. That matters in 1.36, where the first
         pool that is looked at decides what pools of its name have.
         """
-        if plan.content.consumes and plan.blocked == TAINT and not self._profile.new:
-            if not (plan.shareable and self._already_shared(position)):
-                self._table(position)
+        if self._profile.new or plan.blocked != TAINT or not plan.content.consumes:
+            return
+        if not (plan.shareable and self._already_shared(position)):
+            self._table(position)
 
     def _already_shared(self, position: int) -> bool:
         if position in self._view.consumed or position in self._shares:

@@ -8,19 +8,17 @@ from weakref import WeakValueDictionary
 import orjson
 
 from dragoman.allocation.amounts import Amount
-from dragoman.allocation.facts import (
+from dragoman.allocation.claimfacts import (
     Ask,
     Claim,
     ClaimConfig,
     ClaimSpec,
     Constraint,
-    DeviceID,
-    Document,
     Held,
     HeldDevice,
     Request,
-    Toleration,
 )
+from dragoman.allocation.facts import DeviceID, Document, Toleration
 from dragoman.allocation.parsing import flag, integer, node_selector, quantity, selectors
 from dragoman.model.fields import items, mapping, optional_text, text, texts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from dragoman.allocation.attributes import UNKNOWN, Elements, Scalar, common
-from dragoman.allocation.facts import Constraint
+from dragoman.allocation.claimfacts import Constraint
 from dragoman.allocation.features import Profile
 
 

@@ -39,7 +39,7 @@ class Derivation:
         self._program: Program | None = None
         self._failure = Failure("")
         shares = profile.features.ConsumableCapacity
-        scope = environment(profile.version, True, True, shares)
+        scope = environment(profile.version, True, True, shares)  # noqa: FBT003 — a cache key
         try:
             self._program = scope.compile(text, complain=_complain)
         except CompileError as error:

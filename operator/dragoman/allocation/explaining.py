@@ -7,17 +7,16 @@ request, it is their combination that fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
-from dragoman.allocation.amounts import Amount, printed
+from dragoman.allocation.amounts import printed
 from dragoman.allocation.asks import PreparedAsk
-from dragoman.allocation.capacity import CapacityError, PolicyError
+from dragoman.allocation.claimfacts import Claim
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.compatibility import Groups
-from dragoman.allocation.expressions import Failure, hinted
-from dragoman.allocation.facts import NOTHING, Claim, Content, Node
+from dragoman.allocation.facts import Content, Node
 from dragoman.allocation.nodeselector import NodeSelectorError, usable_on
+from dragoman.allocation.obstacles import Details, Obstacle, exceeded, rejected, too_little
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code, Reason
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
@@ -25,9 +24,6 @@ from dragoman.allocation.taints import untolerated
 from dragoman.allocation.usage import Holder
 from dragoman.allocation.validation import PLACE, Prepared, named
 from dragoman.allocation.view import NodeView
-
-Details = Mapping[str, Any]
-
 
 _LEFT_OUT = frozenset(
     {
@@ -38,13 +34,6 @@ _LEFT_OUT = frozenset(
     }
 )
 """What takes a device out of a request for all devices; anything else makes the request fail."""
-
-
-class Obstacle(NamedTuple):
-    """What keeps one device from one request."""
-
-    code: Code
-    details: Details = NOTHING
 
 
 def explain(
@@ -135,10 +124,8 @@ class _Requests:
                     else:
                         lost = lost or reason.code not in _LEFT_OUT
                         yield reason
-                if ask.everything:
-                    served = usable > 0 and not lost
-                else:
-                    served = usable >= ask.ask.count
+                all_served = usable > 0 and not lost
+                served = all_served if ask.everything else usable >= ask.ask.count
                 if not served:
                     yield self._too_few(ask, usable)
                 enough = enough or served
@@ -182,7 +169,7 @@ class _Requests:
         """Find what keeps every device of a content from a request, apart from what is held."""
         if content.binding_conditions and not self._features.DeviceBindingAndStatus:
             return Obstacle(Code.FEATURE_DISABLED, {"gate": "DRADeviceBindingConditions"})
-        found = _rejected(ask, content)
+        found = rejected(ask, content)
         if found is not None:
             return found
         if content.consumes and not self._features.PartitionableDevices:
@@ -198,7 +185,7 @@ class _Requests:
                     "rule": taint.rule,
                 },
             )
-        found = _capacity(ask, content)
+        found = too_little(ask, content)
         if found is None:
             ask.plan(content, self._view, 0)  # remembers what is taken, for the checks of devices
         return found or self._constraint(ask, content)
@@ -314,7 +301,7 @@ class _Requests:
             free = have - held.get(name, 0)
             if need > free:
                 holders = tuple(holder.claim for holder in self._holders(position))
-                return _exceeded(ask, content, name, plan.consumed[name], free, holders)
+                return exceeded(ask, content, name, plan.consumed[name], free, holders)
         return None
 
     def _shared(self, ask: PreparedAsk, position: int) -> bool:
@@ -326,67 +313,3 @@ class _Requests:
 
     def _holders(self, position: int) -> tuple[Holder, ...]:
         return self._cluster.holders(self._view.id(position))
-
-
-def _rejected(ask: PreparedAsk, content: Content) -> Obstacle | None:
-    for origin, index, expression in ask.selectors:
-        if expression is None:
-            return Obstacle(Code.CEL_ERROR, {"origin": origin, "index": index})
-        result = expression.on(content)
-        if result is True:
-            continue
-        details = {
-            "origin": origin,
-            "index": index,
-            "expression": expression.text,
-            "values": expression.values(content),
-        }
-        if isinstance(result, Failure):
-            message = hinted(result.message) if ask.profile.new else result.message
-            return Obstacle(Code.CEL_ERROR, {**details, "message": message})
-        return Obstacle(Code.SELECTOR_REJECTED, details)
-    return None
-
-
-def _capacity(ask: PreparedAsk, content: Content) -> Obstacle | None:
-    asked = ask.ask.capacity or {}
-    try:
-        consumed = ask.consumption(content)
-    except PolicyError as error:
-        if error.amount is None:
-            return Obstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name})
-        details = {
-            "capacity": error.name,
-            "asked": str(asked.get(error.name, "")),
-            "rounded": str(error.amount),
-        }
-        return Obstacle(Code.CAPACITY_POLICY, details)
-    except CapacityError as error:
-        code = Code.CAPACITY_ERROR if ask.profile.new else Code.CAPACITY_POLICY
-        return Obstacle(code, {"message": str(error)})
-    for name, value in consumed.items():
-        have = content.capacity[name].value.nanos
-        if value.nanos > have:
-            return _exceeded(ask, content, name, value, have, ())
-    return None
-
-
-def _exceeded(  # noqa: PLR0913 — each number is one that a person needs
-    ask: PreparedAsk,
-    content: Content,
-    name: str,
-    rounded: Amount,
-    free: int,
-    holders: tuple[str, ...],
-) -> Obstacle:
-    return Obstacle(
-        Code.CAPACITY_EXCEEDED,
-        {
-            "capacity": name,
-            "asked": str((ask.ask.capacity or {}).get(name, "")),
-            "rounded": str(rounded),
-            "free": printed(free, content.capacity[name].value),
-            "value": str(content.capacity[name].value),
-            "holders": holders,
-        },
-    )

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from dragoman.allocation.facts import Held, Node, NodeSelector, NodeSelectorTerm, Requirement
+from dragoman.allocation.claimfacts import Held
+from dragoman.allocation.facts import Node, NodeSelector, NodeSelectorTerm, Requirement
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
@@ -142,7 +143,8 @@ def _label_problems(requirement: Requirement, path: str) -> Iterator[str]:
         yield from _bound_problems(values, shown, path)
     for index, value in enumerate(values):
         if value and (len(value) > 63 or _NAME.fullmatch(value) is None):
-            yield f"{path}.values[{index}][{requirement.key}]: Invalid value: {quoted(value)}: {_VALUE}"
+            where = f"{path}.values[{index}][{requirement.key}]"
+            yield f"{where}: Invalid value: {quoted(value)}: {_VALUE}"
 
 
 def _bound_problems(values: tuple[str, ...], shown: str, path: str) -> Iterator[str]:

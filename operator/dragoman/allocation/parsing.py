@@ -1,7 +1,7 @@
 """Read API objects of resource.k8s.io/v1 into facts.
 
-Every function takes the JSON form and raises `MalformedObjectError`, which names the field. What the
-API server fills in is taken as it stands: an absent field is absent for the allocator, too.
+Every function takes the JSON form and raises `MalformedObjectError`, which names the field. What
+the API server fills in is taken as it stands: an absent field is absent for the allocator, too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ def parse_node(document: Document) -> Node:
         text(metadata, "name", "metadata."),
         strings(metadata, "labels", "metadata."),
         frozenset(texts(status, "declaredFeatures", "status.")),
+        {
+            name: value.nanos // 10**9
+            for name in mapping(status, "allocatable", "status.")
+            if (value := quantity(status["allocatable"], name, "status.allocatable."))
+        },
     )
 
 

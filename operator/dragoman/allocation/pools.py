@@ -45,7 +45,8 @@ class Pool:
     """
 
     __slots__ = (
-        "_usage", "alike", "contents", "counters", "devices", "generation", "have", "id", "incomplete",
+        "_usage", "alike", "contents", "counters", "devices", "generation", "have", "id",
+        "incomplete",
         "invalid", "last", "origins", "others", "per_device", "shape", "slices", "want",
     )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """The scheduler's search: the first complete solution, depth first, in a fixed order.
 
 The order is claims, requests, subrequests, pools, slices, devices. One call of the scheduler's
-recursive function is one step here. The recursion is a stack of frames, because its depth grows with
-devices, requests and claims of the pod.
+recursive function is one step here. The recursion is a stack of frames, because its depth grows
+with devices, requests and claims of the pod.
 """
 
 from __future__ import annotations

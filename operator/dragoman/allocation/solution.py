@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.capacity import Amounts
-from dragoman.allocation.facts import ClaimSpec, Held, NodeSelector, Requirement
+from dragoman.allocation.claimfacts import ClaimSpec, Held
+from dragoman.allocation.facts import NodeSelector, Requirement
 from dragoman.allocation.pools import Pool
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code

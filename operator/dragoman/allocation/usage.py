@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.allocation.amounts import Amount
-from dragoman.allocation.facts import Claim, Content, DeviceID, HeldDevice, PoolID, Slice
+from dragoman.allocation.claimfacts import Claim, HeldDevice
+from dragoman.allocation.facts import Content, DeviceID, PoolID, Slice
 
 if TYPE_CHECKING:
     from dragoman.allocation.pools import Pool

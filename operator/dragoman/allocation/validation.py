@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dragoman.allocation.asks import ALL, EXACT_COUNT, PreparedAsk
+from dragoman.allocation.claimfacts import Ask, ClaimSpec, Request
 from dragoman.allocation.environment import Environment
-from dragoman.allocation.facts import Ask, ClaimSpec, Request
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code
 
@@ -160,7 +160,9 @@ class Prepared:
             raise FatalProblemError(
                 Code.INVALID_REQUEST, f"{within}: unsupported count mode {ask.mode}"
             )
-        return PreparedAsk(ask, request, claim, place, kind, self._environment)
+        return PreparedAsk(
+            ask, request, claim, place=place, kind=kind, environment=self._environment
+        )
 
     def _check_ask(self, ask: Ask, place: str) -> None:
         within = f"claim {place}, request {ask.name}"
