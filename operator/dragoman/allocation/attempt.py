@@ -56,6 +56,7 @@ class Attempt:
         self._shares: dict[int, list[dict[str, int]]] = {}
         self._available: dict[object, dict[Key, int]] = {}
         self._charged: dict[object, dict[Key, int]] = {}
+        self._overdrawn: dict[object, bool] = {}
         self._groups: dict[object, Groups] = {}
         self._constraints = [
             [constraints.start(constraint, prepared.profile) for constraint in claim.constraints]
@@ -284,8 +285,10 @@ class Attempt:
         available, charged = self._available[table], self._charged[table]
         for key, need in plan.needs.items():
             charged[key] = charged.get(key, 0) + need
-        # All counters of the pool count: one that is overdrawn stops every device.
-        if all(left >= charged.get(key, 0) for key, left in available.items()):
+        # All counters of the pool count: one that is overdrawn stops every device. Without one, only
+        # those that the device takes from can have become too small.
+        looked_at = available if self._overdrawn[table] else plan.needs.keys() & available.keys()
+        if all(available[key] >= charged.get(key, 0) for key in looked_at):
             return True
         for key, need in plan.needs.items():
             charged[key] -= need
@@ -302,6 +305,7 @@ class Attempt:
         if table not in self._available:
             self._available[table] = pool.usage(self._view.usage).available
             self._charged[table] = {}
+            self._overdrawn[table] = any(left < 0 for left in self._available[table].values())
         return table
 
     def _restore(self, taken: Taken) -> None:

@@ -19,7 +19,14 @@ from dragoman.allocation.claimfacts import (
     Request,
 )
 from dragoman.allocation.facts import DeviceID, Document, Toleration
-from dragoman.allocation.parsing import flag, integer, node_selector, quantity, selectors
+from dragoman.allocation.parsing import (
+    flag,
+    integer,
+    node_selector,
+    quantity,
+    require_object,
+    selectors,
+)
 from dragoman.model.fields import items, mapping, optional_text, text, texts
 
 _specs: WeakValueDictionary[bytes, ClaimSpec] = WeakValueDictionary()
@@ -28,6 +35,7 @@ _specs: WeakValueDictionary[bytes, ClaimSpec] = WeakValueDictionary()
 
 def parse_claim(document: Document) -> Claim:
     """Read a ResourceClaim; raise `MalformedObjectError` naming the field."""
+    require_object(document)
     metadata = mapping(document, "metadata")
     return Claim(
         name=text(metadata, "name", "metadata."),

@@ -17,6 +17,7 @@ from dragoman.allocation.compatibility import Groups
 from dragoman.allocation.facts import Content, Node
 from dragoman.allocation.nodeselector import NodeSelectorError, usable_on
 from dragoman.allocation.obstacles import Details, Obstacle, exceeded, rejected, too_little
+from dragoman.allocation.pools import Pool
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons import Code, Reason
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
@@ -110,6 +111,7 @@ class _Requests:
         self._cluster = cluster
         self._features = cluster.profile.features
         self.served = bool(prepared.claims)
+        self._known_takers: dict[tuple[Pool, str, str], tuple[str, ...]] = {}
         self._known: dict[tuple[PreparedAsk, Content], Obstacle | None] = {}
 
     def reasons(self) -> Iterator[Reason]:
@@ -277,6 +279,12 @@ class _Requests:
 
     def _takers(self, position: int, name: str, counter: str) -> tuple[str, ...]:
         pool, _ = self._view.place(position)
+        key = (pool, name, counter)
+        if key not in self._known_takers:
+            self._known_takers[key] = self._find_takers(pool, name, counter)
+        return self._known_takers[key]
+
+    def _find_takers(self, pool: Pool, name: str, counter: str) -> tuple[str, ...]:
         held = self._cluster.usage.of_pool(pool.id)
         return tuple(
             dict.fromkeys(

@@ -6,7 +6,7 @@ the device at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -181,7 +181,7 @@ def _values(named: Document, path: tuple[str, ...], driver: str) -> Iterator[Any
 def _frozen(value: Document | None) -> Any:
     if value is None:
         return None
-    if len(value) == 1:
+    if isinstance(value, Mapping) and len(value) == 1:
         ((kind, content),) = value.items()
         if type(content) in (str, int, bool):
             return kind, content

@@ -46,6 +46,7 @@ _contents: WeakValueDictionary[tuple[str, bytes], Content] = WeakValueDictionary
 
 def parse_node(document: Document) -> Node:
     """Read a Node."""
+    require_object(document)
     metadata, status = mapping(document, "metadata"), mapping(document, "status")
     return Node(
         text(metadata, "name", "metadata."),
@@ -61,6 +62,7 @@ def parse_node(document: Document) -> Node:
 
 def parse_slice(document: Document) -> Slice:
     """Read a ResourceSlice."""
+    require_object(document)
     spec = mapping(document, "spec")
     pool = mapping(spec, "pool", "spec.")
     driver = text(spec, "driver", "spec.")
@@ -88,6 +90,7 @@ def parse_slice(document: Document) -> Slice:
 
 def parse_class(document: Document) -> DeviceClass:
     """Read a DeviceClass."""
+    require_object(document)
     metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
     return DeviceClass(
         name=text(metadata, "name", "metadata."),
@@ -100,6 +103,7 @@ def parse_class(document: Document) -> DeviceClass:
 
 def parse_taint_rule(document: Document) -> DeviceTaintRule:
     """Read a DeviceTaintRule."""
+    require_object(document)
     spec = mapping(document, "spec")
     selector = mapping(spec, "deviceSelector", "spec.")
     name = text(mapping(document, "metadata"), "name", "metadata.")
@@ -130,8 +134,7 @@ def _device(document: Document, driver: str, within: str) -> Device:
 
 def _content(look: Document, driver: str, traits: object, within: str) -> Content:
     attributes = mapping(look, "attributes", within)
-    for name in attributes:
-        mapping(attributes, name, f"{within}attributes.")
+    attributes = {name: mapping(attributes, name, f"{within}attributes.") for name in attributes}
     conditions = texts(look, "bindingConditions", within)
     return Content(
         driver=driver,
@@ -217,6 +220,12 @@ def _taint(document: Document, within: str, rule: str = "") -> Taint:
         optional_text(document, "value", within) or "",
         rule,
     )
+
+
+def require_object(document: object) -> None:
+    """Raise MalformedObjectError for what is not a JSON object."""
+    if not isinstance(document, Mapping):
+        raise MalformedObjectError(f"expected an object, found {_kind(document)}")
 
 
 def selectors(document: Document, within: str) -> tuple[str | None, ...]:

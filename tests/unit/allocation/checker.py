@@ -53,7 +53,9 @@ def _together(case: Json, results: list[Json]) -> Iterator[str]:
         if _key(result) in devices
     ]
     exclusive = Counter(
-        _key(result) for result in now if not result.get("shareID") and not result.get("adminAccess")
+        _key(result)
+        for result in now
+        if not result.get("shareID") and not result.get("adminAccess")
     )
     taken = {_key(result) for result in before if not _is_share(case, result)}
     for key, count in exclusive.items():
@@ -103,7 +105,12 @@ def _devices(case: Json) -> dict[Key, tuple[Json, Json]]:
     """
     found: dict[Key, tuple[Json, Json]] = {}
     ranked = [
-        (_here(case["node"], item["spec"], device), item["spec"]["pool"]["generation"], item, device)
+        (
+            _here(case["node"], item["spec"], device),
+            item["spec"]["pool"]["generation"],
+            item,
+            device,
+        )
         for item in case["slices"]
         for device in item["spec"].get("devices", ())
     ]
@@ -151,7 +158,9 @@ def _holds(value: str | None, item: Json) -> bool:
 
 
 def _selected(case: Json, asked: Json, item: Json, device: Json) -> bool:
-    kind = next(one for one in case["classes"] if one["metadata"]["name"] == asked["deviceClassName"])
+    kind = next(
+        one for one in case["classes"] if one["metadata"]["name"] == asked["deviceClassName"]
+    )
     for selector in (*kind["spec"].get("selectors", ()), *asked.get("selectors", ())):
         compiled = selectors.compile(
             selector["cel"]["expression"],
