@@ -1,6 +1,6 @@
-"""The scheduler's node filters beside devices: cpu, memory, pods, selectors, affinity, taints.
+"""The scheduler's node filters beside devices: cpu, memory, pods, selectors, taints.
 
-Source: the plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity and NodeResourcesFit of
+Source: plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodeResourcesFit of
 kube-scheduler, in the order of its default profile. What else a profile filters by (ports, volumes,
 topology spread, affinity between pods) is not looked at; `LEFT_OUT` says so to users.
 """

@@ -134,7 +134,7 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
     if pod.pod.needs_no_claim(entry):
         return ()
     namespace = pod.pod.metadata.namespace
-    name = pod.pod.binding(entry)
+    name = pod.pod.published_name(entry)
     if name is None:
         return _from_template(world, pod, entry, planned=planned)
     claim = world.claims.get(f"{namespace}/{name}")
@@ -149,8 +149,7 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
         found.append(Obstacle(Code.CLAIM_DELETING, text, "wait until it is gone, or use another"))
     if entry.template_name and not claim.claim.is_for(pod.pod.metadata.uid):
         text = (
-            f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} "
-            "(Pod is not owner)"
+            f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
         )
         found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
     if claim.spec.held is None:

@@ -92,7 +92,7 @@ def containers_of(pod: PodFact, claim: ClaimFact, request: str) -> tuple[str, ..
     top = request.partition("/")[0]
     if pod.pod.extended_claim == name:
         return _unique(container for container, asked in pod.extended if asked == top)
-    entries = {one.name for one in pod.pod.entries if pod.pod.binding(one) == name}
+    entries = {one.name for one in pod.pod.entries if pod.pod.published_name(one) == name}
     return _unique(
         container.name
         for container in pod.containers

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman.allocation.facts import Content, DeviceID, PoolID, Taint
 from dragoman.allocation.features import Profile
-from dragoman.allocation.taintrules import tainted
+from dragoman.allocation.taints import tainted
 from dragoman.inventory.counters import Counters
 from dragoman.inventory.facts import SliceFact, World
 from dragoman.inventory.holders import Holding, holdings

@@ -48,7 +48,7 @@ def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None
     for entry in pod.pod.entries:
         if pod.pod.needs_no_claim(entry):
             continue
-        name = pod.pod.binding(entry)
+        name = pod.pod.published_name(entry)
         claim = world.claims.get(f"{namespace}/{name}") if name else None
         if claim is not None and claim.spec.held is not None:
             continue

@@ -14,7 +14,7 @@ from dragoman.cli.dra.output import Cell, Exit, Report, Table, show
 from dragoman.cli.dra.source import Source, connected, output_option
 
 if TYPE_CHECKING:
-    from dragoman.kube.client import Api
+    from dragoman.kube.client import Client
 
 _EXAMPLES: Final = """\
 \b
@@ -69,13 +69,13 @@ def auth(source: Source, output: str) -> None:
     """
     if source.snapshot:
         raise click.UsageError("rights are those of a user in a cluster: leave --snapshot out")
-    rows = source.ask(lambda api: _rights(api, source.namespace))
+    rows = source.ask(lambda client: _rights(client, source.namespace))
     report = _report(rows, source.namespace)
     show(report, output)
     sys.exit(report.status)
 
 
-async def _rights(api: Api, namespace: str) -> list[tuple[Right, bool, bool]]:
+async def _rights(client: Client, namespace: str) -> list[tuple[Right, bool, bool]]:
     """Return whether each right is there in the whole cluster, and in the namespace."""
 
     async def allowed(right: Right, where: str) -> bool:
@@ -85,7 +85,7 @@ async def _rights(api: Api, namespace: str) -> list[tuple[Right, bool, bool]]:
             "resource": right.resource,
             **({"namespace": where} if where else {}),
         }
-        answer = await api.post(
+        answer = await client.post(
             _REVIEWS,
             {
                 "apiVersion": "authorization.k8s.io/v1",

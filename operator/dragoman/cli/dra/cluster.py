@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dragoman.inventory.documents import Document, reduced
 from dragoman.inventory.snapshot import Snapshot, Unseen
-from dragoman.kube.client import Api, ApiError, Resource
+from dragoman.kube.client import ApiError, Client, Resource
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
 
 PAGE: Final = 500
@@ -34,13 +34,13 @@ class Reader:
     """Lists what the toolkit needs, and remembers what it was not allowed to.
 
     Attributes:
-        api: The client.
+        client: The connection.
         namespace: Where to read when all namespaces are forbidden.
         progress: Called with a plural and how many objects of it were read.
         unseen: What was refused.
     """
 
-    api: Api
+    client: Client
     namespace: str
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
     unseen: list[Unseen] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Reader:
             NotServedError: It does not serve Dynamic Resource Allocation.
         """
         taken = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        version, served = await asyncio.gather(self.api.get("/version"), self._served())
+        version, served = await asyncio.gather(self.client.get("/version"), self._served())
         wanted = [plural for plural in dict.fromkeys(plurals) if plural in served]
         lists = await asyncio.gather(*(self._all(served[plural]) for plural in wanted))
         found = zip(wanted, lists, strict=True)
@@ -67,7 +67,7 @@ class Reader:
     async def _served(self) -> dict[str, Resource]:
         """Return where each resource is served, in the best version."""
         found = {plural: Resource("", "v1", plural) for plural in CORE}
-        groups = (await self.api.get("/apis")).get("groups") or []
+        groups = (await self.client.get("/apis")).get("groups") or []
         versions = [
             version["version"]
             for group in groups
@@ -81,7 +81,7 @@ class Reader:
             )
         ranked = sorted(versions, key=_rank)
         listed = await asyncio.gather(
-            *(self.api.get(f"/apis/{DRA_GROUP}/{version}") for version in ranked)
+            *(self.client.get(f"/apis/{DRA_GROUP}/{version}") for version in ranked)
         )
         for version, resources in zip(ranked, listed, strict=True):
             for one in resources.get("resources") or ():
@@ -126,7 +126,7 @@ class Reader:
     async def _pages(self, resource: Resource, namespace: str) -> AsyncIterator[list[Any]]:
         query = {"limit": str(PAGE), **QUERIES.get(resource.plural, {})}
         while True:
-            page = await self.api.get(resource.path(namespace), **query)
+            page = await self.client.get(resource.path(namespace), **query)
             yield page.get("items") or []
             following = (page.get("metadata") or {}).get("continue")
             if not following:

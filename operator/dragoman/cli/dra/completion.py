@@ -75,7 +75,7 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
     try:
         target = path.format(namespace=source.namespace)
         answer: Mapping[str, Any] = source.ask(
-            lambda api: asyncio.wait_for(api.get(target, limit="500"), SECONDS)
+            lambda client: asyncio.wait_for(client.get(target, limit="500"), SECONDS)
         )
         return answer.get("items") or ()
     except Exception:  # noqa: BLE001 — a message would land in the user's command line

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kubernetes.config import ConfigException, kube_config
 
 from dragoman.cli.dra.output import Unusable
-from dragoman.kube.client import Api, ApiError
+from dragoman.kube.client import ApiError, Client
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.impersonation import acting_for
 from dragoman.kube.kubeconfig import (
@@ -43,14 +43,14 @@ class UserCredentials(Credentials):
             self.impersonation = acting_for({"as": self.user, "as-groups": list(self.groups)})
 
 
-async def ask(source: Source, question: Callable[[Api], Awaitable[Answer]]) -> Answer:
+async def ask(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Ask the API server something; raise Unusable where it does not answer as it should."""
     try:
         credentials = UserCredentials(
             source.kubeconfig, source.context, user=source.user, groups=source.groups
         )
-        async with Api(credentials) as api:
-            return await question(api)
+        async with Client(credentials) as client:
+            return await question(client)
     except ValueError as error:
         raise Unusable(f"--as: {error}") from error
     except (ApiError, ConnectionSettingsError, NotServedError) as error:

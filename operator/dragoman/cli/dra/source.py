@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
     from dragoman.inventory.facts import World
     from dragoman.inventory.snapshot import Snapshot
-    from dragoman.kube.client import Api
+    from dragoman.kube.client import Client
 
 Answer = TypeVar("Answer")
 Command = Callable[..., Any]
@@ -75,7 +75,7 @@ class Source:
         with Progress() as progress:
             from dragoman.cli.dra.cluster import Reader  # noqa: PLC0415 — heavy
 
-            return self.ask(lambda api: Reader(api, self.namespace, progress).read(plurals))
+            return self.ask(lambda client: Reader(client, self.namespace, progress).read(plurals))
 
     def world(self, plurals: Iterable[str]) -> World:
         """Read objects and parse them."""
@@ -83,7 +83,7 @@ class Source:
 
         return parse(self.read(plurals))
 
-    def ask(self, question: Callable[[Api], Awaitable[Answer]]) -> Answer:
+    def ask(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask the API server something; raise Unusable where it does not answer."""
         from dragoman.cli.dra.connection import ask  # noqa: PLC0415 — heavy
 
