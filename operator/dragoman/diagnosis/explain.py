@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dragoman.allocation import allocator
-from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.explaining import explain as reasons_of
-from dragoman.allocation.facts import Ask, Claim
-from dragoman.allocation.nodeselector import NodeSelectorError, matches
-from dragoman.allocation.reasons import Code, Reason
-from dragoman.allocation.results import (
+from dragoman.allocation import (
     Allocated,
     BudgetExceeded,
+    Claim,
+    Cluster,
+    Code,
     FatalError,
     NodeError,
+    NodeSelectorError,
     Outcome,
+    Reason,
+    allocate,
 )
+from dragoman.allocation import explain as reasons_of
+from dragoman.allocation.facts import Ask
+from dragoman.allocation.nodeselector import matches
 from dragoman.diagnosis.filters import Load, rejections, requests
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts import ClaimFact, NodeFact
@@ -209,9 +212,9 @@ def node_answer(
         rejected: What `filters.rejections` says.
     """
     name = node.node.name
-    outcome = allocator.allocate(name, subject.claims, cluster, budget=BUDGET)
+    outcome = allocate(name, subject.claims, cluster, budget=BUDGET)
     pinned = tuple(_pinned(subject.allocated, node))
-    if isinstance(outcome, Allocated) or rejected:
+    if rejected or isinstance(outcome, Allocated):
         return NodeAnswer(name, rejected, outcome, pinned)
     reasons = reasons_of(name, subject.claims, cluster, outcome)
     total = sum(len(pool.contents) for pool in cluster.node_pools(name).pools)

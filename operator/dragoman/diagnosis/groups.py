@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.allocation.reasons import Code, Reason
-from dragoman.allocation.results import BudgetExceeded, FatalError
+from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.diagnosis.explain import NodeAnswer, RequestAnswer
 from dragoman.inventory.ages import age
 from dragoman.inventory.inventory import Inventory

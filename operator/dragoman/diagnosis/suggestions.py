@@ -9,11 +9,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.allocation import allocator
-from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts import Ask, Claim, PoolID, Toleration
-from dragoman.allocation.reasons import Code, Reason
-from dragoman.allocation.results import Allocated, FatalError
+from dragoman.allocation import (
+    Allocated,
+    Claim,
+    Cluster,
+    Code,
+    FatalError,
+    PoolID,
+    Reason,
+    allocate,
+)
+from dragoman.allocation.facts import Ask, Toleration
 from dragoman.diagnosis.explain import Answer, Explanation, NodeAnswer
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
@@ -76,7 +82,7 @@ class _Search:
             return False
         self.left -= 1
         with change() as claims:
-            outcome = allocator.allocate(node, claims, self.cluster, budget=BUDGET)
+            outcome = allocate(node, claims, self.cluster, budget=BUDGET)
             return isinstance(outcome, Allocated)
 
 
@@ -368,9 +374,7 @@ def _all_pass(search: _Search, nodes: Iterable[NodeAnswer], node: str, found: Gu
         return False
     with _guarded(search, found)() as claims:
         return not any(
-            isinstance(
-                allocator.allocate(one.node, claims, search.cluster, budget=BUDGET), FatalError
-            )
+            isinstance(allocate(one.node, claims, search.cluster, budget=BUDGET), FatalError)
             for one in nodes
         )
 

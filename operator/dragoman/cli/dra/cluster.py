@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from dragoman.inventory.documents import Document, reduced
 from dragoman.inventory.snapshot import Snapshot, Unseen
-from dragoman.kube.client import ApiError, Client, Resource
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
 
 PAGE: Final = 500
 """Objects a page."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 from kubernetes.config import ConfigException, kube_config
 
 from dragoman.cli.dra.output import Unusable
-from dragoman.kube.client import ApiError, Client
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError
-from dragoman.kube.impersonation import acting_for
+from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import (
     SERVICE_ACCOUNT_TOKEN,
     ConnectionSettingsError,
     Credentials,
+    impersonation_headers,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class UserCredentials(Credentials):
     def _load(self) -> None:
         super()._load()
         if self.user or self.groups:
-            self.impersonation = acting_for({"as": self.user, "as-groups": list(self.groups)})
+            self.impersonation = impersonation_headers(
+                {"as": self.user, "as-groups": list(self.groups)}
+            )
 
 
 async def ask(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:

@@ -162,7 +162,8 @@ def _kubelet(source: Source, uid: str) -> str:
         return ""
 
     async def ask(client: object) -> str:
-        from dragoman.kube.client import ApiError, Client  # noqa: PLC0415 — heavy
+        from dragoman.kube.client import Client  # noqa: PLC0415 — heavy
+        from dragoman.kube.errors import ApiError  # noqa: PLC0415 — heavy
 
         assert isinstance(client, Client)
         selector = f"involvedObject.uid={uid},type=Warning"

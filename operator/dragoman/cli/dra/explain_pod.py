@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts import Ask, Claim
-from dragoman.allocation.reasons import Code, Reason
-from dragoman.allocation.results import Allocated, BudgetExceeded
+from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Code, Reason, allocate
+from dragoman.allocation.facts import Ask
 from dragoman.cli.dra import notes, who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.diagnosis import groups as grouping
@@ -153,8 +151,6 @@ def _waits(found: PodFact) -> str:
 
 def _why_these(view: View, subject: Subject) -> str:
     """Say why the scheduler chose these devices: search again as if the pod had none."""
-    from dragoman.allocation.allocator import allocate  # noqa: PLC0415 — only for this sentence
-
     node = subject.pod.pod.node_name
     if node not in view.inventory.world.nodes:
         return "The scheduler takes the first devices that serve all requests, in their order."
