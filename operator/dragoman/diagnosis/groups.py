@@ -194,7 +194,8 @@ def holders_text(inventory: Inventory, found: Iterable[Reason]) -> str:
     for one in found:
         device = inventory.devices.get(one.device) if one.device else None
         owned = device.owned if device else ()
-        counts.update({name for held in owned for name in holder_names(held)} or {"unseen claims"})
+        claims = {f"claim {name}" for name in one.details.get("holders") or ()}
+        counts.update({name for held in owned for name in holder_names(held)} or claims)
     return shortened(f"{count} by {name}" for name, count in counts.most_common())
 
 

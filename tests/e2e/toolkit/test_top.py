@@ -76,9 +76,7 @@ def check_used(
         pool = [one for one in said.document["devices"] if one["claim"]] if said.output else []
         found = Counter((one["driver"], one["pool"], one["device"]) for one in pool)
         assert found == {
-            key: count
-            for key, count in devices.items()
-            if key[:2] == (driver, world.nodes[0])
+            key: count for key, count in devices.items() if key[:2] == (driver, world.nodes[0])
         }
         row = rows[f"{world.name}-c{index}"]
         if len(device_selectors(world, index)) == 1:
