@@ -21,7 +21,7 @@ from dragoman.allocation import (
     allocate,
 )
 from dragoman.allocation import explain as reasons_of
-from dragoman.allocation.facts import Ask
+from dragoman.allocation.claimfacts import Ask
 from dragoman.allocation.nodeselector import matches
 from dragoman.diagnosis.filters import Load, rejections, requests
 from dragoman.diagnosis.subject import Subject
@@ -163,7 +163,7 @@ def cluster_of(inventory: Inventory) -> Cluster:
         nodes=(one.node for one in world.nodes.values()),
         slices=(one.slice for one in world.slices),
         classes=world.classes.values(),
-        claims=(one.spec for one in world.claims.values()),
+        claims=(one.devices for one in world.claims.values()),
         taint_rules=world.rules,
     )
 
@@ -247,7 +247,7 @@ def _requests(
 
 def asks(claim: Claim) -> Iterator[tuple[str, Ask, bool]]:
     """Yield what a claim asks for: the full name, the ask, whether it is an alternative."""
-    for request in claim.requests:
+    for request in claim.spec.requests:
         if request.exactly is not None:
             yield request.name, request.exactly, False
         for ask in request.first_available:
@@ -257,7 +257,7 @@ def asks(claim: Claim) -> Iterator[tuple[str, Ask, bool]]:
 def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
     """Yield allocated claims that cannot be used on a node."""
     for claim in claims:
-        selector = claim.spec.held.node_selector if claim.spec.held else None
+        selector = claim.devices.held.node_selector if claim.devices.held else None
         if selector is None:
             continue
         try:
@@ -265,7 +265,7 @@ def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
         except NodeSelectorError:
             usable = False
         if not usable:
-            yield claim.spec.name
+            yield claim.devices.name
 
 
 def conclude(subject: Subject, nodes: Sequence[NodeAnswer]) -> Explanation:

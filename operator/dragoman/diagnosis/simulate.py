@@ -160,8 +160,8 @@ def _shared_here(room: _Room, pod: PodFact, node: Node) -> bool:
         users = 0
         if shared is not None:
             claim, users = shared
-        elif fact is not None and fact.spec.held is not None:
-            claim, users = fact.spec, len(fact.claim.consumers)
+        elif fact is not None and fact.devices.held is not None:
+            claim, users = fact.devices, len(fact.claim.consumers)
         else:
             continue
         selector = claim.held.node_selector if claim.held else None
@@ -223,15 +223,16 @@ def largest(inventory: Inventory, pod: PodFact) -> int:
     if not subject.wanted or subject.stopped:
         return 0
     claim = subject.wanted[0].claim
-    if not claim.requests or claim.requests[0].exactly is None:
+    if not claim.spec.requests or claim.spec.requests[0].exactly is None:
         return 0
     cluster = cluster_of(inventory)
     best = 0
     for count in _counts():
-        first = claim.requests[0]
+        first = claim.spec.requests[0]
         assert first.exactly is not None  # checked above
         ask = replace(first.exactly, mode="ExactCount", count=count)
-        bigger = replace(claim, requests=(replace(first, exactly=ask), *claim.requests[1:]))
+        more = (replace(first, exactly=ask), *claim.spec.requests[1:])
+        bigger = replace(claim, spec=replace(claim.spec, requests=more))
         if not any(
             isinstance(allocate(node, (bigger,), cluster, budget=BUDGET), Allocated)
             for node in inventory.world.nodes

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from dragoman.allocation import facts as api
+import dragoman.allocation as api
 from dragoman.inventory.facts import ClaimFact, PodFact, World
 from dragoman.inventory.waiting import gated
 from dragoman.model.holder import ClaimEntry
@@ -152,8 +152,8 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
             f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
         )
         found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
-    if claim.spec.held is None:
-        found.append(Wanted(claim.spec, entry.name, entry.template_name or ""))
+    if claim.devices.held is None:
+        found.append(Wanted(claim.devices, entry.name, entry.template_name or ""))
     else:
         found.append(claim)
     return tuple(found)
@@ -185,7 +185,7 @@ def _missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obst
     if "deviceclasses" not in world.listed:
         return
     for claim in claims:
-        for request in claim.requests:
+        for request in claim.spec.requests:
             asks = (request.exactly,) if request.exactly else request.first_available
             for ask in asks:
                 if ask.class_name not in world.classes:
@@ -198,9 +198,9 @@ def _missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obst
 
 
 def _class_remedy(world: World, name: str) -> str:
-    from dragoman.driverconfigs.suggestions import nearest  # noqa: PLC0415 — only for this remedy
+    from dragoman.driverconfigs.suggestions import closest  # noqa: PLC0415 — only for this remedy
 
-    near = nearest(name, world.classes.keys())
+    near = closest(name, world.classes.keys())
     if near:
         return f"write {near}"
     listed = ", ".join(sorted(world.classes)[:10])

@@ -19,7 +19,8 @@ from dragoman.allocation import (
     Reason,
     allocate,
 )
-from dragoman.allocation.facts import Ask, Toleration
+from dragoman.allocation.claimfacts import Ask
+from dragoman.allocation.facts import Toleration
 from dragoman.diagnosis.explain import Answer, Explanation, NodeAnswer
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
@@ -236,22 +237,20 @@ def _tolerating(search: _Search, requests: set[tuple[str, str]], more: Toleratio
 
 def _asking(claim: Claim, names: set[str], change: Callable[[Ask], Ask]) -> Claim:
     """Return a claim of which some requests are changed."""
-    return replace(
-        claim,
-        requests=tuple(
-            replace(
-                request,
-                exactly=change(request.exactly)
-                if request.exactly is not None and request.name in names
-                else request.exactly,
-                first_available=tuple(
-                    change(ask) if f"{request.name}/{ask.name}" in names else ask
-                    for ask in request.first_available
-                ),
-            )
-            for request in claim.requests
-        ),
+    requests = tuple(
+        replace(
+            request,
+            exactly=change(request.exactly)
+            if request.exactly is not None and request.name in names
+            else request.exactly,
+            first_available=tuple(
+                change(ask) if f"{request.name}/{ask.name}" in names else ask
+                for ask in request.first_available
+            ),
+        )
+        for request in claim.spec.requests
     )
+    return replace(claim, spec=replace(claim.spec, requests=requests))
 
 
 # A pool becomes complete --------------------------------------------------------------------------
@@ -407,7 +406,7 @@ def _guarded(search: _Search, found: Guard) -> Change:
 
 
 def _names(claim: Claim) -> Iterator[str]:
-    for request in claim.requests:
+    for request in claim.spec.requests:
         yield request.name
         for ask in request.first_available:
             yield f"{request.name}/{ask.name}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from dragoman.allocation import facts as api
+import dragoman.allocation as api
 from dragoman.allocation.claims import parse_claim
 from dragoman.allocation.parsing import (
     parse_class,
@@ -65,7 +65,7 @@ class ClaimFact:
 
     Attributes:
         claim: Identity, consumers and origin.
-        spec: What it asks for and what it was allocated.
+        devices: What it asks for and what it was allocated.
         results: The allocated devices, in their order.
         allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
         conditions: Conditions that the driver reported, by device.
@@ -73,7 +73,7 @@ class ClaimFact:
     """
 
     claim: Claim
-    spec: api.Claim
+    devices: api.Claim
     results: tuple[Result, ...] = ()
     allocated_at: str = ""
     conditions: Mapping[api.DeviceID, tuple[Document, ...]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class ClaimFact:
     @property
     def key(self) -> str:
         """`namespace/name`."""
-        return self.spec.key
+        return self.devices.key
 
     @property
     def hold(self) -> bool:
@@ -239,7 +239,7 @@ def claim_fact(document: Document) -> ClaimFact:
     within = "status.allocation.devices."
     return ClaimFact(
         claim=Claim.parse(_identified(document)),
-        spec=parse_claim(document),
+        devices=parse_claim(document),
         results=tuple(_result(item) for item in items(devices, "results", within)),
         allocated_at=optional_text(allocation, "allocationTimestamp", "status.allocation.") or "",
         conditions={

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.facts import Ask, Claim
+from dragoman.allocation.claimfacts import Ask, Claim
 from dragoman.inventory.ages import seconds
 from dragoman.inventory.facts import ClaimFact
 from dragoman.inventory.inventory import Inventory
@@ -58,7 +58,7 @@ class NamespaceRow:
 def charges(claim: Claim) -> dict[str, int]:
     """Return how many devices of each class a quota charges for a claim."""
     found: Counter[str] = Counter()
-    for request in claim.requests:
+    for request in claim.spec.requests:
         if request.exactly is not None:
             found[request.exactly.class_name] += _devices(request.exactly)
         largest: dict[str, int] = {}
@@ -107,7 +107,7 @@ def _row(
                 limits[name] = min(hard, limits.get(name, hard))
     charged: Counter[str] = Counter()
     for claim in claims:
-        charged.update(charges(claim.spec))
+        charged.update(charges(claim.devices))
     return NamespaceRow(
         namespace=namespace,
         held=sum(held.values()),
@@ -137,14 +137,14 @@ def _differences(
 ) -> Iterator[str]:
     waiting = 0
     for claim in claims:
-        charged, has = charges(claim.spec).get(name, 0), held[claim.key, name]
+        charged, has = charges(claim.devices).get(name, 0), held[claim.key, name]
         if charged == has:
             continue
-        if claim.spec.held is None:
+        if claim.devices.held is None:
             waiting += charged
         else:
-            why = _why(claim.spec, name)
-            yield f"{charged} for {why} in claim {claim.spec.name}, which has {has}"
+            why = _why(claim.devices, name)
+            yield f"{charged} for {why} in claim {claim.devices.name}, which has {has}"
     if waiting:
         yield f"{waiting} for claims without devices"
 
@@ -152,7 +152,7 @@ def _differences(
 def _why(claim: Claim, name: str) -> str:
     asks = [
         (ask, bool(request.first_available))
-        for request in claim.requests
+        for request in claim.spec.requests
         for ask in ((request.exactly,) if request.exactly else request.first_available)
         if ask.class_name == name
     ]

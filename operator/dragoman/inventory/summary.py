@@ -163,7 +163,7 @@ def _lost(inventory: Inventory) -> Counter[str]:
 def class_of(holding: Holding) -> str:
     """Return the DeviceClass that a device was allocated for; empty where the spec has it not."""
     top, _, sub = holding.result.request.partition("/")
-    for request in holding.claim.spec.requests:
+    for request in holding.claim.devices.spec.requests:
         if request.name == top:
             asks = (request.exactly,) if request.exactly else request.first_available
             return next((ask.class_name for ask in asks if not sub or ask.name == sub), "")
@@ -188,7 +188,7 @@ def inventory_shares(device: Device) -> Counter[str]:
     """Return what the shares of a device take of each capacity, in units of 10^-9."""
     found: Counter[str] = Counter()
     for one in device.owned:
-        held = one.claim.spec.held
+        held = one.claim.devices.held
         for part in held.devices if held else ():
             if part.id == device.id and (part.share_id or "") == one.result.share:
                 for name, amount in (part.consumed or {}).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dragoman.allocation import facts as api
+import dragoman.allocation as api
 from dragoman.inventory.facts import PodFact, World
 
 
@@ -50,10 +50,10 @@ def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None
             continue
         name = pod.pod.published_name(entry)
         claim = world.claims.get(f"{namespace}/{name}") if name else None
-        if claim is not None and claim.spec.held is not None:
+        if claim is not None and claim.devices.held is not None:
             continue
         if claim is not None:
-            yield claim.spec.name, claim.spec
+            yield claim.devices.name, claim.devices
         elif name:
             yield name, None
         else:
@@ -65,6 +65,6 @@ def classes_of(claim: api.Claim) -> tuple[str, ...]:
     """Return the DeviceClasses that a claim names."""
     return tuple(
         ask.class_name
-        for request in claim.requests
+        for request in claim.spec.requests
         for ask in ((request.exactly,) if request.exactly else request.first_available)
     )

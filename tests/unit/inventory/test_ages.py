@@ -7,8 +7,10 @@ from dragoman.inventory.ages import age, duration
 
 @pytest.mark.parametrize(
     ("elapsed", "text"),
-    [(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h")]
-    + [(2 * 86400 - 1, "47h"), (2 * 86400, "2d"), (90 * 86400, "90d")],
+    [
+        *((-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h")),
+        *((2 * 86400 - 1, "47h"), (2 * 86400, "2d"), (90 * 86400, "90d")),
+    ],
 )
 def test_duration(elapsed: float, text: str) -> None:
     assert duration(elapsed) == text

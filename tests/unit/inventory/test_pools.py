@@ -8,8 +8,8 @@ from tests.unit.inventory.builders import DRIVER, device, device_class, inventor
 COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
 
 
-def counters(node: str, part: int = 1, **more: object) -> dict[str, object]:
-    made = pool(node, [], part=part, resourceSliceCount=2, **more)
+def counters(node: str) -> dict[str, object]:
+    made = pool(node, [], part=1, resourceSliceCount=2)
     del made["spec"]["devices"]
     made["spec"]["sharedCounters"] = COUNTERS
     return made

@@ -12,7 +12,7 @@ from dragoman.cel.errors import CompileError
 from dragoman.cli.dra import notes, who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.cli.dra.top_tables import taint_text
-from dragoman.driverconfigs.suggestions import nearest
+from dragoman.driverconfigs.suggestions import closest
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.summary import holder_names
 
@@ -21,7 +21,7 @@ def device_class(inventory: Inventory, name: str) -> Report:
     """Say what a class selects: devices by driver, and which attributes its selectors read."""
     found = inventory.world.classes.get(name)
     if found is None:
-        near = nearest(name, inventory.world.classes.keys())
+        near = closest(name, inventory.world.classes.keys())
         hint = f"; did you mean {near}?" if near else ""
         raise Unusable(f"deviceclass {name} not found{hint}")
     members = inventory.members[name]
@@ -70,7 +70,7 @@ def _reads(inventory: Inventory, found: DeviceClass) -> Iterator[tuple[str, dict
             of_driver = [one for one in devices if one.id.driver == domain] or devices
             names = Counter(other for one in of_driver for other in _names(one, kind, domain))
             have = names[name]
-            near = "" if have else nearest(name, names.keys()) or ""
+            near = "" if have else closest(name, names.keys()) or ""
             hint = f"; did you mean {near}?" if near else ""
             singular = "attribute" if kind == "attributes" else "capacity"
             said = f"{singular} {domain}/{name} is set on {have} of {len(of_driver)} devices{hint}"

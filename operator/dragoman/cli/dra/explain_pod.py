@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Code, Reason, allocate
-from dragoman.allocation.facts import Ask
+from dragoman.allocation.claimfacts import Ask
 from dragoman.cli.dra import notes, who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.diagnosis import groups as grouping
@@ -90,12 +90,12 @@ def claim(view: View, key: str) -> Report:
     found = view.inventory.world.claims.get(key)
     if found is None:
         raise Unusable(_not_found(view, "resourceclaim", key))
-    subject = subjects.of_claim(view.inventory.world, found.spec)
-    if found.spec.held is None:
+    subject = subjects.of_claim(view.inventory.world, found.devices)
+    if found.devices.held is None:
         return _searched(view, subject, f"Claim {key}", planned=False)
     who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
     explanation = Explanation(subject, Answer.ALLOCATED)
-    where = found.spec.held.node_selector
+    where = found.devices.held.node_selector
     blocks = (f"Claim {key} is allocated{'' if where else ', for every node'}.", "", *who.blocks)
     return _report(view, explanation, blocks)
 
@@ -154,7 +154,7 @@ def _why_these(view: View, subject: Subject) -> str:
     node = subject.pod.pod.node_name
     if node not in view.inventory.world.nodes:
         return "The scheduler takes the first devices that serve all requests, in their order."
-    specs = tuple(one.spec for one in subject.allocated)
+    specs = tuple(one.devices for one in subject.allocated)
     for one in specs:
         view.cluster.remove_claim(one.key)
     try:
@@ -259,7 +259,7 @@ def _claim_lines(wanted: Wanted) -> Iterator[str]:
     yield f"claim {wanted.claim.name}{source}"
     for name, ask, alternative in asks(wanted.claim):
         yield f"  {'or ' if alternative else ''}request {name}: {ask_text(ask)}"
-    for constraint in wanted.claim.constraints:
+    for constraint in wanted.claim.spec.constraints:
         of = f" of requests {', '.join(constraint.requests)}" if constraint.requests else ""
         if constraint.match_attribute:
             yield f"  all devices{of} have the same {constraint.match_attribute}"

@@ -19,7 +19,7 @@ def trees(filenames: Iterable[str]) -> Iterator[Any]:
     Raises:
         Unusable: A file cannot be read, or is neither YAML nor JSON.
     """
-    from dragoman.driverconfigs.manifests.documents import Unreadable  # noqa: PLC0415 — heavy
+    from dragoman.driverconfigs.manifests.documents import ManifestError  # noqa: PLC0415 — heavy
     from dragoman.driverconfigs.manifests.review import documents  # noqa: PLC0415 — heavy
 
     for filename in filenames:
@@ -27,7 +27,7 @@ def trees(filenames: Iterable[str]) -> Iterator[Any]:
             try:
                 for document in documents(_text(name, content)):
                     yield document.tree
-            except Unreadable as error:
+            except ManifestError as error:
                 raise Unusable(f"{name}:{error.line}: {error}") from None
 
 

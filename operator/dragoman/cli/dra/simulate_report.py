@@ -14,8 +14,8 @@ from dragoman.diagnosis.changes import Changes, changed, manifests
 from dragoman.diagnosis.explain import Explanation
 from dragoman.diagnosis.files import Planned, overlaid
 from dragoman.diagnosis.filters import LEFT_OUT
-from dragoman.diagnosis.subject import of_pod
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place
+from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts import PodFact, World, parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot
