@@ -141,13 +141,14 @@ class Explanation:
         subject: The pod and its claims.
         answer: In one word.
         nodes: In the order of their names.
-        fatal: The scheduler's error that stops the pod on all nodes; empty without one.
+        fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
+            that it meets first, and it looks at nodes in parallel.
     """
 
     subject: Subject
     answer: Answer
     nodes: tuple[NodeAnswer, ...] = ()
-    fatal: str = ""
+    fatals: tuple[str, ...] = ()
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -271,8 +272,9 @@ def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
 def conclude(subject: Subject, nodes: Sequence[NodeAnswer]) -> Explanation:
     """Say in one word what the nodes mean for the pod."""
     looked = [one for one in nodes if not one.filtered]
-    fatal = next((one.outcome.message for one in looked if isinstance(one.outcome, FatalError)), "")
-    if subject.stopped or fatal:
+    found = (one.outcome.message for one in looked if isinstance(one.outcome, FatalError))
+    fatals = tuple(dict.fromkeys(found))
+    if subject.stopped or fatals:
         answer = Answer.STOPPED
     elif any(one.fits for one in nodes):
         answer = Answer.FITS
@@ -280,7 +282,7 @@ def conclude(subject: Subject, nodes: Sequence[NodeAnswer]) -> Explanation:
         answer = Answer.UNKNOWN
     else:
         answer = Answer.DOES_NOT_FIT
-    return Explanation(subject, answer, tuple(nodes), fatal)
+    return Explanation(subject, answer, tuple(nodes), fatals)
 
 
 def _too_large(node: NodeAnswer) -> bool:

@@ -102,7 +102,7 @@ def suggest(
     search = _Search(cluster, explanation.subject.claims)
     nodes = [one for one in explanation.nodes if not one.filtered and not one.pinned]
     nodes.sort(key=lambda one: (one.short, one.node))
-    if explanation.fatal:
+    if explanation.fatals:
         return tuple(_guards(inventory, search, nodes))
     if explanation.subject.stopped:
         return ()

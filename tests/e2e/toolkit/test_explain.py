@@ -81,13 +81,13 @@ def compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
     message = refused.get("message", "")
     if placed:
         if said["answer"] != "Fits" or placed not in said["fits"]:
-            return [f"placed on {placed}, but {said['answer']} {said['fits']} {said['fatal']}"]
+            return [f"placed on {placed}, but {said['answer']} {said['fits']} {said['errors']}"]
         return devices_compared(stage, world, said, pod)
     if refused["reason"] == "SchedulerError":
-        fatal = said["fatal"] or "nothing"
-        return [] if fatal in message else [f"error {message!r}, but {fatal!r}"]
+        known = any(error in message for error in said["errors"])
+        return [] if known else [f"error {message!r}, but {said['errors']}"]
     if said["answer"] != "DoesNotFit":
-        return [f"refused with {message!r}, but {said['answer']} {said['fits']} {said['fatal']}"]
+        return [f"refused with {message!r}, but {said['answer']} {said['fits']} {said['errors']}"]
     if not message.startswith(said["schedulerMessage"]):
         return [f"refused with {message!r}, but {said['schedulerMessage']!r}"]
     return []

@@ -182,7 +182,7 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
     for obstacle in subject.obstacles:
         remedy = f": {obstacle.remedy}" if obstacle.remedy else ""
         blocks.append(f"{obstacle.message}{remedy}")
-    if explanation.fatal:
+    if explanation.fatals:
         blocks += [*_fatal(view, explanation)]
     for wanted in subject.wanted:
         blocks += ["", *_claim_lines(wanted)]
@@ -229,7 +229,7 @@ def _headline(view: View, explanation: Explanation, title: str, *, planned: bool
 
 
 def _fatal(view: View, explanation: Explanation) -> Iterator[str]:
-    yield explanation.fatal
+    yield from explanation.fatals[:SUGGESTIONS]
     found = next(_guards(view, explanation), None)
     if found is not None:
         listed = grouping.shortened(found.without)
@@ -375,14 +375,14 @@ def document(
     """Return an explanation for programs."""
     subject = explanation.subject
     metadata = subject.pod.pod.metadata
-    searched = explanation.nodes and not explanation.fatal and not subject.stopped
+    searched = explanation.nodes and not explanation.fatals and not subject.stopped
     return {
         "namespace": metadata.namespace,
         "name": metadata.name,
         "answer": str(explanation.answer),
         "profile": view.inventory.profile.kubernetes,
         "fits": list(explanation.fitting),
-        "fatal": explanation.fatal or None,
+        "errors": list(explanation.fatals),
         "obstacles": [
             {"code": str(one.code), "message": one.message, "remedy": one.remedy}
             for one in subject.obstacles

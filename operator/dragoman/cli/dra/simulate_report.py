@@ -92,7 +92,7 @@ def answer(question: Question, progress: Progress) -> Report:
         lines = groups.groups(inventory, then.why.nodes)
         rows = tuple((groups.shortened(one.nodes), one.why) for one in lines)
         blocks += ["", Table(("NODES", "WHY"), rows)]
-        blocks += [then.why.fatal] if then.why.fatal else []
+        blocks += then.why.fatals
         blocks += [one.message for one in then.why.subject.obstacles]
     document = {
         **notes.header(world),
