@@ -12,6 +12,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 PYTEST := $(PY) -m pytest
 N ?= 10000
 MINUTES ?= 10
+WORLDS ?= 2000
 
 .PHONY: help
 help: ## Say what can be made
@@ -86,6 +87,10 @@ test: lint controlplane ## Run lint and every test that is not slow
 test-slow: controlplane ## Run the tests that take minutes
 	@$(PYTEST) -ra -m 'slow and not node'
 	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
+
+.PHONY: test-explain
+test-explain: controlplane ## Hold `kubectl dra` against the real scheduler in WORLDS random worlds
+	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
 
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
