@@ -1,4 +1,4 @@
-"""Every reason for which something is done, or not done, about a claim."""
+"""Every reason for an action on a claim, or for waiting."""
 
 from enum import StrEnum
 from typing import Self
@@ -21,7 +21,7 @@ class Reason(StrEnum):
     CLAIM_LOST = "ClaimLost", "The claim that the status names does not exist any more."
     CLAIM_FOREIGN = (
         "ForeignResourceClaim",
-        "The claim that the status names belongs to another owner; it is left alone.",
+        "The claim that the status names belongs to another owner; dragoman does not change it.",
     )
     BINDING = "ClaimBound", "The status does not name the claim of an entry yet."
 
@@ -32,12 +32,12 @@ class Reason(StrEnum):
     )
     CLAIM_MISSING = (
         "ResourceClaimNotFound",
-        "The claim that an entry names does not exist; whoever uses it must create it.",
+        "The claim that an entry names does not exist; a user must create it.",
     )
     GROUP_MISSING = "PodGroupNotFound", "The PodGroup that the pod names does not exist."
     GROUP_CLAIM_PENDING = (
         "PodGroupClaimPending",
-        "The entry stands for a claim of the PodGroup, which is not there yet.",
+        "The entry stands for a claim of the PodGroup, which does not exist yet.",
     )
     ENTRY_UNSUPPORTED = (
         "UnsupportedEntry",
@@ -54,7 +54,7 @@ class Reason(StrEnum):
 
     NOT_OVERDUE = (
         "NotOverdue",
-        "Another controller is at work; its grace has not passed yet.",
+        "Another controller is active; its grace has not passed yet.",
     )
 
     # Reservation
@@ -74,9 +74,9 @@ class Reason(StrEnum):
     )
     LAST_CONSUMER_GONE = (
         "LastConsumerGone",
-        "Nobody uses the claim any more: its devices are given back.",
+        "The claim has no consumers any more: its devices are deallocated.",
     )
-    CLAIM_DELETED = "ClaimDeleted", "A claim that is being deleted and not used gives devices back."
+    CLAIM_DELETED = "ClaimDeleted", "A claim under deletion without consumers is deallocated."
     NOTHING_TO_PROTECT = (
         "NothingToProtect",
         "The claim holds no devices, so the scheduler's finalizer has nothing to protect.",
@@ -89,5 +89,5 @@ class Reason(StrEnum):
     )
     OWNER_GONE = (
         "OwnerGone",
-        "The pod that the claim was generated for is gone, and no garbage collector came.",
+        "The pod of the generated claim is deleted, and no garbage collector deleted the claim.",
     )

@@ -1,4 +1,4 @@
-"""`dragoman delete-webhooks`: take the API server's questions away before nobody answers them."""
+"""`dragoman delete-webhooks`: delete the webhook configuration before its webhook is removed."""
 
 import asyncio
 from pathlib import Path
@@ -29,7 +29,7 @@ CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebho
 def delete_webhooks(kubeconfig: Path | None, context: str | None, name: str) -> None:
     """Delete the webhook configuration, as the first step of an uninstallation.
 
-    One that is not there is no fault.
+    A configuration that does not exist is not an error.
     """
     click.echo(asyncio.run(asked(kubeconfig, context, lambda api: _delete(api, name))))
 
@@ -41,5 +41,5 @@ async def _delete(api: Client, name: str) -> str:
     except ApiError as error:
         if error.code != 404:
             raise
-        return f"{what} is not there"
+        return f"{what} does not exist"
     return f"{what} deleted"

@@ -1,4 +1,4 @@
-"""One session to the API server for everything that dragoman itself asks and writes."""
+"""The client: JSON requests and watches over pooled connections to the API server."""
 
 import asyncio
 import time
@@ -26,12 +26,12 @@ APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 FIELD_MANAGER = "dragoman"
 WRITING = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Ignore"})
-"""The query of writes. To look for unknown fields costs the API server a part of each write, for
-warnings that nobody reads: what is sent is built here, or copied from what it has sent itself."""
+"""The query of writes. The API server need not search for unknown fields: bodies are built here, or
+copied from its own responses."""
 PAGE = 500
-"""Objects a page of a list."""
+"""Objects per page of a list."""
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds to wait at most before a request is repeated, whatever a server, or a proxy, asks for."""
+"""Longest delay in seconds before a retry, whatever Retry-After a server or proxy sends."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Client:
         return await self._ask("PUT", path, WRITING, body)
 
     async def delete(self, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """DELETE an object; returns it, or a Status when it is gone at once."""
+        """DELETE an object; return it, or a Status where it was deleted at once."""
         return await self._ask("DELETE", path, "", options)
 
     async def lines(
@@ -139,7 +139,7 @@ class Client:
         content_type: str = JSON,
         query: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Send one request, again only after a 401; raise ApiError when it is not done."""
+        """Send one request, again only after a 401; raise ApiError where it fails."""
         return await self._ask(method, path, urlencode(query or {}), body, content_type)
 
     async def _ask(
@@ -177,7 +177,7 @@ class Client:
 
     async def _renew(self, refusal: ApiError | None) -> None:
         try:
-            # Many are refused at the same time: all wait for what the first of them reads.
+            # Of many requests that are refused together, one renews and the others wait.
             async with self._renewing:
                 await self.credentials.renew()
         except CredentialsUnavailableError as error:
@@ -188,7 +188,7 @@ class Client:
         return f"{self._prefix}{path}?{query}" if query else self._prefix + path
 
     async def _authorized(self) -> bytes:
-        """Return the header lines of all requests; put together anew for each new token."""
+        """Return the header lines of all requests; they are rebuilt when the token changes."""
         try:
             who = (await self.credentials.authorization(), self.credentials.impersonation)
             if self._head[0] != who:
@@ -209,7 +209,7 @@ class Client:
 
 
 async def find(client: Client, path: str) -> dict[str, Any] | None:
-    """GET an object; returns None where there is none, and raises ApiError for all else."""
+    """GET an object; return None where it does not exist; raise ApiError for other failures."""
     try:
         return await client.get(path)
     except ApiError as error:
@@ -250,7 +250,7 @@ def _understand(response: Response) -> dict[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Return what is to be waited; None for what is no number, as a date."""
+    """Return the seconds of a Retry-After header; None where it holds a date."""
     if not retry_after or not retry_after.isdecimal():
         return None
     return min(float(retry_after), LONGEST_RETRY_AFTER)

@@ -25,7 +25,7 @@ from dragoman.logs import logger
 
 RELEASE_TRIES = 3
 RELEASE_TIMEOUT = 1.0
-"""Seconds that giving the office back may hold up a stop."""
+"""Seconds that releasing the Lease may delay a stop."""
 
 log = logger("dragoman.leader")
 
@@ -35,9 +35,9 @@ class LeaderElectionConfig:
     """How a Lease is held; seconds.
 
     Attributes:
-        duration: For how long a silent leader is left in office.
-        renew_deadline: For how long a leader goes on without a successful renewal.
-        retry_period: Time between tries.
+        duration: How long other replicas wait after the last renewal before they take over.
+        renew_deadline: How long a leader continues without a successful renewal.
+        retry_period: Time between attempts.
     """
 
     duration: float = 15.0
@@ -45,7 +45,7 @@ class LeaderElectionConfig:
     retry_period: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse terms under which two could lead; raise ValueError saying which."""
+        """Raise ValueError for durations under which two replicas could lead."""
         if not self.retry_period < self.renew_deadline < self.duration:
             raise ValueError(
                 "expected retry period < renew deadline < lease duration, found "
@@ -54,26 +54,26 @@ class LeaderElectionConfig:
 
 
 def identity() -> str:
-    """Return a name for this process that no other has, also after a restart."""
+    """Return a unique name of this process, a new one after each restart."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
 
 
 @dataclass
 class LeaderElector:
-    """Runs for office, holds it, and gives it back.
+    """Acquires, renews and releases a Lease.
 
     Attributes:
-        api: Where the Lease is.
+        client: Where the Lease is.
         namespace: Its namespace.
         name: Its name.
-        terms: How it is held.
-        annotations: Kept on the Lease by the leader; a new leader finds its predecessor's here.
+        config: Its durations.
+        annotations: Kept on the Lease by the leader; the next leader reads them here.
     """
 
-    api: Client
+    client: Client
     namespace: str
     name: str
-    terms: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
+    config: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
     identity: str = field(default_factory=identity)
     annotations: dict[str, str] = field(default_factory=dict)
     _lease: dict[str, Any] | None = None
@@ -89,21 +89,21 @@ class LeaderElector:
     @property
     def leading(self) -> bool:
         """Whether this process may write now."""
-        return time.monotonic() < self._renewed + self.terms.renew_deadline
+        return time.monotonic() < self._renewed + self.config.renew_deadline
 
     async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Run for office for ever; `lead` is cancelled when the office is lost."""
+        """Compete for the Lease until cancelled; cancel `lead` when the Lease is lost."""
         try:
             while True:
                 if await self._try():
                     await self._hold(lead)
-                # Half the period: a Lease that was given back is taken up within the period.
-                await asyncio.sleep(self.terms.retry_period * (0.5 + random.random() / 4))
+                # Half the period: a released Lease is acquired within one period.
+                await asyncio.sleep(self.config.retry_period * (0.5 + random.random() / 4))
         finally:
             await asyncio.shield(self._release())
 
     def annotate(self, key: str, value: str) -> None:
-        """Put an annotation on the Lease, soon; only a leader's get there."""
+        """Write an annotation with the next renewal; only the leader renews."""
         if self.annotations.get(key) != value:
             self.annotations[key] = value
             self._hurry.set()
@@ -116,7 +116,7 @@ class LeaderElector:
             while self.leading and not work.done():
                 await self._pause(work)
                 if not self.leading:
-                    # A stall longer than the term: what was under way meanwhile was given up.
+                    # The process stalled for longer than the deadline: another replica may lead.
                     break
                 await self._try()
         finally:
@@ -128,11 +128,11 @@ class LeaderElector:
         log.warning("No longer leading", identity=self.identity)
 
     async def _pause(self, work: asyncio.Task[None]) -> None:
-        """Sleep until the next renewal, the end of the term, or a reason to hurry."""
-        left = self._renewed + self.terms.renew_deadline - time.monotonic()
+        """Sleep until the next renewal, the renewal deadline, or a new annotation."""
+        left = self._renewed + self.config.renew_deadline - time.monotonic()
         hurry = asyncio.create_task(self._hurry.wait())
         both: set[asyncio.Task[Any]] = {hurry, work}
-        timeout = max(0.0, min(self.terms.retry_period, left))
+        timeout = max(0.0, min(self.config.retry_period, left))
         try:
             await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -140,11 +140,11 @@ class LeaderElector:
             self._hurry.clear()
 
     async def _try(self) -> bool:
-        """Take or renew the Lease; returns whether this process leads."""
+        """Acquire or renew the Lease; returns whether this process leads."""
         began = time.monotonic()
-        left = self._renewed + self.terms.renew_deadline - began
+        left = self._renewed + self.config.renew_deadline - began
         try:
-            async with asyncio.timeout(left if left > 0 else self.terms.renew_deadline):
+            async with asyncio.timeout(left if left > 0 else self.config.renew_deadline):
                 taken = await self._take()
         except (ApiError, TimeoutError) as error:
             log.warning("Cannot renew lease", lease=self._place, error=str(error))
@@ -157,10 +157,10 @@ class LeaderElector:
         return taken
 
     async def _take(self) -> bool:
-        """Take or renew; a conflict is looked into once, for it may only be an annotation."""
+        """Acquire or renew; retry a conflict once, because it may concern only an annotation."""
         for _ in range(2):
             if self._lease is None or not self.leading:
-                self._lease = await find(self.api, LEASES.path(self.namespace, self.name))
+                self._lease = await find(self.client, LEASES.path(self.namespace, self.name))
             if self._lease is None:
                 self._lease = await self._create()
                 return self._lease is not None
@@ -183,7 +183,7 @@ class LeaderElector:
         return True
 
     def _expired(self, spec: dict[str, Any]) -> bool:
-        duration = float(spec.get("leaseDurationSeconds") or self.terms.duration)
+        duration = float(spec.get("leaseDurationSeconds") or self.config.duration)
         return time.monotonic() >= self._seen + duration
 
     def _kept(self) -> dict[str, str]:
@@ -196,7 +196,7 @@ class LeaderElector:
         return {
             **spec,
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, round(self.terms.duration)),
+            "leaseDurationSeconds": max(1, round(self.config.duration)),
             "acquireTime": spec.get("acquireTime") if mine else now,
             "renewTime": now,
             "leaseTransitions": int(spec.get("leaseTransitions") or 0) + (0 if mine else 1),
@@ -210,14 +210,14 @@ class LeaderElector:
             "spec": self._claim({}),
         }
         try:
-            return await self.api.post(LEASES.path(self.namespace), lease)
+            return await self.client.post(LEASES.path(self.namespace), lease)
         except ApiError as error:
             if error.code == 409:
                 return None
             raise
 
     async def _write(self, spec: dict[str, Any]) -> bool:
-        """PUT the Lease; a conflict means that somebody else was faster."""
+        """PUT the Lease; a conflict means that another replica was faster."""
         assert self._lease is not None
         metadata = self._lease["metadata"]
         annotations = {**(metadata.get("annotations") or {}), **self.annotations}
@@ -227,7 +227,7 @@ class LeaderElector:
             "spec": spec,
         }
         try:
-            self._lease = await self.api.put(LEASES.path(self.namespace, self.name), body)
+            self._lease = await self.client.put(LEASES.path(self.namespace, self.name), body)
         except ApiError as error:
             self._lease = None
             if error.code in {404, 409}:
@@ -237,7 +237,7 @@ class LeaderElector:
         return True
 
     async def _release(self) -> None:
-        """Give the office back at a clean stop, so that another need not wait."""
+        """Release the Lease at a clean stop, so that the next leader need not wait."""
         if not self.leading:
             return
         self._renewed = float("-inf")
@@ -247,13 +247,16 @@ class LeaderElector:
         except (ApiError, TimeoutError) as error:
             log.warning("Cannot release lease", error=str(error))
         else:
-            log.info("Released lease" if released else "Lease is not ours", lease=self._place)
+            log.info(
+                "Released lease" if released else "Another replica holds the lease",
+                lease=self._place,
+            )
 
     async def _give_back(self) -> bool:
-        """Write an empty holder; a renewal that the stop cut short may still be on its way."""
+        """Write an empty holder; retry, because a cancelled renewal may still be applied."""
         for _ in range(RELEASE_TRIES):
             if self._lease is None:
-                self._lease = await find(self.api, LEASES.path(self.namespace, self.name))
+                self._lease = await find(self.client, LEASES.path(self.namespace, self.name))
             spec = (self._lease or {}).get("spec") or {}
             if spec.get("holderIdentity") != self.identity:
                 return False

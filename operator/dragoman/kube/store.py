@@ -1,6 +1,6 @@
-"""The facts as the operator knows them: what the watches delivered and what it wrote itself.
+"""Stores: the facts of one resource by namespace and name, with indices.
 
-Own writes go straight into the same shelves. A watch that lags cannot undo them, because an event
+Responses to own writes are stored at once. A watch that lags cannot undo them, because an event
 with an older resourceVersion than the stored fact is dropped (resource versions of one resource
 are comparable since Kubernetes 1.35, KEP-5504, and were in practice for as long as etcd 3).
 """
@@ -14,7 +14,7 @@ from dragoman.model.metadata import is_older
 
 
 class HasMetadata(Protocol):
-    """What all facts have."""
+    """Anything with metadata of the API."""
 
     @property
     def metadata(self) -> Metadata:
@@ -24,24 +24,24 @@ class HasMetadata(Protocol):
 Fact = TypeVar("Fact", bound=HasMetadata)
 
 DELETED_LIMIT = 100_000
-"""How many UIDs of deleted objects are remembered: they spare live reads, nothing else."""
+"""How many UIDs of deleted objects are kept; they only save live reads."""
 
 OWN_WRITES_LIMIT = 10_000
-"""How many own writes may be on their way back through the watch."""
+"""How many own writes may still be reported by the watch."""
 
 
 class DeletedUIDs:
-    """UIDs of objects that are known to be deleted; the oldest are forgotten in the end."""
+    """UIDs of objects that are known to be deleted; the oldest are dropped at the limit."""
 
     def __init__(self) -> None:
         self._uids: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return how many UIDs are remembered."""
+        """Return how many UIDs are kept."""
         return len(self._uids)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the UIDs, the longest gone first."""
+        """Iterate over the UIDs, in the order of deletion."""
         return iter(self._uids)
 
     def __contains__(self, uid: object) -> bool:
@@ -49,34 +49,34 @@ class DeletedUIDs:
         return uid in self._uids
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all."""
         self._uids.clear()
 
     def add(self, uid: str) -> None:
-        """Remember that an object was deleted."""
+        """Note that an object was deleted."""
         self._uids[uid] = None
         if len(self._uids) > DELETED_LIMIT:
             self._uids.popitem(last=False)
 
 
 class OwnWrites:
-    """Versions that own writes made, so that the watch's account of them need not be read."""
+    """resourceVersions of own writes: the watch events about them need not be parsed."""
 
     def __init__(self) -> None:
         self._versions: OrderedDict[bytes, None] = OrderedDict()
 
     def add(self, version: str) -> None:
-        """Remember the resourceVersion that a write's answer had."""
+        """Note the resourceVersion in the response to a write."""
         self._versions[version.encode()] = None
         if len(self._versions) > OWN_WRITES_LIMIT:
             self._versions.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all."""
         self._versions.clear()
 
     def take(self, version: bytes) -> bool:
-        """Whether an own write made this version; told once."""
+        """Whether an own write made this version; true only once per write."""
         return self._versions.pop(version, self) is None
 
 
@@ -141,7 +141,7 @@ class Store(Generic[Fact]):
         return True
 
     def drop(self, namespace: str, name: str, uid: str) -> Fact | None:
-        """Forget a deleted object; returns the last fact about it."""
+        """Delete a fact; return the stored one."""
         self._deleted.add(uid)
         self._doubted.discard(uid)
         stored = self.get(namespace, name)
@@ -155,14 +155,14 @@ class Store(Generic[Fact]):
         return stored
 
     def roll_back(self) -> None:
-        """Let whatever comes next replace each fact, whatever its version.
+        """Let the next event of each object replace its fact, whatever its version.
 
         The facts keep their versions, as preconditions under which writes fail until then.
         """
         self._doubted = {fact.metadata.uid for fact in self}
 
     def is_past(self, fact: Fact) -> bool:
-        """Whether something newer is known: another state, or that the object is gone."""
+        """Whether the store has a newer state, or the object is known to be deleted."""
         metadata = fact.metadata
         stored = self.get(metadata.namespace, metadata.name)
         if stored is None or metadata.uid in self._deleted:

@@ -1,4 +1,4 @@
-"""Whom TLS connections trust and as whom they are made, while the files of both rotate."""
+"""The TLS context of connections, reloaded while CA and client certificate files rotate."""
 
 import ssl
 from pathlib import Path
@@ -12,10 +12,10 @@ State = tuple[str, int, int, int]
 
 
 class ReloadingTLSContext:
-    """The certificates of a connection, read again when their files have changed.
+    """A TLS context that is reloaded when its files have changed.
 
     Args:
-        credentials: What names the files, and makes a context of them.
+        credentials: They name the files, and make a context of them.
     """
 
     def __init__(self, credentials: Credentials) -> None:
@@ -24,13 +24,13 @@ class ReloadingTLSContext:
         self._made_of: list[State] | None = None
 
     def context(self) -> ssl.SSLContext | None:
-        """Return what a handshake needs: the same object while the files do not change.
+        """Return the context of a handshake: the same object while the files do not change.
 
-        None for a server that speaks no TLS. Files that cannot be read, as a certificate whose
-        key is not there yet, leave what was read before, and are read again at the next call.
+        None for a server without TLS. While files cannot be read, as a certificate whose key is
+        not written yet, the earlier context stays, and the next call reads them again.
 
         Raises:
-            OSError: They cannot be read, and never could.
+            OSError: The files cannot be read, and never could.
         """
         made_of = [_state(path) for path in self._credentials.certificate_files]
         if made_of != self._made_of:
@@ -39,7 +39,7 @@ class ReloadingTLSContext:
             except OSError as error:
                 if self._made_of is None:
                     raise
-                log.warning("Cannot read certificates; going on with the old", error=str(error))
+                log.warning("Cannot read certificates; keeping the old ones", error=str(error))
             else:
                 self._context = context if isinstance(context, ssl.SSLContext) else None
                 self._made_of = made_of

@@ -1,4 +1,4 @@
-"""Do what was planned: one request an action, its result into the world at once."""
+"""Applies planned actions: one request each, its response into the store at once."""
 
 import time
 from collections.abc import Callable
@@ -34,11 +34,11 @@ log = logger("dragoman.claims")
 
 
 class Outcome(Enum):
-    """What came of an action.
+    """The outcome of an action.
 
     Attributes:
-        DONE: The server did it.
-        STALE: The world had changed; it is up to date again, and the plan must be made anew.
+        DONE: The server applied it.
+        STALE: The stored facts were out of date; they are refreshed, and a new plan is needed.
     """
 
     DONE = "done"
@@ -51,8 +51,8 @@ class Applier:
     Args:
         client: Where to.
         served: Which API versions the server has.
-        intake: Where results go.
-        claims: How a claim is read again that is not as it was known.
+        handlers: Where responses go.
+        claims: Refreshes a claim whose stored state is out of date.
         may_write: Whether this process leads; asked before every write.
     """
 
@@ -72,7 +72,7 @@ class Applier:
         self._claims = claims
 
     async def apply(self, action: Action) -> Outcome:
-        """Send the request of an action; raise ApiError where trying again at once is no use."""
+        """Send the request of an action; raise ApiError where an immediate retry cannot help."""
         name = type(action).__name__
         if not self._may_write():
             raise NotLeadingError
@@ -90,11 +90,11 @@ class Applier:
             case CreateClaim():
                 return await self._create(action)
             case PublishClaims():
-                return await self._bind(action)
+                return await self._publish(action)
             case UpdateReservedFor():
-                return await self._set_consumers(action)
+                return await self._update_reserved_for(action)
             case RemoveFinalizer():
-                return await self._unprotect(action)
+                return await self._remove_finalizer(action)
             case DeleteClaim():
                 return await self._delete(action)
             case _:
@@ -118,7 +118,7 @@ class Applier:
         metrics.claim_created("success", admin_access=admin_access)
         kind: Literal["pod", "podgroup"] = "pod" if action.owner.is_pod else "podgroup"
         by = Key(kind, action.namespace, action.owner.name)
-        self._took_place(Claim.parse(created), by)
+        self._store(Claim.parse(created), by)
         log.info(
             "Created ResourceClaim",
             namespace=action.namespace,
@@ -148,7 +148,7 @@ class Applier:
             )
         self._admin_access_kept = now
 
-    async def _bind(self, action: PublishClaims) -> Outcome:
+    async def _publish(self, action: PublishClaims) -> Outcome:
         holder = action.holder
         resource = PODS if holder.is_pod else self._served.groups
         assert resource is not None
@@ -159,7 +159,7 @@ class Applier:
             if error.code == 404 and await self._exists(resource, action):
                 raise
             if error.code == 404 or (error.code in {409, 422} and error.blames("metadata.uid")):
-                # Deleted, or another object has its name now; the watch tells about that one.
+                # Deleted or replaced; the watch reports the new object.
                 self._forget_holder(action)
                 return Outcome.STALE
             if error.code == 409:
@@ -182,11 +182,11 @@ class Applier:
         )
         return Outcome.DONE
 
-    async def _set_consumers(self, action: UpdateReservedFor) -> Outcome:
+    async def _update_reserved_for(self, action: UpdateReservedFor) -> Outcome:
         done = await self._patch_claim(action.claim, "status", action.document())
         if done is Outcome.DONE:
             log.info(
-                "Freed devices of ResourceClaim" if action.deallocate else "Changed consumers",
+                "Deallocated ResourceClaim" if action.deallocate else "Updated reservedFor",
                 namespace=action.claim.metadata.namespace,
                 name=action.claim.metadata.name,
                 before=len(action.claim.consumers),
@@ -195,7 +195,7 @@ class Applier:
             )
         return done
 
-    async def _unprotect(self, action: RemoveFinalizer) -> Outcome:
+    async def _remove_finalizer(self, action: RemoveFinalizer) -> Outcome:
         done = await self._patch_claim(action.claim, "", action.document())
         if done is Outcome.DONE:
             log.info(
@@ -219,17 +219,17 @@ class Applier:
                 return Outcome.STALE
             raise
         if claim.allocated and not written.allocated:
-            # Our own release: no scheduler is about to allocate this version of the claim.
+            # Our own release: the scheduler cannot be about to allocate this version.
             metadata = written.metadata
             self._handlers.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
         if written.metadata.deleting and not written.finalizers:
-            # The last finalizer went: the server has deleted it in the same step.
+            # The last finalizer was removed: the server deleted the claim in the same step.
             self._handlers.claim_deleted(written)
         else:
-            self._took_place(written, Key("claim", namespace, name))
+            self._store(written, Key("claim", namespace, name))
         return Outcome.DONE
 
-    def _took_place(self, claim: Claim, by: Key) -> None:
+    def _store(self, claim: Claim, by: Key) -> None:
         self._handlers.state.own_writes.add(claim.metadata.resource_version)
         self._handlers.claim_changed(claim, by=by)
 
@@ -256,7 +256,7 @@ class Applier:
         return Outcome.DONE
 
     async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
-        """Whether the holder is there after all: what is buried here is never looked at again."""
+        """Whether the holder exists after all: a deleted one is never reconciled again."""
         found = await find(self._client, resource.path(action.namespace, action.holder.name))
         return found is not None and found["metadata"]["uid"] == action.holder.uid
 

@@ -1,4 +1,4 @@
-"""Count what is known, when somebody asks: claims by state, pods that wait, the build."""
+"""Prometheus collector: claims by state, waiting pods, build info."""
 
 import platform
 from collections import Counter
@@ -16,7 +16,7 @@ Count = Callable[[GaugeMetricFamily], None]
 
 
 class ClaimCollector(Collector):
-    """Gauges computed from the facts at each scrape."""
+    """Gauges computed from the stores at each scrape."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -67,7 +67,7 @@ class ClaimCollector(Collector):
 
 
 def is_waiting(pod: Pod) -> bool:
-    """Whether a live pod has a template entry for which its status has nothing yet."""
+    """Whether a running or pending pod has a template entry that its status does not name yet."""
     if len(pod.published) >= len(pod.entries) or pod.done or pod.metadata.deleting:
         return False
     return any(e.template_name is not None and e.name not in pod.published for e in pod.entries)

@@ -1,4 +1,4 @@
-"""What changed, and whom it concerns: from objects to the keys of the work queue."""
+"""Event handlers: they store a fact and enqueue the keys that its change concerns."""
 
 from typing import Literal, NamedTuple
 
@@ -9,7 +9,7 @@ from dragoman.model import Claim, Pod, PodGroup, Template
 
 
 class Key(NamedTuple):
-    """What a worker works on."""
+    """The object that a worker reconciles."""
 
     kind: Literal["pod", "podgroup", "claim"]
     namespace: str
@@ -20,17 +20,17 @@ LANES = ("create", "release")
 
 
 def lane(key: Key) -> str:
-    """Return the lane of a key: creating claims and releasing devices do not starve each other."""
+    """Return the lane of a key: creation of claims and release of devices have own workers."""
     return "release" if key.kind == "claim" else "create"
 
 
 class EventHandlers:
-    """The one way into the world, for what the watches tell and for what dragoman writes.
+    """Handlers of events from watches, and of responses to own writes.
 
     Args:
-        world: Where facts go.
-        queue: Where the keys go of whatever a change concerns.
-        witness: Looks at changes first, for what another controller does.
+        state: The stores.
+        queue: Receives the keys that a change concerns.
+        other: Observes each change before it is stored.
     """
 
     def __init__(self, state: ClusterState, queue: WorkQueue[Key], other: OtherController) -> None:
@@ -39,43 +39,43 @@ class EventHandlers:
         self._other = other
 
     def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
-        """Take in a pod that was added or changed.
+        """Store a pod that was added or changed, and enqueue it and its claims.
 
         Args:
-            pod: As it is now.
-            by: The key whose worker wrote it, and looks at it again anyway.
+            pod: Its current state.
+            by: The key whose worker wrote it, and plans again anyway.
         """
         if self.state.pods.is_past(pod):
-            # A watch that is behind tells of what was before own writes: nobody's doing now.
+            # The watch lags behind our own write; ignore the older state.
             return
         self._other.pod(pod)
         known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
         if not self.state.pods.put(pod):
             return
         if known is not None and known.metadata.uid != pod.metadata.uid:
-            self._release_claims(known)
-        self._pod_moved(pod, by)
+            self._enqueue_claims(known)
+        self._enqueue_pod(pod, by)
 
     def pod_deleted(self, pod: Pod) -> None:
-        """Take in that a pod is gone."""
+        """Delete a pod, and enqueue the claims that it used."""
         metadata = pod.metadata
         known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
-        # A tombstone knows only the name; what was stored knows the claims.
-        self._release_claims(known or pod)
+        # The event may have only metadata; the stored fact has the claims.
+        self._enqueue_claims(known or pod)
 
-    def _release_claims(self, holder: Pod | PodGroup) -> None:
-        """Look at all claims that a holder used, or that were made for it."""
+    def _enqueue_claims(self, holder: Pod | PodGroup) -> None:
+        """Enqueue all claims that a holder used, or that were created for it."""
         for name in holder.claim_names():
             self.queue.add(Key("claim", holder.metadata.namespace, name))
         for claim in self.state.claims.find("owner", _place(holder)):
             self.queue.add(_claim_key(claim))
 
     def claim_changed(self, claim: Claim, *, by: Key | None = None) -> None:
-        """Take in a claim that was added or changed.
+        """Store a claim that was added or changed, and enqueue it and its holders.
 
         Args:
-            claim: As it is now.
-            by: The key whose worker wrote it, and looks at it again anyway.
+            claim: Its current state.
+            by: The key whose worker wrote it, and plans again anyway.
         """
         if self.state.claims.is_past(claim):
             return
@@ -88,11 +88,11 @@ class EventHandlers:
         if key != by and not self._is_just_made(claim, by):
             self.queue.add(key)
         if known is None or _identity(known) != _identity(claim):
-            # Who uses a claim is no business of its users; 256 of them share one at most.
-            self._wake_holders(claim, by)
+            # A change of consumers need not wake the up to 256 pods that share the claim.
+            self._enqueue_holders(claim, by)
 
     def _is_just_made(self, claim: Claim, by: Key | None) -> bool:
-        """Whether a pod's worker has made the claim and the pod still wants it: nothing to do."""
+        """Whether a pod's worker created the claim and the pod still needs it: nothing is to do."""
         owner = claim.metadata.owner
         if by is None or by.kind != "pod" or owner is None:
             return False
@@ -100,11 +100,11 @@ class EventHandlers:
         return pod is not None and pod.metadata.uid == owner.uid and not pod.done
 
     def claim_deleted(self, claim: Claim) -> None:
-        """Take in that a claim is gone: its pods may need another one."""
+        """Delete a claim, and enqueue its pods, which may need another one."""
         metadata = claim.metadata
         known = self.state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
         self.state.times.forget(metadata.uid)
-        self._wake_holders(known or claim)
+        self._enqueue_holders(known or claim)
 
     def template_changed(self, template: Template) -> None:
         """Store a template, and enqueue the pods and PodGroups that wait for it."""
@@ -123,25 +123,25 @@ class EventHandlers:
             self.queue.add(_key("podgroup", group))
 
     def template_deleted(self, template: Template) -> None:
-        """Take in that a template is gone; claims made from it stay as they are."""
+        """Delete a template; claims that were created from it stay."""
         metadata = template.metadata
         self.state.templates.drop(metadata.namespace, metadata.name, metadata.uid)
 
     def group_changed(self, group: PodGroup) -> None:
-        """Take in a PodGroup that was added or changed."""
+        """Store a PodGroup that was added or changed, and enqueue it, its claims and its pods."""
         known = self.state.groups.get(group.metadata.namespace, group.metadata.name)
         if not self.state.groups.put(group):
             return
         if known is not None and known.metadata.uid != group.metadata.uid:
-            self._release_claims(known)
-        self._group_moved(group)
+            self._enqueue_claims(known)
+        self._enqueue_group(group)
 
     def group_deleted(self, group: PodGroup) -> None:
-        """Take in that a PodGroup is gone."""
+        """Delete a PodGroup, and enqueue its claims and pods."""
         metadata = group.metadata
         known = self.state.groups.drop(metadata.namespace, metadata.name, metadata.uid)
-        self._group_moved(known or group)
-        self._release_claims(known or group)
+        self._enqueue_group(known or group)
+        self._enqueue_claims(known or group)
 
     def enqueue_all(self) -> None:
         """Enqueue every pod, PodGroup and claim."""
@@ -152,29 +152,29 @@ class EventHandlers:
         for claim in self.state.claims:
             self.queue.add(_claim_key(claim))
 
-    def _pod_moved(self, pod: Pod, by: Key | None = None) -> None:
+    def _enqueue_pod(self, pod: Pod, by: Key | None = None) -> None:
         if by is None and not pod.done and not pod.metadata.deleting:
             self.queue.add(_key("pod", pod))
         if pod.done or pod.node_name:
             for name in pod.claim_names():
                 self.queue.add(Key("claim", pod.metadata.namespace, name))
-        self._wake_unnamed(pod)
+        self._enqueue_unnamed(pod)
 
-    def _wake_unnamed(self, pod: Pod) -> None:
-        """Look at claims of a pod that its status does not name: they may be duplicates."""
+    def _enqueue_unnamed(self, pod: Pod) -> None:
+        """Enqueue claims of a pod that its status does not name: they may be duplicates."""
         names = set(pod.claim_names())
         for claim in self.state.claims.find("owner", _place(pod)):
             if claim.metadata.name not in names:
                 self.queue.add(_claim_key(claim))
 
-    def _group_moved(self, group: PodGroup) -> None:
+    def _enqueue_group(self, group: PodGroup) -> None:
         self.queue.add(_key("podgroup", group))
         for name in group.claim_names():
             self.queue.add(Key("claim", group.metadata.namespace, name))
         for pod in self.state.pods.find("group", (group.metadata.namespace, group.metadata.name)):
-            self._pod_moved(pod)
+            self._enqueue_pod(pod)
 
-    def _wake_holders(self, claim: Claim, by: Key | None = None) -> None:
+    def _enqueue_holders(self, claim: Claim, by: Key | None = None) -> None:
         namespace, name = claim.metadata.namespace, claim.metadata.name
         keys = {_key("pod", pod) for pod in self.state.pods.find("claim", (namespace, name))}
         for group in self.state.groups.find("claim", (namespace, name)):
@@ -197,7 +197,7 @@ class EventHandlers:
 
 
 def _identity(claim: Claim) -> tuple[object, ...]:
-    """Return what planners of pods and PodGroups look at in a claim."""
+    """Return what planners of pods and PodGroups read of a claim."""
     return (claim.metadata.uid, claim.metadata.owner, claim.metadata.deleting, claim.entry)
 
 

@@ -1,4 +1,4 @@
-"""What users are told of, as Events on the objects that it is about."""
+"""Events for users, on the objects that they concern."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,11 +21,11 @@ EVENT_REASONS = {
 
 
 class ClaimEvents:
-    """Puts waits, refusals and another controller's faults into words.
+    """Reports pending needs, refusals and another controller's faults.
 
     Args:
-        world: Where the objects are found that keys name.
-        served: Which API versions they have.
+        state: The stores.
+        served: Which API versions the server has.
         recorder: Where Events go.
         may_write: Whether this process leads.
     """
@@ -43,14 +43,14 @@ class ClaimEvents:
         self._may_write = may_write
 
     def pending(self, key: Key, pending: Sequence[Pending]) -> None:
-        """Report what has to come from somebody else before a key can be settled."""
+        """Report what a user must provide before a key can be settled."""
         for wait in pending:
             if wait.report:
                 reason = EVENT_REASONS.get(wait.reason, Reason.CREATION_FAILED.value)
                 self._warn(key, reason, wait.message, wait.subject)
 
     def refusal(self, key: Key, creation: CreateClaim, error: ApiError) -> None:
-        """Report what a user can do something about; the rest is retried in silence."""
+        """Report refusals that a user can mend; other failures are only retried."""
         if error.code not in {400, 403, 422} or error.has_cause("NamespaceTerminating"):
             return
         kind = "PodResourceClaim" if creation.owner.is_pod else "PodGroupResourceClaim"
@@ -61,16 +61,16 @@ class ClaimEvents:
         self._warn(key, Reason.CREATION_FAILED.value, message, creation.entry)
 
     def fault(self, fault: Fault, pod: Pod, note: str) -> None:
-        """Report what another controller did wrong."""
+        """Report a fault of another controller."""
         if not self._may_write():
-            return  # the leader sees it as well, and one Event is enough
+            return  # the leader observes it as well, and one Event is enough
         owner = pod.reference
         place = (pod.metadata.namespace, pod.metadata.name)
         regarding = ObjectReference(owner.api_version, owner.kind, *place, owner.uid)
         self._recorder.warn(regarding, reason=fault.value, action="Watching", note=note)
 
     def regarding(self, key: Key) -> ObjectReference | None:
-        """Return the object that a key names, None where it is not known."""
+        """Return a reference to the object of a key, None where it is not stored."""
         place = (key.namespace, key.name)
         if key.kind == "claim":
             claim = self._state.claims.get(*place)

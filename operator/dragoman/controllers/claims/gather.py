@@ -1,4 +1,4 @@
-"""Put together what planners decide on."""
+"""Gathers the facts that a planner decides on."""
 
 from datetime import UTC, datetime
 
@@ -16,17 +16,17 @@ from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
 
 IDLE = "idle"
-"""The state of a protected claim that holds no devices, in the world's stopwatch."""
+"""Name, in `ClusterState.times`, of the state of a protected claim without devices."""
 
 
 class Gatherer:
-    """Facts out of the world, and what planners answer to them."""
+    """Gathers facts from the stores, and calls the planner of a key."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def plan(self, key: Key, live: LiveReads) -> Plan | None:
-        """Return what the planner of a key answers, or None where its object is not known."""
+        """Return the plan of a key, or None where its object is not stored."""
         if key.kind == "claim":
             claim = self._state.claims.get(key.namespace, key.name)
             return None if claim is None else plan_claim(self._claim_facts(claim, live))
@@ -90,7 +90,7 @@ class Gatherer:
         )
 
     def _age(self, holder: Pod | PodGroup) -> float:
-        """Return the holder's age; since it was first seen, where this clock is behind."""
+        """Return the holder's age; since it was first seen where this clock lags."""
         by_clock = age(holder.metadata.created)
         new = self._state.times.elapsed(holder.metadata.uid, "new", holds=by_clock == 0.0)
         return max(by_clock, new)

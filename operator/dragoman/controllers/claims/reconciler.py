@@ -1,4 +1,4 @@
-"""From a key to plans, and from plans to writes, until nothing is left to do."""
+"""Reconciles one key: gather facts, plan, apply; again until the plan is empty."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,22 +29,22 @@ from dragoman.logs import logger
 log = logger("dragoman.claims")
 
 PASSES = 16
-"""How often one key is planned anew at once before it goes back into the queue."""
+"""Plans of one key in a row before it is requeued with back-off."""
 
 
 class Reconciler:
-    """Settles keys, one at a time each, many at the same time.
+    """Reconciles keys; workers never have one key twice.
 
     Args:
-        world: What is known.
-        queue: Where keys go that are to be looked at later.
-        mirrors: How what is not known is looked at.
-        pilot: Keeps the mode.
+        state: The stores.
+        queue: Where keys are requeued.
+        informers: Where live reads are done.
+        mode: The claim mode.
         applier: Writes.
-        reporter: Tells users.
+        events: Reports to users.
     """
 
-    def __init__(  # noqa: PLR0913 — each part is one of its own
+    def __init__(  # noqa: PLR0913 — one argument per collaborator
         self,
         state: ClusterState,
         queue: WorkQueue[Key],
@@ -62,14 +62,14 @@ class Reconciler:
         self._reader = LiveReader(informers)
 
     async def reconcile(self, key: Key) -> None:
-        """Plan and act until nothing is left to do; raise ApiError to be called again later."""
+        """Apply plans until one is empty; raise ApiError where the key must be retried."""
         live = LiveReads()
         if await self._settle(key, live):
             live.check()
             self._queue.forget(key)
 
     async def _settle(self, key: Key, live: LiveReads) -> bool:
-        """Do what can be done; returns whether it came to an end within PASSES."""
+        """Apply plans; return whether one was empty, or waits, within PASSES."""
         fresh = self._mode.of(key.namespace) is Mode.OWN
         for _ in range(PASSES):
             plan = self._gatherer.plan(key, live)
@@ -79,7 +79,7 @@ class Reconciler:
             if plan.live_reads:
                 await self._reader.read(key, plan.live_reads, live)
                 if key.kind == "claim":
-                    live.check()  # of a pod, one entry's look that fails delays no other entry
+                    live.check()  # for a pod, a failed read of one entry delays no other entry
                 continue
             if self._is_early(key, plan):
                 return True
@@ -90,20 +90,22 @@ class Reconciler:
                 continue
             self._events.pending(key, plan.pending)
             if not plan.actions:
-                self._look_again(key, plan.pending)
+                self._requeue_pending(key, plan.pending)
                 return True
             if await self._apply(key, plan.actions) is Outcome.STALE:
                 live.clear()
             elif _frees_devices(plan):
-                # Devices first: what else the claim needs can wait behind other claims' devices.
+                # Other claims' devices come first: the rest of this claim can wait.
                 self._queue.add(key)
                 return True
-        log.warning("Not settled yet", kind=key.kind, namespace=key.namespace, name=key.name)
+        log.warning(
+            "The plan is still not empty", kind=key.kind, namespace=key.namespace, name=key.name
+        )
         self._queue.retry(key, longest=LONGEST_RETRY)
         return False
 
     def _is_early(self, key: Key, plan: Plan) -> bool:
-        """Whether another controller still has time for what is needed; then look again later."""
+        """Whether another controller still has its grace; the key is then enqueued for its end."""
         if self._mode.of(key.namespace) is Mode.OWN:
             return False
         delay = self._mode.delay(key, *self._gatherer.need(key))
@@ -121,16 +123,16 @@ class Reconciler:
         self._queue.add_after(key, min([delay, *pending]))
         return True
 
-    def _look_again(self, key: Key, pending: Sequence[Pending]) -> None:
+    def _requeue_pending(self, key: Key, pending: Sequence[Pending]) -> None:
         delays = [wait.after for wait in pending if wait.after is not None]
         if delays:
             self._queue.add_after(key, min(delays))
 
     async def _apply(self, key: Key, actions: Sequence[Action]) -> Outcome:
-        """Create what is independent at once, then do the rest in order.
+        """Send independent creations at the same time, then the other actions in order.
 
-        A status names only claims that are there: an entry whose creation failed is left out of
-        the publication, and does not hold the others up.
+        A status names only claims that exist: an entry whose creation failed is left out of the
+        publication and delays no other entry.
         """
         creations = [action for action in actions if isinstance(action, CreateClaim)]
         results = await self._create(creations)
