@@ -1,60 +1,22 @@
-"""Admission reviews as an API server sends them, and a webhook to send them to."""
+"""A webhook on loopback, and clients that talk to it."""
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
-from tests.unit.driverconfigs import builders as worlds
+from tests.unit.webhooks.builders import REGISTRY, Json
 
-Json = dict[str, Any]
-REGISTRY = worlds.registry(worlds.schema(worlds.config({"level": {"type": "integer"}})))
-GOOD = {**worlds.KIND, "level": 1}
-BAD = {**worlds.KIND, "level": "high"}
-PLURALS = {
-    "ResourceClaim": "resourceclaims",
-    "ResourceClaimTemplate": "resourceclaimtemplates",
-    "DeviceClass": "deviceclasses",
-    "DriverConfigSchema": "driverconfigschemas",
-}
-
-
-def review(
-    document: Json | None, operation: str = "CREATE", old: Json | None = None, **request: Any
-) -> Json:
-    """Make an AdmissionReview."""
-    group, _, version = str((document or old or {})["apiVersion"]).partition("/")
-    kind = (document or old or {})["kind"]
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "0a1b",
-            "kind": {"group": group, "version": version, "kind": kind},
-            "resource": {"group": group, "version": version, "resource": PLURALS[kind]},
-            "operation": operation,
-            "userInfo": {"username": "user"},
-            "object": document,
-            "oldObject": old,
-            **request,
-        },
-    }
-
-
-def claim(parameters: Any = None) -> Json:
-    """Make a claim with one config entry."""
-    return worlds.claim(worlds.entry(GOOD if parameters is None else parameters))
-
-
-def written(parameters: str) -> bytes:
-    """Make a review of a claim whose parameters are written literally so."""
-    return json.dumps(review(claim("@"))).replace('"@"', parameters).encode()
+Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+"""A bare connection."""
 
 
 @dataclass
@@ -112,3 +74,35 @@ async def serving(
 def field(response: Mapping[str, Any]) -> str:
     """Return the first path that a refusal names."""
     return str(response["status"]["details"]["causes"][0]["field"])
+
+
+def address(client: Client) -> tuple[str, int]:
+    """Return where the webhook listens."""
+    parts = urlsplit(client.url)
+    return str(parts.hostname), int(parts.port or 0)
+
+
+@asynccontextmanager
+async def wire(client: Client) -> AsyncIterator[Wire]:
+    """Open a bare connection."""
+    reader, writer = await asyncio.open_connection(*address(client))
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Read one response."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    [length] = [
+        int(line.split(":")[1]) for line in head.splitlines() if line.startswith("Content-Length")
+    ]
+    return int(head.split()[1]), await reader.readexactly(length)
+
+
+async def exchange(client: Client, sent: bytes) -> bytes:
+    """Send bytes and read until the server closes."""
+    async with wire(client) as (reader, writer):
+        writer.write(sent)
+        return await asyncio.wait_for(reader.read(), 10)
