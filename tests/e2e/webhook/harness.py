@@ -24,7 +24,7 @@ SECRET = "dragoman-webhook-tls"
 SETTLED_SECONDS = 30
 
 
-class Door:
+class WebhookProcess:
     """`dragoman webhook`, one process, where its control plane is.
 
     Args:
@@ -99,19 +99,19 @@ class Door:
 def configuration(port: int, bundle: bytes = b"", policy: str = "Fail") -> Json:
     """Return the example's configuration with a URL on loopback in place of the Service."""
     document = example(bundle, policy)
-    for webhook in document["webhooks"]:
-        del webhook["clientConfig"]["service"]
-        webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}/validate"
+    for one in document["webhooks"]:
+        del one["clientConfig"]["service"]
+        one["clientConfig"]["url"] = f"https://127.0.0.1:{port}/validate"
     return document
 
 
 def example(bundle: bytes = b"", policy: str = "Fail") -> Json:
     """Return the example's configuration, which names a Service, with this bundle and policy."""
     document: Json = yaml.safe_load(EXAMPLE.read_text())
-    for webhook in document["webhooks"]:
-        webhook["failurePolicy"] = policy
+    for one in document["webhooks"]:
+        one["failurePolicy"] = policy
         if bundle:
-            webhook["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
+            one["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
     return document
 
 
@@ -124,10 +124,10 @@ def bundle_in(api: Api) -> str:
 def spoil_bundle(api: Api, value: str = "") -> None:
     """Wipe or overwrite the caBundle, as an upgrade of a chart may."""
     document = api.get(CONFIGURATIONS, NAME)
-    for webhook in document["webhooks"]:
-        webhook["clientConfig"].pop("caBundle")
+    for one in document["webhooks"]:
+        one["clientConfig"].pop("caBundle")
         if value:
-            webhook["clientConfig"]["caBundle"] = value
+            one["clientConfig"]["caBundle"] = value
     api.update(document)
 
 
@@ -144,8 +144,8 @@ def close(plane: ControlPlane) -> None:
         api.delete(CONFIGURATIONS, NAME)
 
 
-def asked(plane: ControlPlane, document: Json, *, refused: bool = True) -> None:
-    """Wait until the API server answers a dry run as it shall: its webhooks follow with delay."""
+def wait_until_reviewed(plane: ControlPlane, document: Json, *, refused: bool = True) -> None:
+    """Wait until the API server answers a dry run as expected: it reads webhooks with a delay."""
 
     def noticed() -> bool:
         try:
