@@ -14,12 +14,13 @@ from tests.e2e.webhook.rbac import SCHEMA_RULES
 
 
 def ended(process: Process) -> str:
-    """Start, wait for the end, and return the last line."""
+    """Start, wait for the end, and return the one line that says why."""
     process.start()
     assert process.wait(30) == 1
     said = process.log.read_text()
     assert faults_in(said) == []
-    return said.splitlines()[-1]
+    [line] = [line for line in said.splitlines() if line.startswith("dragoman: ")]
+    return line
 
 
 def test_a_certificate_that_is_none_is_named(plane: ControlPlane, tmp_path: Path) -> None:
