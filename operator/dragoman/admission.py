@@ -23,8 +23,8 @@ from dragoman.kube.discovery import Served
 from dragoman.logs import logger
 from dragoman.settings import Address, Settings, WebhookSettings
 from dragoman_webhooks.server import Limits, WebhookServer
-from dragoman_webhooks.tls.files import CertificateFiles
-from dragoman_webhooks.tls.rotation import Terms
+from dragoman_webhooks.tls.files import CertificateFiles, require_client_certificates
+from dragoman_webhooks.tls.rotation import Lifetimes
 
 log = logger("dragoman.webhook")
 
@@ -86,6 +86,8 @@ class Webhook:
         self._settings = settings
         self._schemas = schemas = controller.schemas
         self._certificates = _certificates(settings, client)
+        if settings.client_ca is not None:
+            require_client_certificates(self._certificates.context, settings.client_ca)
         self._server = WebhookServer(
             lambda: schemas.registry,
             self.unready,
@@ -120,5 +122,5 @@ def _certificates(settings: WebhookSettings, client: Client) -> CertificateFiles
         client,
         Home(settings.namespace, settings.tls_secret, settings.webhook_configuration),
         frozenset(settings.tls_host or (service,)),
-        Terms.of(timedelta(days=settings.tls_lifetime)),
+        Lifetimes.of(timedelta(days=settings.tls_lifetime)),
     )

@@ -67,6 +67,8 @@ class WebhookSettings:
         tls_host: Names and addresses that the API server calls, for `self`; by default the
             Service `dragoman-webhook` of the namespace.
         tls_lifetime: Days that a certificate lasts, for `self`.
+        client_ca: PEM file of the CA that signs the API server's client certificate; None to accept
+            reviews from every client.
         webhook_configuration: ValidatingWebhookConfiguration whose `caBundle` is kept.
         namespace: Of the Secret.
     """
@@ -79,6 +81,7 @@ class WebhookSettings:
     tls_secret: str = "dragoman-webhook-tls"  # noqa: S105 — the name of a Secret
     tls_host: tuple[str, ...] = ()
     tls_lifetime: float = 90.0
+    client_ca: Path | None = None
     webhook_configuration: str = "dragoman"
     namespace: str = field(default_factory=own_namespace)
 

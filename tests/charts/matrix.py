@@ -1,9 +1,12 @@
 """Installations that differ as much as they can: what holds for the chart must hold for each."""
 
+from base64 import b64decode
+
 from tests.charts.rendering import Values
 
 CA = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 """Base64 of something that looks like a certificate."""
+CERTIFICATE = b64decode(CA).decode()
 
 MATRIX: dict[str, Values] = {
     "as it comes": {},
@@ -39,6 +42,9 @@ MATRIX: dict[str, Values] = {
     },
     "certificates in a Secret": {
         "webhook": {"tls": {"mode": "secret", "secret": {"name": "mine", "caBundle": CA}}}
+    },
+    "only API servers are served": {
+        "webhook": {"tls": {"clientCA": CERTIFICATE}, "podAnnotations": {"example.com/pod": "yes"}}
     },
     "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
     "everything watched": {

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.charts.matrix import CA
-from tests.charts.rendering import Json, Values, arguments, names, one, render
+from tests.charts.matrix import CA, CERTIFICATE
+from tests.charts.rendering import Json, Values, arguments, names, one, pods, render
 
 CONFIGS, SCHEMAS = "configs.dragoman.dev", "schemas.dragoman.dev"
 
@@ -188,3 +188,29 @@ def mounted_secret(documents: list[Json]) -> str:
 def webhooks(values: Values, *flags: str) -> dict[str, Json]:
     configuration = one(render(values, *flags), "ValidatingWebhookConfiguration", "dragoman")
     return {webhook["name"]: webhook for webhook in configuration["webhooks"]}
+
+
+def test_with_a_client_ca_only_the_probes_need_no_certificate() -> None:
+    mine = {"extraVolumes": [{"name": "mine", "emptyDir": {}}]}
+    documents = render({"webhook": {"tls": {"clientCA": CERTIFICATE}, **mine}})
+    stored = one(documents, "ConfigMap", "dragoman-webhook-client-ca")
+    assert stored["data"] == {"ca.crt": CERTIFICATE}
+    [flag] = [flag for flag in arguments(documents, "webhook") if flag.startswith("--client-ca=")]
+    [pod] = [pod for name, pod in pods(documents) if name == "dragoman-webhook"]
+    [container] = pod["spec"]["containers"]
+    [mount] = [one for one in container["volumeMounts"] if one["name"] == "client-ca"]
+    assert flag == f"--client-ca={mount['mountPath']}/ca.crt"
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+    assert volumes["client-ca"]["configMap"] == {"name": stored["metadata"]["name"]}
+    assert "mine" in volumes
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "health"}
+
+
+def test_another_client_ca_restarts_the_webhook() -> None:
+    def annotations(certificate: str) -> Json:
+        documents = render({"webhook": {"tls": {"clientCA": certificate}}})
+        template = one(documents, "Deployment", "dragoman-webhook")["spec"]["template"]
+        found: Json = template["metadata"]["annotations"]
+        return found
+
+    assert annotations(CERTIFICATE) != annotations(CERTIFICATE * 2)

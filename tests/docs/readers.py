@@ -13,7 +13,7 @@ from tests.controlplane import binaries
 from tests.controlplane.plane import ControlPlane
 from tests.docs.pages import ROOT, Command, agrees
 from tests.e2e.running import OperatorProcess
-from tests.e2e.webhook.door import Door, asked, configuration
+from tests.e2e.webhook.harness import WebhookProcess, configuration, wait_until_reviewed
 
 SECONDS = 120
 SYSTEM = "dragoman"
@@ -86,10 +86,10 @@ def _install(plane: ControlPlane, stack: ExitStack, desk: Path) -> None:
     stack.enter_context(OperatorProcess(plane, operator, f"--namespace={SYSTEM}"))
     keys = desk / "keys"
     keys.mkdir()
-    door = Door(plane, plane.service_account("dragoman-webhook", SYSTEM), keys)
+    door = WebhookProcess(plane, plane.service_account("dragoman-webhook", SYSTEM), keys)
     stack.enter_context(door)
     plane.api().create(configuration(door.port, door.bundle))
-    asked(plane, UNREADABLE)
+    wait_until_reviewed(plane, UNREADABLE)
 
 
 UNREADABLE = {

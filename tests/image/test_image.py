@@ -16,7 +16,7 @@ from tests.controlplane.cluster import Rules
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Process, free_ports
 from tests.e2e.running import answers, faults_in
-from tests.e2e.webhook.door import CONFIGURATIONS, NAME, configuration
+from tests.e2e.webhook.harness import CONFIGURATIONS, NAME, configuration
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 from tests.image.application import CHECKOUT
 from tests.image.architecture import ARM64, native

@@ -1,7 +1,9 @@
-"""From an AdmissionReview to its response; pure.
+"""AdmissionReview in, AdmissionReview out; pure.
 
-API: admission.k8s.io/v1 AdmissionReview. Verdicts are those of `dragoman.driverconfigs`.
+API: admission.k8s.io/v1 AdmissionReview. `dragoman.driverconfigs.validation` validates.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,58 +11,29 @@ from typing import Any
 
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.entries import holder_of
-from dragoman.driverconfigs.fielderrors import clip
 from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import (
-    MAX_STEPS,
-    being_deleted,
-    validate_configs,
-    validate_schema,
-)
+from dragoman.driverconfigs.validation import MAX_STEPS, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import Verdict
-from dragoman_webhooks.cache import Memories
-from dragoman_webhooks.response import Opinion
+from dragoman_webhooks.cache import Caches
+from dragoman_webhooks.request import CLAIM, SCHEMA, AdmissionRequest, parse_request
+from dragoman_webhooks.response import ReviewResponse
 
-API_VERSION = "admission.k8s.io/v1"
-REVIEWED_OPERATIONS = frozenset({"CREATE", "UPDATE"})
-OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
-QUICK_STEPS = 10_000
-"""Steps of a review that others wait for: some milliseconds. An ordinary config takes 100."""
-
-CLAIMS = ("resource.k8s.io", "resourceclaims")
-SCHEMAS = ("dragoman.dev", "driverconfigschemas")
-KINDS: Mapping[tuple[str, str], str] = {
-    CLAIMS: "ResourceClaim",
-    ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
-    ("resource.k8s.io", "deviceclasses"): "DeviceClass",
-    SCHEMAS: "DriverConfigSchema",
-}
-"""Kinds that are reviewed, by group and resource."""
-
-_NOTHING = Opinion.of(Verdict())
+_UNREVIEWED = ReviewResponse.of(Verdict())
 
 
-class UnreviewableError(Exception):
-    """A request that is no review of something known here.
-
-    The message says what was expected. Nobody may be let in because of it: it becomes an HTTP
-    error, and the webhook's failurePolicy decides.
-    """
-
-
-class TooDear(Exception):  # noqa: N818 — says what the review is
-    """A review that takes more steps than it was allowed."""
+class TooExpensiveError(Exception):
+    """The review takes more steps than it was given."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to a review.
+class ReviewResult:
+    """The result of one review.
 
     Attributes:
         body: The AdmissionReview to send back, as JSON.
-        resource: Plural of what was reviewed, for metrics.
+        resource: Plural of the reviewed resource, for metrics.
         verdict: `allowed`, `warned` or `denied`, for metrics.
-        drivers: Drivers whose schemas had something to say.
+        drivers: Drivers with a schema that reported errors or warnings.
     """
 
     body: bytes
@@ -69,130 +42,102 @@ class Answer:
     drivers: tuple[str, ...]
 
 
-def answer(body: bytes, registry: Registry, memories: Memories | None = None) -> Answer:
-    """Review an AdmissionReview as it came; raise UnreviewableError where it is none.
+def review(body: bytes, registry: Registry, caches: Caches | None = None) -> ReviewResult:
+    """Review an AdmissionReview with all steps, whatever it holds and however long it takes.
 
     Args:
-        body: JSON, as the API server sent it: what drivers see literally is judged literally.
-        registry: The schemas in force.
-        memories: What to reuse and to add to.
-    """
-    given = quick_answer(body, registry, memories or Memories(), MAX_STEPS, compiles=True)
-    assert given is not None, "with all steps there is always an answer"
-    return given
-
-
-def quick_answer(
-    body: bytes,
-    registry: Registry,
-    memories: Memories,
-    allowance: int = QUICK_STEPS,
-    *,
-    compiles: bool = False,
-) -> Answer | None:
-    """Review as `answer` does, if that takes few steps.
-
-    Args:
-        body: As there.
-        registry: As there.
-        memories: As there.
-        allowance: Steps after which to give up.
-        compiles: Take on DriverConfigSchemas: compiling is not counted, and takes up to a second.
-
-    Returns:
-        None for DriverConfigSchemas that are not taken on.
+        body: JSON as the API server sent it; drivers decode parameters literally, so the literal
+            text is reviewed.
+        registry: The active schemas.
+        caches: Results to reuse and to add to.
 
     Raises:
-        TooDear: The steps did not suffice.
-        UnreviewableError: As there.
+        UnreviewableError: The body is no AdmissionReview of a reviewed resource.
     """
-    request = _request(body)
-    group, resource = request["resource"]["group"], request["resource"]["resource"]
-    kind = KINDS.get((group, resource))
-    if kind is None:
-        known = ", ".join(sorted(name for _, name in KINDS))
-        found = clip(resource, 64)
-        raise UnreviewableError(f"request.resource: expected one of {known}, found {found!r}")
-    opinion = _NOTHING
-    if request["operation"] in REVIEWED_OPERATIONS:
-        if kind != KINDS[SCHEMAS]:
-            opinion = _opinion(kind, request, registry, memories, allowance)
-        elif not compiles:
-            return None
-        else:
-            document, old = request["object"], request.get("oldObject")
-            opinion = Opinion.of(validate_schema(registry, document, old=old))
-    # Kind and name are nobody's promise; where they are odd, the answer does without.
-    told = request.get("kind")
-    told_kind = told.get("kind") if isinstance(told, dict) else None
-    words = [one if isinstance(one, str) else "" for one in (request.get("name"), told_kind)]
-    written = opinion.about(request["uid"], words[0], group, words[1])
-    return Answer(written, resource, opinion.verdict, opinion.drivers)
+    return review_configs(body, registry, caches or Caches()) or review_schema(body, registry)
 
 
-def _opinion(
-    kind: str, request: Mapping[str, Any], registry: Registry, memories: Memories, allowance: int
-) -> Opinion:
-    """Form an opinion, or remember one of the same configs."""
-    document, old = request["object"], request.get("oldObject")
-    remembered = memories.opinions(registry)
-    # Who generates claims puts the refusal into Events and logs, where values do not belong.
-    generated = kind == KINDS[CLAIMS] and _is_generated(document)
-    subject = f"generated {kind}" if generated else kind
-    written = None
-    if not old and not being_deleted(document):
-        written = strictjson.canonical(holder_of(kind, document))
-    known = remembered.get((subject, written)) if written is not None else None
-    if known is not None:
-        return known
-    judgements = memories.judgements
+def review_configs(
+    body: bytes, registry: Registry, caches: Caches, max_steps: int = MAX_STEPS
+) -> ReviewResult | None:
+    """Review the configs of a claim, template or class.
+
+    Args:
+        body: As for `review`.
+        registry: As for `review`.
+        caches: As for `review`.
+        max_steps: Steps after which the review gives up.
+
+    Returns:
+        None for a DriverConfigSchema; `review_schema` reviews it.
+
+    Raises:
+        TooExpensiveError: `max_steps` did not suffice.
+        UnreviewableError: As for `review`.
+    """
+    request = parse_request(body)
+    if not request.reviewed:
+        return _result(request, _UNREVIEWED)
+    if request.too_large:
+        return _result(request, ReviewResponse.denial("object", request.too_large))
+    if request.kind == SCHEMA:
+        return None
+    return _result(request, _validated(request, registry, caches, max_steps))
+
+
+def review_schema(body: bytes, registry: Registry) -> ReviewResult:
+    """Review a DriverConfigSchema; compiling it is not counted in steps.
+
+    Args:
+        body: As for `review`.
+        registry: As for `review`.
+
+    Raises:
+        UnreviewableError: As for `review`.
+    """
+    request = parse_request(body)
+    verdict = validate_schema(registry, request.object, old=request.old_object or {})
+    return _result(request, ReviewResponse.of(verdict))
+
+
+def _validated(
+    request: AdmissionRequest, registry: Registry, caches: Caches, max_steps: int
+) -> ReviewResponse:
+    """Return the response for an object with configs, from the cache where possible."""
+    # A controller puts the denial into Events and logs, which must not show users' values.
+    generated = request.kind == CLAIM and _is_generated(request.object)
+    kind = f"generated {CLAIM}" if generated else request.kind
+    configs = None
+    if not request.old_object:
+        configs = strictjson.canonical(holder_of(request.kind, request.object))
+    responses = caches.responses(registry)
+    cached = responses.get((kind, configs)) if configs is not None else None
+    if cached is not None:
+        return cached
     verdict = validate_configs(
-        registry, kind, document, old=old, cache=judgements, max_steps=allowance
+        registry,
+        request.kind,
+        request.object,
+        old=request.old_object or {},
+        cache=caches.results,
+        max_steps=max_steps,
     )
-    if verdict.exhausted and allowance < MAX_STEPS:
-        raise TooDear
-    opinion = Opinion.of(verdict.redacted() if generated else verdict)
-    if written is not None:
-        remembered[subject, written] = opinion
-    return opinion
+    if verdict.exhausted and max_steps < MAX_STEPS:
+        raise TooExpensiveError
+    response = ReviewResponse.of(verdict.redacted() if generated else verdict)
+    if configs is not None:
+        responses[kind, configs] = response
+    return response
 
 
 def _is_generated(document: Mapping[str, Any]) -> bool:
-    """Whether a controller made the object, so that nobody reads the answer at a prompt."""
+    """Whether a controller made the object."""
     metadata = document.get("metadata")
     owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     listed = owners if isinstance(owners, list) else []
     return any(isinstance(owner, dict) and owner.get("controller") is True for owner in listed)
 
 
-def _request(body: bytes) -> Mapping[str, Any]:
-    try:
-        document = strictjson.parse(body)
-    except strictjson.InvalidJSONError as error:
-        raise UnreviewableError(f"expected a JSON AdmissionReview: {error}") from error
-    if not isinstance(document, dict) or document.get("apiVersion") != API_VERSION:
-        raise UnreviewableError(f"apiVersion: expected {API_VERSION}")
-    request = document.get("request")
-    if document.get("kind") != "AdmissionReview" or not isinstance(request, dict):
-        raise UnreviewableError("expected an AdmissionReview with a request")
-    _check(request)
-    return request
-
-
-def _check(request: Mapping[str, Any]) -> None:
-    """Raise UnreviewableError unless everything is there that a review needs."""
-    for field in ("uid", "operation"):
-        if not isinstance(request.get(field), str):
-            raise UnreviewableError(f"request.{field}: expected a string")
-    if request["operation"] not in OPERATIONS:
-        raise UnreviewableError(f"request.operation: expected one of {', '.join(OPERATIONS)}")
-    resource = request.get("resource")
-    if not isinstance(resource, dict) or not all(
-        isinstance(resource.get(field), str) for field in ("group", "resource")
-    ):
-        raise UnreviewableError("request.resource: expected group, version and resource")
-    for field in ("object", "oldObject"):
-        if not isinstance(request.get(field), dict | None):
-            raise UnreviewableError(f"request.{field}: expected an object or null")
-    if request["operation"] in REVIEWED_OPERATIONS and request.get("object") is None:
-        raise UnreviewableError("request.object: expected an object, for there is one to store")
+def _result(request: AdmissionRequest, response: ReviewResponse) -> ReviewResult:
+    body = response.serialized(request.uid, request.name, request.group, request.object_kind)
+    return ReviewResult(body, request.resource, response.verdict, response.drivers)

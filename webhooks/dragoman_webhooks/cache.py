@@ -1,4 +1,6 @@
-"""What earlier reviews found, so that the same is judged once."""
+"""Results of earlier reviews, bounded in bytes."""
+
+from __future__ import annotations
 
 import threading
 from collections import OrderedDict
@@ -10,104 +12,100 @@ from typing import TypeVar
 from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key
-from dragoman_webhooks.response import Opinion
+from dragoman_webhooks.response import ReviewResponse
 
 LIMIT_BYTES = 8 * 1024 * 1024
-"""Bytes of a memory of judgements, and of one of opinions."""
+"""Bytes of the cache of validation results, and of the cache of responses."""
 OBJECT_BYTES = 512
-"""Bytes of a remembered object, or of one complaint, beside its texts; rather more than less."""
+"""Bytes of a cached object, or of one field error, beside its texts; an upper estimate."""
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
-Subject = tuple[str, bytes]
-"""A kind of object, and the part of it that a review looks at, as canonical JSON."""
+ConfigsKey = tuple[str, bytes]
+"""A kind of object, and the part of the object with the configs, as canonical JSON."""
 
 
-class BoundedMemory(MutableMapping[Name, Value]):
-    """Forgets the oldest when it is full.
-
-    Safe to use from several threads.
+class BoundedCache(MutableMapping[Name, Value]):
+    """A mapping that evicts the oldest entries when it is full; thread-safe.
 
     Args:
-        weight: Tells the bytes of a key and a value.
-        limit: Bytes of all together.
+        size_of: Returns the bytes of a key and a value.
+        limit: Bytes of all entries together.
     """
 
-    def __init__(self, weight: Callable[[Name, Value], int], limit: int = LIMIT_BYTES) -> None:
-        self._weight = weight
+    def __init__(self, size_of: Callable[[Name, Value], int], limit: int = LIMIT_BYTES) -> None:
+        self._size_of = size_of
         self._limit = limit
         self._size = 0
         self._lock = threading.Lock()
-        # Its first key is found at once, also after many that were forgotten.
+        # Finds its first key in constant time, also after many evictions; a dict does not.
         self._values: OrderedDict[Name, Value] = OrderedDict()
 
     def __getitem__(self, name: Name) -> Value:
-        """Return what is remembered; raise KeyError."""
+        """Return a cached value; raise KeyError."""
         return self._values[name]
 
     def __setitem__(self, name: Name, value: Value) -> None:
-        """Remember something."""
-        weight = self._weight(name, value)
+        """Cache a value; a key that is cached already keeps its value."""
+        size = self._size_of(name, value)
         with self._lock:
             if name in self._values:
                 return
             self._values[name] = value
-            self._size += weight
+            self._size += size
             while self._size > self._limit:
-                self._size -= self._weight(*self._values.popitem(last=False))
+                self._size -= self._size_of(*self._values.popitem(last=False))
 
     def __delitem__(self, name: Name) -> None:
-        """Forget something; raise KeyError."""
+        """Remove a value; raise KeyError."""
         with self._lock:
-            self._size -= self._weight(name, self._values.pop(name))
+            self._size -= self._size_of(name, self._values.pop(name))
 
     def __iter__(self) -> Iterator[Name]:
         """Iterate over the keys, the oldest first."""
         return iter(list(self._values))
 
     def __len__(self) -> int:
-        """Return how much is remembered."""
+        """Return the number of cached values."""
         return len(self._values)
 
 
 @dataclass(slots=True)
-class _Opinions:
+class _Responses:
     registry: Registry
-    remembered: BoundedMemory[Subject, Opinion]
+    cache: BoundedCache[ConfigsKey, ReviewResponse]
 
 
-class Memories:
-    """All that a webhook remembers.
+class Caches:
+    """The caches of one webhook.
 
     Args:
-        limit: Bytes that each of the two memories may take.
+        limit: Bytes of each of the two caches.
 
     Attributes:
-        judgements: Of single configs; they outlive other schemas' changes.
+        results: Validation results of single configs; a change of another schema keeps them.
     """
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
-        self.judgements: BoundedMemory[Key, ValidationResult] = BoundedMemory(
-            _weight_of_judgement, limit
-        )
-        self._opinions = _Opinions(Registry(), BoundedMemory(_weight_of_opinion, limit))
+        self.results: BoundedCache[Key, ValidationResult] = BoundedCache(_result_size, limit)
+        self._responses = _Responses(Registry(), BoundedCache(_response_size, limit))
 
-    def opinions(self, registry: Registry) -> BoundedMemory[Subject, Opinion]:
-        """Return what was found about whole objects with this registry, and no other."""
-        # Once only: a review in a thread and one beside it may have different registries.
-        opinions = self._opinions
-        if opinions.registry is not registry:
-            remembered = BoundedMemory(_weight_of_opinion, self._limit)
-            opinions = self._opinions = _Opinions(registry, remembered)
-        return opinions.remembered
+    def responses(self, registry: Registry) -> BoundedCache[ConfigsKey, ReviewResponse]:
+        """Return the cached responses of this registry, and of no other."""
+        # Read the attribute once: another thread may replace it for another registry.
+        responses = self._responses
+        if responses.registry is not registry:
+            cache = BoundedCache(_response_size, self._limit)
+            responses = self._responses = _Responses(registry, cache)
+        return responses.cache
 
 
-def _weight_of_judgement(key: Key, judgement: ValidationResult) -> int:
-    found = (*judgement.errors, *judgement.warnings)
-    texts = (text for one in found for text in (one.path, one.detail, one.value, one.public))
-    return sum(map(getsizeof, (*key, *texts))) + OBJECT_BYTES * (1 + len(found))
+def _result_size(key: Key, result: ValidationResult) -> int:
+    errors = (*result.errors, *result.warnings)
+    texts = (text for one in errors for text in (one.path, one.detail, one.value, one.public))
+    return sum(map(getsizeof, (*key, *texts))) + OBJECT_BYTES * (1 + len(errors))
 
 
-def _weight_of_opinion(subject: Subject, opinion: Opinion) -> int:
-    return sum(map(getsizeof, (subject[-1], opinion.fields, *opinion.drivers))) + OBJECT_BYTES
+def _response_size(key: ConfigsKey, response: ReviewResponse) -> int:
+    return sum(map(getsizeof, (key[-1], response.fields, *response.drivers))) + OBJECT_BYTES

@@ -1,144 +1,172 @@
-"""The order of reviews: what takes few steps comes at once, what takes many waits in a line.
+"""Runs a review where it delays no other: in the event loop, or in a thread.
 
-Python runs one thread at a time, so that dear reviews beside each other would finish no earlier and
-hold up all others. There is one thread for them, and what may take few steps is tried first there:
-large objects and DriverConfigSchemas do not wait for dear configs. What would not be done by the
-deadline is refused at once, so that what is begun is also answered.
+Python runs one thread at a time, so several threads would finish no earlier and would delay the
+event loop. Reviews of configs share one thread; schemas have another, because compiling one may
+take a second in which configs must not wait.
 """
 
+from __future__ import annotations
+
 import asyncio
-import time
-from collections import OrderedDict
+import sys
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
+from enum import Enum, auto
 
 from dragoman.driverconfigs.registry import Registry
-from dragoman_webhooks.admission import QUICK_STEPS, Answer, TooDear, answer, quick_answer
-from dragoman_webhooks.cache import Memories
+from dragoman_webhooks.admission import (
+    ReviewResult,
+    TooExpensiveError,
+    review,
+    review_configs,
+)
+from dragoman_webhooks.cache import Caches
 
-AT_ONCE = 64 * 1024
-"""Bytes of a body that is looked at at once; a claim with 32 ordinary configs has 12 KiB."""
+INLINE_BYTES = 64 * 1024
+"""Bytes of a body that is reviewed in the event loop; 32 ordinary configs have 12 KiB."""
+INLINE_STEPS = 10_000
+"""Steps of a review in the event loop, some milliseconds; an ordinary config takes 100."""
 BRIEF_STEPS = 1000
-"""Steps at once, instead of `QUICK_STEPS`, while those were given to too many in vain."""
-VAIN_SHARE = 0.1
-"""Share of the event loop's time that may be lost to reviews that are given up."""
-VAIN_SECONDS = 0.05
-"""Seconds that may be lost at a stretch."""
-LASTING = 0.25
-"""Seconds of a dear review, until it is known how long they take here."""
-WEIGHT = 0.25
-"""Of the last dear review in that."""
-KNOWN = 1024
-"""Bodies that are known to be dear: whoever is told to come again comes with the same one."""
+"""The same while expensive reviews wait: their attempts must not take all of the loop's time."""
+EXPENSIVE_SECONDS = 0.5
+"""Seconds of a review that takes all steps; those that would miss the deadline are refused."""
+SWITCH_INTERVAL = 0.0005
+"""Seconds between thread switches while a review runs in a thread, and so the delay of others."""
 
 
-class Overload(Exception):  # noqa: N818 — says what there is too much of
-    """A review that cannot be made in time, for those that wait already."""
+class Lane(Enum):
+    """Where a review runs that is not run in the event loop."""
+
+    UNTRIED = auto()
+    """In the thread for configs, with few steps first: most large objects need no more."""
+    EXPENSIVE = auto()
+    """In the same thread, with all steps, one after the other."""
+    SCHEMA = auto()
+    """In the thread for schemas."""
 
 
-class Reviewer:
-    """Makes reviews, each where it holds up nobody.
+class OverloadedError(Exception):
+    """The review could not be completed in time, because others wait already."""
+
+
+class ReviewExecutor:
+    """Runs reviews.
 
     Args:
         deadline: Seconds for a review.
-        places: Reviews that may wait for the thread.
+        places: Reviews that may wait for a thread or run there.
 
     Attributes:
-        memories: What earlier reviews found.
-        waiting: Reviews that wait for the thread or are made there.
+        caches: Results of earlier reviews.
+        waiting: Reviews that wait for a thread or run there.
     """
 
     def __init__(self, deadline: float, places: int) -> None:
-        self.memories = Memories()
-        self._deadline = deadline
+        self.caches = Caches()
         self.waiting = 0
+        self._deadline = deadline
         self._places = places
-        self._dear = 0
-        self._lasting = LASTING
-        self._line = asyncio.Lock()
-        self._known: OrderedDict[int, None] = OrderedDict()  # bodies that take more
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="review")
-        self._forgiven = 0.0  # when what was done in vain will be VAIN_SHARE of the time
+        self._expensive = 0
+        self._expensive_places = max(1, int(deadline / EXPENSIVE_SECONDS))
+        self._turn = asyncio.Lock()
+        self._configs = ThreadPoolExecutor(1, thread_name_prefix="review-configs")
+        self._schemas = ThreadPoolExecutor(1, thread_name_prefix="review-schema")
 
-    def at_once(self, body: bytes, registry: Registry) -> Answer | None:
-        """Review what takes few steps; None for everything else.
+    def inline(self, body: bytes, registry: Registry) -> ReviewResult | Lane:
+        """Review in the event loop; return the lane of a review that `queued` must run.
 
         Raises:
-            UnreviewableError: It is no review.
+            UnreviewableError: The body is no AdmissionReview of a reviewed resource.
         """
-        if len(body) > AT_ONCE or hash(body) in self._known:
-            return None
-        began = time.perf_counter()
-        patient = self._forgiven < began + VAIN_SECONDS / VAIN_SHARE
-        allowance = QUICK_STEPS if patient else BRIEF_STEPS
-        try:
-            return quick_answer(body, registry, self.memories, allowance)
-        except TooDear:
-            if patient:
-                self._learn(body)
-            taken = time.perf_counter() - began
-            self._forgiven = max(self._forgiven, began) + taken / VAIN_SHARE
-            return None
+        if len(body) > INLINE_BYTES:
+            return Lane.UNTRIED
+        if not self._expensive:
+            return self._attempt(body, registry, INLINE_STEPS)
+        lane = self._attempt(body, registry, BRIEF_STEPS)
+        return Lane.UNTRIED if lane is Lane.EXPENSIVE else lane
 
-    async def later(self, body: bytes, registry: Registry) -> Answer:
-        """Review what `at_once` did not.
+    async def queued(self, body: bytes, registry: Registry, lane: Lane) -> ReviewResult:
+        """Review in a thread.
 
         Raises:
-            UnreviewableError: It is no review.
-            Overload: There are too many before it.
-            TimeoutError: It took longer than the deadline.
+            UnreviewableError: The body is no AdmissionReview of a reviewed resource.
+            OverloadedError: Too many reviews wait already.
+            TimeoutError: The review took longer than the deadline.
         """
         if self.waiting >= self._places:
-            raise Overload
+            raise OverloadedError
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._deadline) as limit:
-                given = await self._first(body, registry)
-                return given or await self._dearest(body, registry, limit.when() or 0.0)
+            async with asyncio.timeout(self._deadline):
+                return await self._in_thread(body, registry, lane)
         finally:
             self.waiting -= 1
 
     def close(self) -> None:
-        """Take no more reviews."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Stop the threads after the reviews that run in them."""
+        for thread in (self._configs, self._schemas):
+            thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _first(self, body: bytes, registry: Registry) -> Answer | None:
-        if hash(body) in self._known:
-            return None
-        review = partial(quick_answer, body, registry, self.memories, compiles=True)
+    def _attempt(self, body: bytes, registry: Registry, max_steps: int) -> ReviewResult | Lane:
+        """Review with few steps; return the lane of a review that needs more."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, review)
-        except TooDear:
-            self._learn(body)
-            return None
+            result = review_configs(body, registry, self.caches, max_steps)
+        except TooExpensiveError:
+            return Lane.EXPENSIVE
+        return Lane.SCHEMA if result is None else result
 
-    def _learn(self, body: bytes) -> None:
-        self._known[hash(body)] = None
-        if len(self._known) > KNOWN:
-            self._known.popitem(last=False)
-
-    async def _dearest(self, body: bytes, registry: Registry, end: float) -> Answer:
-        """Make a review that may take all steps, after those that came before.
-
-        Only one of them stands in the thread's own line, so that others come before the rest. What
-        would not be done in time is not begun.
-        """
-        loop = asyncio.get_running_loop()
-        before = self._dear
-        if before and loop.time() + (before + 1) * self._lasting > end:
-            raise Overload
-        self._dear += 1
+    async def _in_thread(self, body: bytes, registry: Registry, lane: Lane) -> ReviewResult:
+        run = asyncio.get_running_loop().run_in_executor
+        if lane is Lane.UNTRIED:
+            found = await run(self._configs, self._attempt, body, registry, INLINE_STEPS)
+            if isinstance(found, ReviewResult):
+                return found
+            lane = found
+        if lane is Lane.SCHEMA:
+            return await run(self._schemas, self._review, body, registry)
+        # Only one expensive review is in the thread's own queue, so that others run in between.
+        if self._expensive >= self._expensive_places:
+            raise OverloadedError
+        self._expensive += 1
         try:
-            async with self._line:
-                if before and loop.time() + self._lasting > end:
-                    raise Overload
-                return await loop.run_in_executor(self._thread, self._timed, body, registry)
+            async with self._turn:
+                return await run(self._configs, self._review, body, registry)
         finally:
-            self._dear -= 1
+            self._expensive -= 1
 
-    def _timed(self, body: bytes, registry: Registry) -> Answer:
-        began = time.perf_counter()
-        given = answer(body, registry, self.memories)
-        self._lasting += (time.perf_counter() - began - self._lasting) * WEIGHT
-        self._known.pop(hash(body), None)  # it is remembered now
-        return given
+    def _review(self, body: bytes, registry: Registry) -> ReviewResult:
+        """Review with all steps, while the event loop gets its turns often."""
+        with _SWITCHING.often():
+            return review(body, registry, self.caches)
+
+
+class _SwitchInterval:
+    """Shortens Python's switch interval while reviews run in threads, and restores it afterwards.
+
+    The interval belongs to the whole process, which may be the operator's.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0.0
+
+    @contextmanager
+    def often(self) -> Iterator[None]:
+        with self._lock:
+            if not self._users:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(SWITCH_INTERVAL, self._before))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    sys.setswitchinterval(self._before)
+
+
+_SWITCHING = _SwitchInterval()

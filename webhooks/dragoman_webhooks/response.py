@@ -1,4 +1,6 @@
-"""Opinions: verdicts in the words of an admission response, ready to be sent."""
+"""AdmissionResponses as JSON, complete but for the uid and the name of the object."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,18 +9,19 @@ import orjson
 
 from dragoman.driverconfigs.verdict import Verdict
 
-DENIED = "denied"
+ALLOWED, WARNED, DENIED = "allowed", "warned", "denied"
+_HEAD = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
-    """What there is to say about an object, whatever its name is.
+class ReviewResponse:
+    """The response to the reviews of all objects with the same configs.
 
     Attributes:
         verdict: `allowed`, `warned` or `denied`.
-        drivers: Drivers whose schemas had something to say, in order.
-        fields: The response's fields beside `uid`, as JSON without braces. Of a refusal `status` is
-            the last one, and `details` the last one in it; both are left open.
+        drivers: Drivers with a schema that reported errors or warnings, sorted.
+        fields: The fields of the AdmissionResponse beside `uid`, as JSON without braces. `status`
+            of a denial comes last, and so does `details` in it; `serialized` closes both.
     """
 
     verdict: str
@@ -26,50 +29,53 @@ class Opinion:
     fields: bytes
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "Opinion":
-        """Put a verdict into words."""
+    def of(cls, verdict: Verdict) -> ReviewResponse:
+        """Return the response for a verdict."""
         warnings, annotations = verdict.warnings, verdict.annotations
         response: dict[str, Any] = {"allowed": verdict.allowed}
         if warnings:
             response["warnings"] = warnings
         if annotations:
             response["auditAnnotations"] = annotations
-        if not verdict.allowed:
-            response["status"] = _status(verdict)
-        return cls(
-            verdict=DENIED if not verdict.allowed else "warned" if warnings else "allowed",
-            drivers=tuple(sorted({one.driver for one in verdict.violations if one.schema})),
-            fields=orjson.dumps(response)[1 : -1 if verdict.allowed else -3],
-        )
+        drivers = tuple(sorted({one.driver for one in verdict.violations if one.schema}))
+        if verdict.allowed:
+            return cls(WARNED if warnings else ALLOWED, drivers, orjson.dumps(response)[1:-1])
+        causes = [
+            {"reason": cause.reason, "message": cause.message, "field": cause.field}
+            for cause in verdict.causes
+        ]
+        return cls(DENIED, drivers, _denial(response, verdict.message, causes))
 
-    def about(self, uid: str, name: str, group: str, kind: str) -> bytes:
-        """Write the AdmissionReview that answers a request.
+    @classmethod
+    def denial(cls, field: str, detail: str) -> ReviewResponse:
+        """Return a response that denies an object for one field, without a schema."""
+        message = f"Invalid value: {detail}"
+        cause = {"reason": "FieldValueInvalid", "message": message, "field": field}
+        return cls(DENIED, (), _denial({"allowed": False}, f"{field}: {message}", [cause]))
+
+    def serialized(self, uid: str, name: str, group: str, kind: str) -> bytes:
+        """Return the AdmissionReview that answers a request.
 
         Args:
             uid: Of the request.
-            name: Of the object; empty where it has none yet.
-            group: Of its resource.
+            name: Of the object; empty before the API server has generated one.
+            group: API group of the resource.
             kind: Of the object.
         """
-        parts = [_BEGIN, orjson.dumps(uid), b",", self.fields]
+        parts = [_HEAD, orjson.dumps(uid), b",", self.fields]
         if self.verdict == DENIED:
-            about = {"name": name, "group": group, "kind": kind}
-            parts += [b",", orjson.dumps(about)[1:], b"}"]
+            details = {"name": name, "group": group, "kind": kind}
+            parts += [b",", orjson.dumps(details)[1:], b"}"]
         return b"".join((*parts, b"}}"))
 
 
-_BEGIN = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'
-
-
-def _status(verdict: Verdict) -> dict[str, Any]:
-    causes = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field}
-        for cause in verdict.causes
-    ]
-    return {
+def _denial(response: dict[str, Any], message: str, causes: list[dict[str, str]]) -> bytes:
+    """Return the fields of a denial, with `status` and `details` left open."""
+    status = {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": verdict.message,
+        "message": message,
         "details": {"causes": causes},
     }
+    return orjson.dumps({**response, "status": status})[1:-3]

@@ -1,35 +1,34 @@
-"""The webhook's server: fail closed, and precisely.
+"""Routes requests to reviews and probes; fail closed.
 
-Whatever is no review gets an HTTP error, never `allowed: true`; then the webhook's failurePolicy
-decides.
+A request that cannot be reviewed gets an HTTP error, never `allowed: true`; the webhook's
+failurePolicy then decides.
 """
+
+from __future__ import annotations
 
 import asyncio
 import secrets
 import ssl
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from http import HTTPStatus
-from operator import attrgetter
 
 import structlog
 
 from dragoman.driverconfigs.registry import Registry
 from dragoman_webhooks import metrics
-from dragoman_webhooks.admission import Answer, UnreviewableError
-from dragoman_webhooks.executor import AT_ONCE, Overload, Reviewer
-from dragoman_webhooks.http.connection import Connection
+from dragoman_webhooks.admission import ReviewResult
+from dragoman_webhooks.executor import INLINE_BYTES, OverloadedError, ReviewExecutor
+from dragoman_webhooks.http.bodies import BodyBudget
+from dragoman_webhooks.http.connections import Connections
 from dragoman_webhooks.http.listener import Listener
 from dragoman_webhooks.http.messages import JSON, Request, Response
+from dragoman_webhooks.request import UnreviewableError
 
 PATH = "/validate"
-BODY_LIMIT = 8 * 1024 * 1024
-"""Bytes of a review: an update carries the object twice, and etcd takes 1.5 MiB of one."""
-SWITCH_INTERVAL = 0.0005
-"""Seconds after which Python lets another thread go on: the wait of a review behind a long one."""
-STOPPING = 10.0
+METHODS = {PATH: "POST", "/livez": "GET", "/readyz": "GET"}
+STOP_TIMEOUT = 10.0
 """Seconds for reviews under way when the server stops."""
 
 log = structlog.get_logger(logger_name="dragoman.webhook")
@@ -37,35 +36,31 @@ log = structlog.get_logger(logger_name="dragoman.webhook")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one webhook process takes on.
+    """Limits of one webhook process.
 
     Attributes:
-        deadline: Seconds for a review; below the timeoutSeconds of the webhook configuration.
-        reading: Seconds for a client to send its request.
-        waiting: Reviews that are not made at once, at the same time; more are refused with 503.
-        connections: Connections at the same time, of 270 KiB each; for one more, one is closed.
-        held: Bytes of all bodies under way; large ones beyond it are refused with 503.
+        deadline: Seconds for a review; less than timeoutSeconds of the webhook configuration.
+        read_timeout: Seconds for a client to send its request.
+        queued_reviews: Reviews that wait for a thread; more are refused with 503.
+        connections: Connections at the same time, 80 KiB each; one more closes another.
+        body_bytes: Bytes of all bodies in memory; large bodies beyond it are refused with 503.
     """
 
     deadline: float = 4.0
-    reading: float = 3.0
-    waiting: int = 64
+    read_timeout: float = 3.0
+    queued_reviews: int = 64
     connections: int = 512
-    held: int = 32 * 1024 * 1024
+    body_bytes: int = 32 * 1024 * 1024
 
 
 class WebhookServer:
     """Serves reviews over TLS.
 
     Args:
-        registry: Returns the schemas in force.
-        ready: Returns None when all schemas are compiled, else a sentence.
+        registry: Returns the active schemas.
+        ready: Returns None once all schemas are compiled, else the reason why they are not.
         tls: The server's side of TLS; None for plain HTTP, in tests only.
-        limits: What to take on.
-
-    Attributes:
-        body_limit: Bytes of a request's body.
-        reading: Seconds for a client to send one request.
+        limits: The limits of the process.
     """
 
     def __init__(
@@ -76,92 +71,52 @@ class WebhookServer:
         tls: ssl.SSLContext | None,
         limits: Limits | None = None,
     ) -> None:
+        limits = limits or Limits()
         self._registry = registry
         self._ready = ready
-        self._limits = limits or Limits()
-        self._reviewer = Reviewer(self._limits.deadline, self._limits.waiting)
-        self._held = 0
-        metrics.IN_FLIGHT.set_function(lambda: self._reviewer.waiting)
-        metrics.REMEMBERED.set_function(lambda: len(self._reviewer.memories.judgements))
-        self._connections: set[Connection] = set()
-        self._quiet = asyncio.Event()
-        self._listener = Listener(lambda: Connection(self), tls, self._limits.reading)
-        self.body_limit = BODY_LIMIT
-        self.reading = self._limits.reading
+        self._executor = ReviewExecutor(limits.deadline, limits.queued_reviews)
+        bodies = BodyBudget(limits.body_bytes, guaranteed=INLINE_BYTES)
+        self._connections = Connections(self, bodies, limits.connections, limits.read_timeout)
+        self._listener = Listener(self._connections.make, tls, limits.read_timeout)
+        metrics.IN_FLIGHT.set_function(lambda: self._executor.waiting)
+        metrics.CACHED.set_function(lambda: len(self._executor.caches.results))
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; returns the address in use."""
-        sys.setswitchinterval(SWITCH_INTERVAL)
+        """Listen, and return the address in use."""
         return await self._listener.start(host, port)
 
     async def stop(self) -> None:
-        """Stop listening, after the reviews under way."""
+        """Stop listening, then answer the requests that have begun."""
         await self._listener.stop()
-        for connection in tuple(self._connections):
-            connection.finish()
-        try:
-            async with asyncio.timeout(STOPPING):
-                while self._connections:
-                    self._quiet.clear()
-                    await self._quiet.wait()
-        except TimeoutError:
-            for connection in tuple(self._connections):
-                connection.abort()
-        self._reviewer.close()
+        await self._connections.drain(STOP_TIMEOUT)
+        self._executor.close()
 
-    # What connections ask -------------------------------------------------------------------------
+    # Called by connections ------------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> None:
-        """Take note of a connection; where it is one too many, one of them is closed."""
-        self._connections.add(connection)
-        if len(self._connections) > self._limits.connections:
-            others = (one for one in self._connections if one is not connection and not one.busy)
-            least = min(others, key=Connection.missed, default=connection)
-            least.abort()
-            self._connections.remove(least)
+    def route(self, request: Request) -> Response | None:
+        """Refuse a request by its headers, or return None."""
+        method = METHODS.get(request.path)
+        if method is None:
+            return Response.plain(404, f"expected one of {', '.join(METHODS)}")
+        if request.method != method:
+            return Response.plain(405, f"expected {method}")
+        if request.path != PATH:
+            return None
+        if request.content_type != JSON:
+            return Response.plain(415, f"expected Content-Type: {JSON}")
+        # Reviewed without all schemas, an object could pass that one of them denies.
+        reason = self._ready()
+        return Response.unavailable(reason) if reason else None
 
-    def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
-        self._connections.discard(connection)
-        self._quiet.set()
-
-    def admit(self, request: Request) -> Response | None:
-        """Say why a request is not served, or None."""
-        refusal = self._misdirected(request)
-        # Without all schemas a review would let in what one of them refuses.
-        if refusal is None and request.path == PATH and (fault := self._ready()):
-            return Response.later(fault)
-        return refusal
-
-    def hold(self, connection: Connection, size: int) -> bool:
-        """Take note of so many more bytes of bodies; False where they are too many.
-
-        Bodies of ordinary size are always taken: there are only so many connections. For a larger
-        one, whoever holds most without being complete gives way.
-        """
-        own = connection.held + size
-        while own > AT_ONCE and self._held + size > self._limits.held:
-            most = max(self._connections, key=attrgetter("held"))
-            if most.held <= own:
-                return False
-            most.abort()
-        self._held += size
-        return True
-
-    def answer(self, request: Request) -> Response | asyncio.Future[Response]:
-        """Answer what was admitted."""
+    def respond(self, request: Request) -> Response | asyncio.Future[Response]:
+        """Answer a routed request; an error becomes a response."""
         if request.path == PATH:
             return self._review(request.body)
-        self._held -= len(request.body)
-        fault = self._ready() if request.path == "/readyz" else None
-        return Response.plain(503 if fault else 200, fault or "ok")
-
-    def dropped(self, size: int) -> None:
-        """Take note that so many bytes are held no more."""
-        self._held -= size
+        reason = self._ready() if request.path == "/readyz" else None
+        return Response.plain(503 if reason else 200, reason or "ok")
 
     def refused(self, response: Response) -> Response:
-        """Count an HTTP error; from 500 on it is a review that could not be made."""
+        """Count an HTTP error; a 5xx also counts as a failed review."""
         metrics.REFUSED.labels(str(response.status)).inc()
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             metrics.count("error", "")
@@ -173,53 +128,41 @@ class WebhookServer:
         began = time.perf_counter()
         registry = self._registry()
         try:
-            given = self._reviewer.at_once(body, registry)
-        except Exception as error:  # noqa: BLE001 — whatever it is must become an HTTP error
-            self._held -= len(body)
-            return self._mistake(error)
-        if given is not None:
-            self._held -= len(body)
-            return _reviewed(given, began)
-        later = asyncio.get_running_loop().create_task(self._review_later(body, registry, began))
-        # Also where it is cancelled before it begins.
-        later.add_done_callback(lambda _: self.dropped(len(body)))
-        return later
+            result = self._executor.inline(body, registry)
+        except Exception as error:  # noqa: BLE001 — every error must become an HTTP error
+            return self._failed(error)
+        if isinstance(result, ReviewResult):
+            return _reviewed(result, began)
+        queued = self._executor.queued(body, registry, result)
+        return asyncio.get_running_loop().create_task(self._respond_later(queued, began))
 
-    async def _review_later(self, body: bytes, registry: Registry, began: float) -> Response:
+    async def _respond_later(
+        self, queued: Coroutine[None, None, ReviewResult], began: float
+    ) -> Response:
         try:
-            return _reviewed(await self._reviewer.later(body, registry), began)
+            return _reviewed(await queued, began)
         except Exception as error:  # noqa: BLE001 — as above
-            return self._mistake(error)
+            return self._failed(error)
 
-    def _mistake(self, error: Exception) -> Response:
-        """Tell the client's mistakes to the client, and ours by an id for the logs."""
-        if isinstance(error, UnreviewableError):
-            return self.refused(Response.plain(400, str(error)))
-        if isinstance(error, Overload):
-            return self.refused(Response.later("too many reviews at the same time"))
-        if isinstance(error, TimeoutError):
-            return self.refused(Response.plain(503, "the review took too long"))
-        identity = secrets.token_hex(8)
-        log.error("Review failed", request=identity, exc_info=error)
-        return self.refused(Response.plain(500, f"internal error; request {identity}"))
-
-    def _misdirected(self, request: Request) -> Response | None:
-        method = METHODS.get(request.path)
-        if method is None:
-            return Response.plain(404, f"expected one of {', '.join(METHODS)}")
-        if request.method != method:
-            return Response.plain(405, f"expected {method}")
-        if request.path == PATH and request.content_type != JSON:
-            return Response.plain(415, f"expected Content-Type: {JSON}")
-        return None
+    def _failed(self, error: Exception) -> Response:
+        """Name the client's errors to the client, and internal ones only by an id in the logs."""
+        match error:
+            case UnreviewableError():
+                response = Response.plain(400, str(error))
+            case OverloadedError():
+                response = Response.unavailable("too many reviews at the same time")
+            case TimeoutError():
+                response = Response.plain(503, "the review took too long")
+            case _:
+                identity = secrets.token_hex(8)
+                log.error("Review failed", request=identity, exc_info=error)
+                response = Response.plain(500, f"internal error; request {identity}")
+        return self.refused(response)
 
 
-METHODS = {PATH: "POST", "/livez": "GET", "/readyz": "GET"}
-
-
-def _reviewed(given: Answer, began: float) -> Response:
+def _reviewed(result: ReviewResult, began: float) -> Response:
     metrics.DURATION.observe(time.perf_counter() - began)
-    metrics.count(given.verdict, given.resource)
-    for driver in given.drivers:
-        metrics.FINDINGS.labels(given.verdict, driver).inc()
-    return Response(200, given.body, JSON)
+    metrics.count(result.verdict, result.resource)
+    for driver in result.drivers:
+        metrics.FINDINGS.labels(result.verdict, driver).inc()
+    return Response(200, result.body, JSON)

@@ -63,6 +63,12 @@ def _options(address: str) -> list[Callable[[Command], Command]]:
         ),
         click.option("--tls-key", type=_FILE, help="PEM file with its key."),
         click.option(
+            "--client-ca",
+            type=_FILE,
+            help="PEM file of the CA that signs the client certificates of API servers. With it, "
+            "every other client is refused; read at the start.",
+        ),
+        click.option(
             "--tls-secret",
             default="dragoman-webhook-tls",
             metavar="NAME",

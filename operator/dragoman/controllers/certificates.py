@@ -19,9 +19,15 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.named import NamedObject
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman_webhooks.tls.authority import bundle_of, changed, data_of, keys_of, published_in
+from dragoman_webhooks.tls.authority import (
+    ca_bundle,
+    carry_out,
+    read_ca_bundle,
+    read_secret,
+    write_secret,
+)
 from dragoman_webhooks.tls.files import serve, server_context
-from dragoman_webhooks.tls.rotation import Action, Facts, Pair, Terms, plan
+from dragoman_webhooks.tls.rotation import Action, Facts, KeyPair, Lifetimes, plan
 
 SECRETS = Resource("", "v1", "secrets")
 CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
@@ -47,13 +53,13 @@ class Home:
 
 
 class SelfSigned:
-    """Serves and renews certificates of an authority of the webhook's own.
+    """Serves and renews certificates of a private CA.
 
     Args:
         api: Where the objects are.
         home: Their names.
         hosts: Names and addresses by which the API server calls.
-        terms: How long things last.
+        lifetimes: How long things last.
         clock: Returns the time.
 
     Attributes:
@@ -65,7 +71,7 @@ class SelfSigned:
         api: Client,
         home: Home,
         hosts: frozenset[str],
-        terms: Terms,
+        lifetimes: Lifetimes,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._api = api
@@ -75,9 +81,9 @@ class SelfSigned:
             api, CONFIGURATIONS, home.configuration, altered=self._altered
         )
         self._hosts = hosts
-        self._terms = terms
+        self._lifetimes = lifetimes
         self._clock = clock
-        self._served: Pair | None = None
+        self._served: KeyPair | None = None
         self.context: ssl.SSLContext = server_context()
 
     def unready(self) -> str | None:
@@ -108,18 +114,18 @@ class SelfSigned:
                 await asyncio.sleep(pauses.next())
 
     def _load(self) -> None:
-        leaf = keys_of(_data(self._secret)).leaf
-        if leaf is not None and leaf != self._served:
-            serve(self.context, leaf.certificate.pem, leaf.key)
-            self._served = leaf
+        serving = read_secret(_data(self._secret)).serving
+        if serving is not None and serving != self._served:
+            serve(self.context, serving.certificate.pem, serving.key)
+            self._served = serving
 
     async def _act(self) -> None:
         if not (self._secret.synced and self._configuration.synced):
             return
         if self._plan() is None:
             return
-        # First the configuration: if somebody published an authority that is not in the Secret as
-        # read below, the configuration has changed since, and the write is refused.
+        # First the configuration: if a replica published a CA that is not in the Secret as read
+        # below, the configuration has changed since, and the API server refuses the write.
         await self._configuration.read()
         await self._secret.read()
         action = self._plan()
@@ -142,7 +148,7 @@ class SelfSigned:
     def _plan(self) -> Action | None:
         return plan(
             Facts(
-                keys=keys_of(_data(self._secret)),
+                keys=read_secret(_data(self._secret)),
                 published=_published(self._configuration),
                 hosts=self._hosts,
                 now=self._clock(),
@@ -150,24 +156,24 @@ class SelfSigned:
                     seconds=time.monotonic() - max(self._secret.since, self._configuration.since)
                 ),
             ),
-            self._terms,
+            self._lifetimes,
         )
 
     async def _store(self, action: Action) -> None:
         # The watch goes on while keys are made: what was planned from is what may be replaced.
         stored = self._secret.document
         assert stored is not None
-        keys = keys_of(_data(self._secret))
+        keys = read_secret(_data(self._secret))
         made = await asyncio.to_thread(
-            changed, action, keys, self._hosts, self._terms, self._clock()
+            carry_out, action, keys, self._hosts, self._lifetimes, self._clock()
         )
-        body = {**stored, "data": data_of(made)}
+        body = {**stored, "data": write_secret(made)}
         self._secret.take(await self._api.put(self._secret.path, body))
 
     async def _publish(self) -> None:
         document = self._configuration.document
         assert document is not None
-        bundle = bundle_of(keys_of(_data(self._secret)).trusted())
+        bundle = ca_bundle(read_secret(_data(self._secret)).trusted())
         body = {
             "metadata": {"resourceVersion": document["metadata"]["resourceVersion"]},
             "webhooks": [
@@ -186,7 +192,7 @@ def _data(secret: NamedObject) -> dict[str, str]:
 def _published(configuration: NamedObject) -> frozenset[bytes] | None:
     """Return what all webhooks of the configuration trust; nothing where they differ."""
     found: list[Any] = (configuration.document or {}).get("webhooks") or []
-    bundles = {published_in(webhook["clientConfig"].get("caBundle") or "") for webhook in found}
+    bundles = {read_ca_bundle(webhook["clientConfig"].get("caBundle") or "") for webhook in found}
     if not found:
         return None
     return bundles.pop() if len(bundles) == 1 else frozenset()

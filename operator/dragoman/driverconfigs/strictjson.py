@@ -45,6 +45,10 @@ class InvalidJSONError(ValueError):
     """A text that is not one JSON document, or one that exceeds `MAX_MEMORY`."""
 
 
+class TooLargeError(InvalidJSONError):
+    """A document whose values would take more than `MAX_MEMORY`; it is not parsed."""
+
+
 class UnreadableValue:
     """A value that JSON can spell and a driver's decoder cannot hold.
 
@@ -136,14 +140,14 @@ def _check_memory(text: bytes, width: int = 1) -> None:
             Plane; one of those makes Python store each character of the text in 4 bytes.
 
     Raises:
-        InvalidJSONError: it may take more than `MAX_MEMORY`.
+        TooLargeError: it may take more than `MAX_MEMORY`.
     """
     # A long string is there twice: in the decoded text and in the tree.
     needed = 2 * (4 if _WIDE.search(text) else width) * len(text)
     if needed + max(_NODE_BYTES.values()) * len(text) > MAX_MEMORY:
         needed += sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
     if needed > MAX_MEMORY:
-        raise InvalidJSONError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
+        raise TooLargeError(f"takes more than {MAX_MEMORY >> 20} MiB of memory")
 
 
 def _parse_leniently(text: bytes, reason: str) -> Any:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_webhooks.admission import TooDear, answer, quick_answer
-from dragoman_webhooks.cache import Memories
+from dragoman_webhooks.admission import TooExpensiveError, review, review_configs
+from dragoman_webhooks.cache import Caches
+from dragoman_webhooks.executor import INLINE_STEPS
 from tests.bench.webhook import endurance, hostile, report
 from tests.bench.webhook.__main__ import SIDE_BY_SIDE
 from tests.bench.webhook.bars import judge, table
@@ -25,7 +26,7 @@ def numbered(body: bytes) -> bytes:
 @pytest.mark.parametrize("scenario", sorted(SIDE_BY_SIDE))
 def test_reviews_are_allowed_and_judged_by_a_schema(scenario: str) -> None:
     body, _ = SIDE_BY_SIDE[scenario]
-    response = json.loads(answer(numbered(body), schemas((), ())).body)["response"]
+    response = json.loads(review(numbered(body), schemas((), ())).body)["response"]
     assert response["allowed"] is True
     assert response["auditAnnotations"]["schemas"].startswith("gpu.example.com@")
 
@@ -34,8 +35,8 @@ def test_hostile_reviews_need_more_steps_than_are_taken_at_once(tmp_path: Path) 
     registry = schemas([hostile.write(tmp_path)], ())
     assert not any(installed.broken for installed in registry.objects.values())
     for body in hostile.cases().values():
-        with pytest.raises(TooDear):
-            quick_answer(numbered(body), registry, Memories())
+        with pytest.raises(TooExpensiveError):
+            review_configs(numbered(body), registry, Caches(), INLINE_STEPS)
 
 
 def test_the_endurance_run_has_its_number_of_schemas(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tests.conformance.peer.contestants import EXAMPLE, NVIDIA
 from tests.unit.driverconfigs import builders as worlds
 from tests.unit.driverconfigs import tables
-from tests.unit.webhooks import reviews
+from tests.unit.webhooks import builders
 
 Truth = Literal["accepts", "refuses", "ignores"]
 TABLES = {"gpu.example.com": EXAMPLE, "gpu.nvidia.com": NVIDIA, "compute-domain.nvidia.com": NVIDIA}
@@ -72,14 +72,14 @@ def _rows() -> Iterator[Case]:
             made = worlds.device_class if row.source == "Class" else worlds.claim
             requests = () if row.source == "Class" else ("gpu",)
             document = made(worlds.entry("@", driver, requests))
-            body = json.dumps(reviews.review(document)).replace('"@"', row.parameters)
+            body = json.dumps(builders.review(document)).replace('"@"', row.parameters)
             truth: Truth = "refuses" if row.errors else "accepts"
             yield Case(vendor.key, driver, row.title, body, truth)
 
 
 def _around(vendor: str, driver: str, kind: dict[str, str]) -> Iterator[Case]:
     def case(title: str, truth: Truth, *review: Any) -> Case:
-        return Case(vendor, driver, title, json.dumps(reviews.review(*review)), truth)
+        return Case(vendor, driver, title, json.dumps(builders.review(*review)), truth)
 
     def entry(parameters: dict[str, Any], requests: tuple[str, ...] = ("gpu",)) -> dict[str, Any]:
         return worlds.entry({**kind, **parameters}, driver, requests)

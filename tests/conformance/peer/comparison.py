@@ -13,7 +13,7 @@ from textwrap import fill
 
 import click
 
-from dragoman_webhooks.admission import answer
+from dragoman_webhooks.admission import review
 from tests.bench.claims.table import markdown
 from tests.conformance.peer.ask import ask
 from tests.conformance.peer.cases import Case, all_cases
@@ -86,7 +86,7 @@ def rows(words: Recorded) -> tuple[Row, ...]:
     registry = schemas((), [f"{gate}=true" for gate in GATES])
 
     def own(case: Case) -> str:
-        response = json.loads(answer(case.body.encode(), registry).body)["response"]
+        response = json.loads(review(case.body.encode(), registry).body)["response"]
         if not response["allowed"]:
             return "refuses"
         return "allows and warns" if response.get("warnings") else "allows"

@@ -12,7 +12,13 @@ from tests.driver.config import API_VERSION, KIND, MODES
 from tests.driver.driver import Driver
 from tests.e2e.node.shift import TEMPLATE, Shift
 from tests.e2e.webhook.conftest import CRD
-from tests.e2e.webhook.door import Door, asked, close, configuration, webhook_user
+from tests.e2e.webhook.harness import (
+    WebhookProcess,
+    close,
+    configuration,
+    wait_until_reviewed,
+    webhook_user,
+)
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 TYPED = {"apiVersion": API_VERSION, "kind": KIND}
@@ -86,10 +92,10 @@ def test_the_door_keeps_the_same_config_from_the_node(
     shift: Shift, schemas: Api, driver: Driver, plane: ControlPlane, tmp_path: Path
 ) -> None:
     schemas.create(schema(driver))
-    with Door(plane, webhook_user(plane), tmp_path) as door:
+    with WebhookProcess(plane, webhook_user(plane), tmp_path) as door:
         try:
             plane.api().create(configuration(door.port, door.bundle))
-            asked(plane, shift.template_manifest("probe", BAD))
+            wait_until_reviewed(plane, shift.template_manifest("probe", BAD))
             with pytest.raises(ApiError, match="lable"):
                 shift.template(parameters=BAD)
             shift.template(parameters=GOOD)

@@ -22,7 +22,7 @@ def claim(namespace: str, parameters: Json) -> Json:
 
 
 class Load:
-    """Asks again and again from several threads, and counts what came back.
+    """Creates objects without a pause from several threads, and counts the answers.
 
     Attributes:
         answers: Right answers: good claims that were `allowed`, bad ones that were `denied`.

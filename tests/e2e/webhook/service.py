@@ -8,7 +8,7 @@ from typing import Any
 from tests.controlplane.certificates import Authority
 from tests.controlplane.network import Network
 from tests.controlplane.plane import ControlPlane
-from tests.e2e.webhook.door import Door
+from tests.e2e.webhook.harness import WebhookProcess
 
 Json = dict[str, Any]
 NAMESPACE, SERVICE, ACCOUNT = "dragoman", "dragoman-webhook", "dragoman-webhook"
@@ -17,7 +17,7 @@ HOST = f"{SERVICE}.{NAMESPACE}.svc"
 PORT = 9443
 
 
-def publish(plane: ControlPlane, replicas: Iterable[Door]) -> None:
+def publish(plane: ControlPlane, replicas: Iterable[WebhookProcess]) -> None:
     """Let the Service stand for these replicas, dead or alive: no controller looks after it."""
     api = plane.api()
     place = {"name": SERVICE, "namespace": NAMESPACE}
@@ -40,11 +40,11 @@ def publish(plane: ControlPlane, replicas: Iterable[Door]) -> None:
 @contextmanager
 def several(
     plane: ControlPlane, network: Network, flags: Sequence[str], count: int = 2
-) -> Iterator[list[Door]]:
+) -> Iterator[list[WebhookProcess]]:
     """Run replicas as the account of the examples; `publish` lets the Service stand for them."""
     user = plane.service_account(ACCOUNT, NAMESPACE)
     replicas = [
-        Door(plane, user, plane.folder, *flags, address=network.add_address(), port=PORT)
+        WebhookProcess(plane, user, plane.folder, *flags, address=network.add_address(), port=PORT)
         for _ in range(count)
     ]
     with ExitStack() as running:

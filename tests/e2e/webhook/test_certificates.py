@@ -8,17 +8,17 @@ import pytest
 
 from tests.controlplane.api import Api, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.e2e.webhook.door import (
+from tests.e2e.webhook.harness import (
     CONFIGURATIONS,
     NAME,
     SECRET,
-    Door,
-    asked,
+    WebhookProcess,
     authorities_in,
     bundle_in,
     close,
     configuration,
     spoil_bundle,
+    wait_until_reviewed,
     webhook_user,
 )
 from tests.e2e.webhook.load import Load, claim
@@ -30,9 +30,9 @@ SECONDS = 15
 """Life of a leaf in these tests; an authority's is twice as long."""
 
 
-def self_signed(plane: ControlPlane, folder: Path, *flags: str) -> Door:
+def self_signed(plane: ControlPlane, folder: Path, *flags: str) -> WebhookProcess:
     days = SECONDS / 86400
-    return Door(
+    return WebhookProcess(
         plane,
         webhook_user(plane),
         folder,
@@ -50,7 +50,9 @@ def schema(schemas: Api) -> Api:
 
 
 @pytest.fixture
-def door(plane: ControlPlane, namespace: str, tmp_path: Path, schema: Api) -> Iterator[Door]:
+def webhook(
+    plane: ControlPlane, namespace: str, tmp_path: Path, schema: Api
+) -> Iterator[WebhookProcess]:
     """A webhook with an empty Secret and a configuration without a bundle."""
     schema.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": place(SECRET, namespace)},
@@ -71,9 +73,9 @@ def place(name: str, namespace: str) -> Json:
 
 
 def test_rotation_under_load_lets_no_request_go_astray(
-    plane: ControlPlane, namespace: str, door: Door, schema: Api
+    plane: ControlPlane, namespace: str, webhook: WebhookProcess, schema: Api
 ) -> None:
-    asked(plane, claim(namespace, BAD))
+    wait_until_reviewed(plane, claim(namespace, BAD))
     first = bundle_in(schema)
     with Load(plane, namespace).running() as load:
         wait_for(
@@ -91,33 +93,33 @@ def test_rotation_under_load_lets_no_request_go_astray(
         load.goes_on()
     assert load.astray() == []
     assert min(load.answers.values()) > 100
-    said = door.process.log.read_text()
+    said = webhook.process.log.read_text()
     for step in ("stage", "switch", "drop", "renew", "publish"):
         assert f"action={step}" in said.replace("'", "")
 
 
 @pytest.mark.parametrize("value", ["", "Z2FyYmFnZQ=="], ids=["wiped", "overwritten"])
 def test_a_spoilt_bundle_is_repaired_at_once(
-    plane: ControlPlane, namespace: str, door: Door, schema: Api, value: str
+    plane: ControlPlane, namespace: str, webhook: WebhookProcess, schema: Api, value: str
 ) -> None:
-    asked(plane, claim(namespace, BAD))
+    wait_until_reviewed(plane, claim(namespace, BAD))
     good = bundle_in(schema)
     spoil_bundle(schema, value)
     wait_for(lambda: bundle_in(schema) == good, 5, "the bundle is not repaired")
-    asked(plane, claim(namespace, BAD))
-    assert door.ready()
+    wait_until_reviewed(plane, claim(namespace, BAD))
+    assert webhook.ready()
 
 
 def test_a_lost_secret_stops_nothing_and_a_new_one_is_filled(
-    plane: ControlPlane, namespace: str, door: Door, schema: Api
+    plane: ControlPlane, namespace: str, webhook: WebhookProcess, schema: Api
 ) -> None:
-    asked(plane, claim(namespace, BAD))
+    wait_until_reviewed(plane, claim(namespace, BAD))
     schema.delete("secrets", SECRET, namespace)
-    asked(plane, claim(namespace, GOOD), refused=False)
+    wait_until_reviewed(plane, claim(namespace, GOOD), refused=False)
     schema.create({"apiVersion": "v1", "kind": "Secret", "metadata": place(SECRET, namespace)})
     wait_for(lambda: authorities_in(schema, namespace), message="the new Secret is not filled")
-    asked(plane, claim(namespace, BAD))
-    assert door.ready()
+    wait_until_reviewed(plane, claim(namespace, BAD))
+    assert webhook.ready()
 
 
 def test_replicas_agree_on_one_authority_and_touch_no_other_configuration(
@@ -140,18 +142,18 @@ def test_replicas_agree_on_one_authority_and_touch_no_other_configuration(
             replica.process.start()
         for replica in replicas:
             wait_for(replica.ready, message="a replica is not ready")
-        asked(plane, claim(namespace, BAD))
+        wait_until_reviewed(plane, claim(namespace, BAD))
         plane.audit.settled("webhook")
         done = plane.audit.writes("webhook", since=mark, refused=False)
         assert len([write for write in done if write.resource == "secrets"]) == 1
         # Each replica's leaf is the one in the Secret: the others answer as the first one does.
         for replica in replicas[1:]:
             document = schema.get(CONFIGURATIONS, NAME)
-            for webhook in document["webhooks"]:
-                webhook["clientConfig"]["url"] = f"https://127.0.0.1:{replica.port}/validate"
+            for one in document["webhooks"]:
+                one["clientConfig"]["url"] = f"https://127.0.0.1:{replica.port}/validate"
             schema.update(document)
             replicas[0].process.stop()
-            asked(plane, claim(namespace, BAD))
+            wait_until_reviewed(plane, claim(namespace, BAD))
         unchanged = schema.get(CONFIGURATIONS, "another")
         assert unchanged["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
     finally:

@@ -10,8 +10,15 @@ from tests.controlplane.api import Api
 from tests.controlplane.credentials import User
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import DRA, rule
-from tests.e2e.webhook.door import CONFIGURATIONS, NAME, Door, asked, close, configuration
-from tests.e2e.webhook.door import webhook_user as door_user
+from tests.e2e.webhook.harness import (
+    CONFIGURATIONS,
+    NAME,
+    WebhookProcess,
+    close,
+    configuration,
+    wait_until_reviewed,
+)
+from tests.e2e.webhook.harness import webhook_user as process_user
 from tests.e2e.webhook.manifests import BAD, manifest, schema
 
 TRYING = (
@@ -28,7 +35,7 @@ CLOSING = (
 
 @pytest.fixture
 def tester(plane: ControlPlane, schemas: Api) -> User:
-    """Somebody who may try things, where one driver has a schema."""
+    """A user who may create objects; one driver has a schema."""
     schemas.create(schema())
     return plane.user("tester", TRYING)
 
@@ -40,10 +47,10 @@ def run(user: User, *arguments: str) -> Result:
 def test_verify_is_content_with_a_webhook_that_refuses(
     plane: ControlPlane, tester: User, tmp_path: Path, namespace: str
 ) -> None:
-    with Door(plane, door_user(plane), tmp_path) as door:
-        plane.api().create(configuration(door.port, door.bundle))
+    with WebhookProcess(plane, process_user(plane), tmp_path) as webhook:
+        plane.api().create(configuration(webhook.port, webhook.bundle))
         try:
-            asked(plane, plane.served(manifest("ResourceClaim", namespace, BAD)))
+            wait_until_reviewed(plane, plane.served(manifest("ResourceClaim", namespace, BAD)))
             done = run(tester, "verify", "--timeout=10")
         finally:
             close(plane)

@@ -18,17 +18,17 @@ from tests.controlplane.api import wait_for
 from tests.controlplane.network import Network
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook import conftest
-from tests.e2e.webhook.door import (
+from tests.e2e.webhook.harness import (
     CONFIGURATIONS,
     NAME,
     SECRET,
-    Door,
-    asked,
+    WebhookProcess,
     authorities_in,
     bundle_in,
     close,
     example,
     spoil_bundle,
+    wait_until_reviewed,
 )
 from tests.e2e.webhook.load import Load, claim
 from tests.e2e.webhook.manifests import BAD, GOOD, MAKERS, apply, delete_class, manifest, schema
@@ -63,25 +63,25 @@ def plane(network: Network) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def mounted(tmp_path_factory: pytest.TempPathFactory) -> Mounted:
-    """A certificate that somebody else renews."""
+    """A certificate that is renewed externally."""
     return Mounted(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
-def pair(plane: ControlPlane, network: Network, mounted: Mounted) -> Iterator[list[Door]]:
-    """Two replicas with the same mounted certificate; nobody asks them yet."""
+def pair(plane: ControlPlane, network: Network, mounted: Mounted) -> Iterator[list[WebhookProcess]]:
+    """Two replicas with the same mounted certificate; no configuration names them yet."""
     with several(plane, network, mounted.flags) as running:
         yield running
 
 
 @pytest.fixture
 def replicas(
-    plane: ControlPlane, namespace: str, mounted: Mounted, pair: list[Door]
-) -> Iterator[list[Door]]:
-    """The two, asked by the API server."""
+    plane: ControlPlane, namespace: str, mounted: Mounted, pair: list[WebhookProcess]
+) -> Iterator[list[WebhookProcess]]:
+    """The two; the API server calls them."""
     publish(plane, pair)
     plane.api().create(example(mounted.bundle))
-    asked(plane, claim(namespace, BAD))
+    wait_until_reviewed(plane, claim(namespace, BAD))
     yield pair
     close(plane)
 
@@ -89,13 +89,13 @@ def replicas(
 @pytest.fixture
 def self_signed(
     request: pytest.FixtureRequest, plane: ControlPlane, network: Network, namespace: str
-) -> Iterator[list[Door]]:
-    """Two replicas that make their certificates themselves, asked by the API server."""
+) -> Iterator[list[WebhookProcess]]:
+    """Two replicas that make their certificates themselves; the API server calls them."""
     flags = ["--tls=self", f"--namespace={NAMESPACE}", *getattr(request, "param", ())]
     plane.api().create(example())
     with several(plane, network, flags) as running:
         publish(plane, running)
-        asked(plane, claim(namespace, BAD))
+        wait_until_reviewed(plane, claim(namespace, BAD))
         yield running
         close(plane)
     plane.api().patch("secrets", SECRET, NAMESPACE, {"data": None})
@@ -121,7 +121,7 @@ def test_a_bad_config_is_refused_at_kubectl_apply_and_the_corrected_one_is_not(
 
 
 def test_with_all_replicas_down_fail_refuses_and_ignore_lets_in(
-    plane: ControlPlane, namespace: str, mounted: Mounted, replicas: list[Door]
+    plane: ControlPlane, namespace: str, mounted: Mounted, replicas: list[WebhookProcess]
 ) -> None:
     for replica in replicas:
         replica.process.kill()
@@ -134,15 +134,15 @@ def test_with_all_replicas_down_fail_refuses_and_ignore_lets_in(
 
     close(plane)
     plane.api().create(example(mounted.bundle, "Ignore"))
-    asked(plane, claim(namespace, BAD), refused=False)
+    wait_until_reviewed(plane, claim(namespace, BAD), refused=False)
     assert apply(plane, manifest("ResourceClaim", namespace, BAD))[0] == 0
     for replica in replicas:
         replica.start()
-    asked(plane, claim(namespace, BAD))
+    wait_until_reviewed(plane, claim(namespace, BAD))
 
 
 def test_no_request_is_answered_wrongly_while_replicas_are_killed_and_come_back(
-    plane: ControlPlane, namespace: str, replicas: list[Door]
+    plane: ControlPlane, namespace: str, replicas: list[WebhookProcess]
 ) -> None:
     with Load(plane, namespace).running() as load:
         load.goes_on(100)
@@ -163,7 +163,7 @@ def test_no_request_is_answered_wrongly_while_replicas_are_killed_and_come_back(
 
 
 @contextmanager
-def hung(_: Network, replica: Door) -> Iterator[None]:
+def hung(_: Network, replica: WebhookProcess) -> Iterator[None]:
     """Let a replica take connections and never answer."""
     replica.process.signal(signal.SIGSTOP)
     try:
@@ -173,7 +173,7 @@ def hung(_: Network, replica: Door) -> Iterator[None]:
 
 
 @contextmanager
-def unreachable(network: Network, replica: Door) -> Iterator[None]:
+def unreachable(network: Network, replica: WebhookProcess) -> Iterator[None]:
     """Let the address of a replica vanish, as that of a pod whose node is lost."""
     address = f"{replica.address}/{network.subnet.prefixlen}"
     network.run("ip", "address", "delete", address, "dev", "eth0")
@@ -189,8 +189,8 @@ def test_a_replica_that_does_not_answer_costs_its_requests_and_no_others(
     plane: ControlPlane,
     network: Network,
     namespace: str,
-    replicas: list[Door],
-    fault: Callable[[Network, Door], AbstractContextManager[None]],
+    replicas: list[WebhookProcess],
+    fault: Callable[[Network, WebhookProcess], AbstractContextManager[None]],
 ) -> None:
     with Load(plane, namespace).running() as load:
         for replica in replicas:
@@ -199,12 +199,12 @@ def test_a_replica_that_does_not_answer_costs_its_requests_and_no_others(
                 load.goes_on()
                 time.sleep(GIVEN_UP)
             load.recovers()
-    assert load.refused, "nobody noticed"
+    assert load.refused, "the fault had no effect"
     assert load.wrong == []
 
 
 def test_a_renewed_certificate_of_another_authority_loses_no_request(
-    plane: ControlPlane, namespace: str, mounted: Mounted, replicas: list[Door]
+    plane: ControlPlane, namespace: str, mounted: Mounted, replicas: list[WebhookProcess]
 ) -> None:
     served = [certificate_of(replica) for replica in replicas]
     with Load(plane, namespace).running() as load:
@@ -222,7 +222,7 @@ def test_a_renewed_certificate_of_another_authority_loses_no_request(
 
 
 def test_a_wiped_bundle_under_load_is_repaired_at_once_and_lets_nothing_in(
-    plane: ControlPlane, namespace: str, self_signed: list[Door]
+    plane: ControlPlane, namespace: str, self_signed: list[WebhookProcess]
 ) -> None:
     good = bundle_in(plane.api())
     with Load(plane, namespace).running() as load:
@@ -239,7 +239,7 @@ def test_a_wiped_bundle_under_load_is_repaired_at_once_and_lets_nothing_in(
     "self_signed", [[f"--tls-lifetime={LIFETIME:f}"]], indirect=True, ids=["lasting 15 seconds"]
 )
 def test_rotation_under_load_lets_no_request_go_astray(
-    plane: ControlPlane, namespace: str, self_signed: list[Door]
+    plane: ControlPlane, namespace: str, self_signed: list[WebhookProcess]
 ) -> None:
     api = plane.api()
     first = bundle_in(api)
@@ -260,18 +260,18 @@ def test_rotation_under_load_lets_no_request_go_astray(
 
 
 def trust(plane: ControlPlane, bundle: bytes) -> None:
-    """Replace the bundle, as whoever renews certificates does."""
+    """Replace the bundle, as an external issuer does."""
     document = plane.api().get(CONFIGURATIONS, NAME)
-    for webhook in document["webhooks"]:
-        webhook["clientConfig"]["caBundle"] = b64encode(bundle).decode()
+    for one in document["webhooks"]:
+        one["clientConfig"]["caBundle"] = b64encode(bundle).decode()
     plane.api().update(document)
 
 
-def differs(replica: Door, before: str) -> bool:
+def differs(replica: WebhookProcess, before: str) -> bool:
     """Whether a replica serves another certificate than before."""
     return certificate_of(replica) != before
 
 
-def certificate_of(replica: Door) -> str:
+def certificate_of(replica: WebhookProcess) -> str:
     """Return the certificate that a replica serves to new connections."""
     return ssl.get_server_certificate((replica.address, replica.port))

@@ -8,7 +8,12 @@ import pytest
 
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook import conftest
-from tests.e2e.webhook.door import Door, asked, configuration, webhook_user
+from tests.e2e.webhook.harness import (
+    WebhookProcess,
+    configuration,
+    wait_until_reviewed,
+    webhook_user,
+)
 from tests.e2e.webhook.manifests import BAD, GOOD, MAKERS, apply, delete_class, manifest, schema
 
 GROUP = "resource.k8s.io"
@@ -25,14 +30,16 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def door(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def webhook(
+    plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebhookProcess]:
     folder: Path = tmp_path_factory.mktemp("tls")
-    with Door(plane, webhook_user(plane), folder) as made:
+    with WebhookProcess(plane, webhook_user(plane), folder) as made:
         api = plane.api()
         api.create(schema())
         api.create(configuration(made.port, made.bundle))
         namespace = plane.create_namespace()
-        asked(plane, manifest("ResourceClaim", namespace, BAD))
+        wait_until_reviewed(plane, manifest("ResourceClaim", namespace, BAD))
         yield made
         assert made.faults() == []
 
@@ -40,7 +47,7 @@ def door(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_bad_config_is_refused_at_kubectl_apply_and_the_corrected_one_is_not(
-    plane: ControlPlane, namespace: str, door: Door, kind: str, version: str
+    plane: ControlPlane, namespace: str, webhook: WebhookProcess, kind: str, version: str
 ) -> None:
     path = f"{MAKERS[kind][1]}.opaque.parameters.level"
     status, said = apply(plane, manifest(kind, namespace, BAD, version=version))
@@ -53,4 +60,4 @@ def test_a_bad_config_is_refused_at_kubectl_apply_and_the_corrected_one_is_not(
         assert "/made created\n" in said
     finally:
         delete_class(plane.api())
-    assert door.ready()
+    assert webhook.ready()

@@ -1,19 +1,20 @@
-"""Reviews and what is remembered of them: fast, and never another answer for it."""
+"""AdmissionReviews in and out; a cached response is the one that a fresh review would give."""
 
 import json
-import tracemalloc
 from typing import Any
 
 import pytest
 
 from dragoman.driverconfigs.registry import Registry
-from dragoman_webhooks.admission import TooDear, answer, quick_answer
-from dragoman_webhooks.cache import LIMIT_BYTES, BoundedMemory, Memories
+from dragoman_webhooks.admission import TooExpensiveError, review, review_configs
+from dragoman_webhooks.cache import Caches
+from dragoman_webhooks.executor import INLINE_STEPS
 from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks.reviews import BAD, GOOD, REGISTRY, claim, review
+from tests.unit.webhooks import builders
+from tests.unit.webhooks.builders import BAD, GOOD, REGISTRY, claim
 
 Json = dict[str, Any]
-DEAR = worlds.registry(
+EXPENSIVE = worlds.registry(
     worlds.schema(
         worlds.config(
             {
@@ -31,7 +32,7 @@ DEAR = worlds.registry(
 
 
 def body(document: Json | None, *rest: Any, **request: Any) -> bytes:
-    return json.dumps(review(document, *rest, **request)).encode()
+    return json.dumps(builders.review(document, *rest, **request)).encode()
 
 
 def response(given: Any) -> Json:
@@ -41,160 +42,90 @@ def response(given: Any) -> Json:
 
 
 @pytest.mark.parametrize("parameters", [GOOD, BAD, {**GOOD, "x": 1}, {}], ids=str)
-def test_what_is_remembered_is_what_would_be_found_again(parameters: Json) -> None:
-    memories = Memories()
+def test_a_cached_response_equals_a_fresh_one(parameters: Json) -> None:
+    caches = Caches()
     for name in ("one", "two", "three"):
         document = {**claim(parameters), "metadata": {"name": name}}
         request = body(document, name=name, uid=name)
-        fresh = answer(request, REGISTRY)
-        assert answer(request, REGISTRY, memories) == fresh
-        assert quick_answer(request, REGISTRY, memories) == fresh
+        fresh = review(request, REGISTRY)
+        assert review(request, REGISTRY, caches) == fresh
+        assert review_configs(request, REGISTRY, caches) == fresh
         assert response(fresh)["uid"] == name
-    assert len(memories.opinions(REGISTRY)) == 1
+    assert len(caches.responses(REGISTRY)) == 1
 
 
-def test_a_refusal_tells_the_value_to_people_and_not_to_controllers() -> None:
-    memories = Memories()
+def test_a_denial_shows_the_value_to_people_and_not_to_controllers() -> None:
+    caches = Caches()
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": "uid", "controller": True}
     generated = claim({**GOOD, "level": "SECRET"})
     generated["metadata"] = {"name": "one", "ownerReferences": [owner]}
     own = {**generated, "metadata": {"name": "one", "ownerReferences": "none"}}
     for _ in range(2):
-        told = response(answer(body(generated), REGISTRY, memories))
-        assert "level" in told["status"]["message"]
-        assert "SECRET" not in json.dumps(told)
-        assert "SECRET" in response(answer(body(own), REGISTRY, memories))["status"]["message"]
+        answered = response(review(body(generated), REGISTRY, caches))
+        assert "level" in answered["status"]["message"]
+        assert "SECRET" not in json.dumps(answered)
+        assert "SECRET" in response(review(body(own), REGISTRY, caches))["status"]["message"]
 
 
-def test_a_refusal_from_memory_names_its_own_object() -> None:
-    memories = Memories()
+def test_a_cached_denial_names_its_own_object() -> None:
+    caches = Caches()
     for name in ("one", "two"):
-        given = response(answer(body(claim(BAD), name=name), REGISTRY, memories))
+        given = response(review(body(claim(BAD), name=name), REGISTRY, caches))
         assert given["status"]["details"]["name"] == name
         assert given["status"]["details"]["kind"] == "ResourceClaim"
 
 
-def test_another_registry_is_asked_anew() -> None:
-    memories, request = Memories(), body(claim(BAD))
+def test_another_registry_has_a_cache_of_its_own() -> None:
+    caches, request = Caches(), body(claim(BAD))
     changed = worlds.schema(worlds.config({"level": {"type": "string"}}))
     changed["metadata"]["generation"] = 2
     later = worlds.registry(changed)
-    assert not response(answer(request, REGISTRY, memories))["allowed"]
-    assert response(answer(request, Registry(), memories))["allowed"]
-    assert response(answer(request, later, memories))["allowed"]
-    assert not response(answer(request, REGISTRY, memories))["allowed"]
+    assert not response(review(request, REGISTRY, caches))["allowed"]
+    assert response(review(request, Registry(), caches))["allowed"]
+    assert response(review(request, later, caches))["allowed"]
+    assert not response(review(request, REGISTRY, caches))["allowed"]
 
 
-def test_updates_and_deletions_are_not_taken_for_what_was_created() -> None:
-    memories = Memories()
+def test_updates_and_deletions_do_not_use_the_response_of_a_creation() -> None:
+    caches = Caches()
     leaving = {**claim(BAD), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
-    assert response(answer(body(leaving, "UPDATE", leaving), REGISTRY, memories))["allowed"]
-    assert response(answer(body(claim(BAD), "UPDATE", claim(BAD)), REGISTRY, memories))["allowed"]
-    assert not response(answer(body(claim(BAD)), REGISTRY, memories))["allowed"]
-    assert response(answer(body(claim(BAD), "UPDATE", claim(BAD)), REGISTRY, memories))["allowed"]
-    assert response(answer(body(None, "DELETE", claim(BAD)), REGISTRY, memories))["allowed"]
+    assert response(review(body(leaving, "UPDATE", leaving), REGISTRY, caches))["allowed"]
+    assert response(review(body(claim(BAD), "UPDATE", claim(BAD)), REGISTRY, caches))["allowed"]
+    assert not response(review(body(claim(BAD)), REGISTRY, caches))["allowed"]
+    assert response(review(body(claim(BAD), "UPDATE", claim(BAD)), REGISTRY, caches))["allowed"]
+    assert response(review(body(None, "DELETE", claim(BAD)), REGISTRY, caches))["allowed"]
 
 
-def test_a_claim_and_a_class_with_the_same_configs_are_two_things() -> None:
+def test_a_claim_and_a_class_with_the_same_configs_are_cached_apart() -> None:
     only_claims = worlds.config({"level": {"type": "integer"}}, allowedSources=["Claim"])
-    registry, memories = worlds.registry(worlds.schema(only_claims)), Memories()
+    registry, caches = worlds.registry(worlds.schema(only_claims)), Caches()
     as_claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {}}
     as_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {}}
     holder = {"config": [worlds.entry(GOOD)]}
     for _ in range(2):
-        claimed = answer(body({**as_claim, "spec": {"devices": holder}}), registry, memories)
-        classed = answer(body({**as_class, "spec": holder}), registry, memories)
+        claimed = review(body({**as_claim, "spec": {"devices": holder}}), registry, caches)
+        classed = review(body({**as_class, "spec": holder}), registry, caches)
         assert (response(claimed)["allowed"], response(classed)["allowed"]) == (True, False)
 
 
-def test_a_dear_review_is_given_up_at_once_and_finished_later() -> None:
-    memories, request = Memories(), body(claim({**worlds.KIND, "v": [1] * 500}))
-    with pytest.raises(TooDear):
-        quick_answer(request, DEAR, memories)
-    full = answer(request, DEAR, memories)
+def test_an_expensive_review_gives_up_and_is_cached_once_it_is_complete() -> None:
+    caches, request = Caches(), body(claim({**worlds.KIND, "v": [1] * 500}))
+    with pytest.raises(TooExpensiveError):
+        review_configs(request, EXPENSIVE, caches, INLINE_STEPS)
+    full = review(request, EXPENSIVE, caches)
     assert not response(full)["allowed"]
-    assert quick_answer(request, DEAR, memories) == full
+    assert review_configs(request, EXPENSIVE, caches) == full
 
 
-def test_schemas_are_never_compiled_at_once() -> None:
+def test_review_configs_never_compiles_a_schema() -> None:
     schema = worlds.schema(worlds.config())
-    assert quick_answer(body(schema), REGISTRY, Memories()) is None
-    assert response(answer(body(schema), REGISTRY))["allowed"]
-
-
-def test_a_memory_forgets_the_oldest_when_it_is_full() -> None:
-    memory: BoundedMemory[str, int] = BoundedMemory(lambda _, value: value, limit=10)
-    for name, weight in (("a", 4), ("b", 4), ("c", 2), ("d", 3)):
-        memory[name] = weight
-    assert list(memory) == ["b", "c", "d"]
-    memory["e"] = 11
-    assert len(memory) == 0
-
-
-@pytest.mark.parametrize(
-    "leaf",
-    [
-        pytest.param({"type": "string"}, id="errors"),
-        pytest.param({"type": "object"}, id="warnings"),
-    ],
-)
-def test_what_is_remembered_takes_no_more_memory_than_the_limits(leaf: dict[str, Any]) -> None:
-    def wrong(number: int) -> dict[str, Any]:
-        deep: Any = {"ж" * 30 + str(number + n): {} for n in range(40)}
-        for _ in range(26):
-            deep = {"ж" * 50: deep}
-        return claim({**worlds.KIND, "deep": deep})
-
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": leaf}
-    if leaf["type"] == "object":
-        schema = leaf
-    for _ in range(26):
-        schema = {"type": "object", "additionalProperties": schema}
-    config = worlds.config({"deep": schema}, unknownFields="Warn")
-    registry, memories = worlds.registry(worlds.schema(config)), Memories(LIMIT_BYTES // 4)
-    answer(body(wrong(0)), registry, memories)
-    tracemalloc.start()
-    try:
-        for number in range(1, 25):
-            answer(body(wrong(number)), registry, memories)
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert 0 < len(memories.judgements) < 24
-    assert taken < LIMIT_BYTES // 2
-
-
-def test_what_is_remembered_at_the_same_time_counts_to_the_limit() -> None:
-    def weight(name: str, value: int) -> int:
-        if name == "slow" and "quick" not in memory:
-            memory["quick"] = 6
-        return value
-
-    memory: BoundedMemory[str, int] = BoundedMemory(weight, limit=10)
-    memory["slow"] = 6
-    assert list(memory) == ["slow"]
-
-
-def test_a_review_with_an_older_registry_adds_nothing_to_what_a_newer_one_found() -> None:
-    class Interrupted(Memories):
-        """Another thread asks just when this one has begun anew."""
-
-        newer = REGISTRY
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            super().__setattr__(name, value)
-            if name == "_opinions" and value.registry is older:
-                self.opinions(self.newer)
-
-    older = Registry()
-    memories = Interrupted()
-    forgotten = memories.opinions(older)
-    assert memories.opinions(REGISTRY) is not forgotten
+    assert review_configs(body(schema), REGISTRY, Caches()) is None
+    assert response(review(body(schema), REGISTRY))["allowed"]
 
 
 def test_drivers_that_no_schema_describes_are_not_counted_by_name() -> None:
     entry = worlds.entry(GOOD)
     entry["opaque"]["driver"] += "x"
-    given = answer(body(worlds.claim(entry)), REGISTRY)
+    given = review(body(worlds.claim(entry)), REGISTRY)
     assert "did you mean" in response(given)["warnings"][0]
     assert given.drivers == ()

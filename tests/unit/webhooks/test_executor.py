@@ -1,7 +1,8 @@
-"""The order of reviews: dear ones hold up at most each other; what is hopeless is told at once."""
+"""The order of reviews: expensive ones delay each other at most; hopeless ones are refused."""
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from dragoman_webhooks import executor, metrics
-from dragoman_webhooks.admission import Answer, answer
-from dragoman_webhooks.executor import AT_ONCE, Overload, Reviewer
+from dragoman_webhooks.admission import ReviewResult, review
+from dragoman_webhooks.executor import INLINE_BYTES, Lane, OverloadedError, ReviewExecutor
 from dragoman_webhooks.server import Limits
 from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks.http.test_connection import post, response, wire
-from tests.unit.webhooks.reviews import GOOD, Client, Json, claim, review, serving
+from tests.unit.webhooks import builders
+from tests.unit.webhooks.builders import GOOD, Json, claim, post
+from tests.unit.webhooks.harness import Client, response, serving, wire
 
 WAITING = "dragoman_webhook_reviews_in_flight"
 PAIRS = "self.all(x, self.all(y, x + y > 0))"
@@ -31,84 +33,94 @@ REGISTRY = worlds.registry(worlds.schema(worlds.config({"v": LIST, "level": {"ty
 def sized(count: int, name: int = 0) -> bytes:
     """Make a review of some steps for each pair of so many numbers."""
     made = claim({**worlds.KIND, "v": [1] * count, "level": name})
-    return json.dumps(review(made)).encode()
+    return json.dumps(builders.review(made)).encode()
 
 
-def dear(name: int = 0) -> Json:
+def expensive(name: int = 0) -> Json:
     return claim({**worlds.KIND, "v": [1] * 300, "level": name})
 
 
 @contextmanager
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Hold up dear reviews until the event is set."""
+    """Hold up expensive reviews until the event is set."""
     release = threading.Event()
 
-    def slow(*given: Any) -> Answer:
+    def slow(*given: Any) -> ReviewResult:
         release.wait(30)
-        return answer(*given)
+        return review(*given)
 
-    monkeypatch.setattr(executor, "answer", slow)
+    monkeypatch.setattr(executor, "review", slow)
     yield release
     release.set()
 
 
 async def until_waiting(count: int) -> None:
-    """Wait until so many reviews wait for the thread."""
+    """Wait until so many reviews wait for a thread."""
     async with asyncio.timeout(30):
         while metrics.REGISTRY.get_sample_value(WAITING) != count:  # noqa: ASYNC110 — a metric
             await asyncio.sleep(0.01)
 
 
 async def posted(client: Client, body: Json) -> tuple[int, str | None]:
-    """Send a review; returns the status and when to come again."""
+    """Send a review; returns the status and when to retry."""
     async with client.session.post(f"{client.url}/validate", json=body) as answered:
         return answered.status, answered.headers.get("Retry-After")
 
 
-async def test_a_dear_review_has_the_verdict_that_it_would_have_alone() -> None:
-    made = Reviewer(deadline=60, places=8)
+async def test_an_expensive_review_has_the_verdict_that_it_has_alone() -> None:
+    made = ReviewExecutor(deadline=60, places=8)
     bodies = [sized(300, name) for name in range(4)]
-    assert [made.at_once(body, REGISTRY) for body in bodies] == [None] * 4
-    answers = await asyncio.gather(*(made.later(body, REGISTRY) for body in bodies))
-    assert answers == [answer(body, REGISTRY) for body in bodies]
-    assert [made.at_once(body, REGISTRY) for body in bodies] == answers
+    assert [made.inline(body, REGISTRY) for body in bodies] == [Lane.EXPENSIVE] * 4
+    results = await asyncio.gather(
+        *(made.queued(body, REGISTRY, Lane.EXPENSIVE) for body in bodies)
+    )
+    assert results == [review(body, REGISTRY) for body in bodies]
+    assert [made.inline(body, REGISTRY) for body in bodies] == results
     made.close()
 
 
-async def test_more_dear_reviews_than_can_be_made_in_time_are_told_at_once_to_come_again(
+async def test_expensive_reviews_beyond_the_deadline_are_refused_before_others_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(executor, "LASTING", 20.0)
-    monkeypatch.setattr(executor, "VAIN_SECONDS", 60.0)  # also where the machine is slow
+    monkeypatch.setattr(executor, "EXPENSIVE_SECONDS", 20.0)
     async with serving(REGISTRY, limits=Limits(deadline=50)) as client:
         with held_up(monkeypatch) as release:
-            sent = [asyncio.create_task(posted(client, review(dear(n)))) for n in range(5)]
-            ended = asyncio.as_completed(sent)
-            assert [await next(ended) for _ in range(3)] == [(503, "1")] * 3
+            bodies = [builders.review(expensive(n)) for n in range(5)]
+            sent = [asyncio.create_task(posted(client, body)) for body in bodies]
+            await until_waiting(5)
             release.set()
-            assert [await one for one in ended] == [(200, None)] * 2
+            answers = [await one for one in asyncio.as_completed(sent)]
+    assert sorted(answers, key=str) == [(200, None)] * 3 + [(503, "1")] * 2
+    assert answers[-1] == (200, None)
 
 
-async def test_a_machine_on_which_no_dear_review_is_done_in_time_still_tries() -> None:
-    made = Reviewer(deadline=60, places=8)
-    made._lasting = 1000.0  # no machine at hand is as slow
-    first = await made.later(sized(300), REGISTRY)
-    assert first == answer(sized(300), REGISTRY)
+async def test_one_expensive_review_is_tried_whatever_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executor, "EXPENSIVE_SECONDS", 1000.0)
+    made = ReviewExecutor(deadline=60, places=8)
+    assert await made.queued(sized(300), REGISTRY, Lane.UNTRIED) == review(sized(300), REGISTRY)
     made.close()
 
 
-async def test_other_reviews_pass_while_dear_ones_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_reviews_pass_while_expensive_ones_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     schema = worlds.schema(worlds.config({"level": {"type": "nonsense"}}))
-    large = {**claim(), "metadata": {"annotations": {"a": "x" * AT_ONCE}}}
+    large = {**claim(), "metadata": {"annotations": {"a": "x" * INLINE_BYTES}}}
     async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
         with held_up(monkeypatch) as release:
-            slow = [asyncio.create_task(posted(client, review(dear(n)))) for n in range(3)]
+            bodies = [builders.review(expensive(n)) for n in range(3)]
+            slow = [asyncio.create_task(posted(client, body)) for body in bodies]
             await until_waiting(3)
-            assert (await client.reviewed(review(claim(GOOD))))["allowed"] is True
-            others = [asyncio.create_task(client.reviewed(review(one))) for one in (schema, large)]
+            assert (await client.reviewed(builders.review(claim(GOOD))))["allowed"] is True
+            others = [
+                asyncio.create_task(client.reviewed(builders.review(one)))
+                for one in (schema, large)
+            ]
             await until_waiting(5)
             release.set()
-            # Two of the three are in front at most: the one under way and the one behind it.
+            # At most two of the three are in front: the one that runs and the one behind it.
             done: list[Any] = []
             for task in (*slow, *others):
                 task.add_done_callback(done.append)
@@ -117,54 +129,110 @@ async def test_other_reviews_pass_while_dear_ones_wait(monkeypatch: pytest.Monke
     assert [task.result()["allowed"] for task in others] == [False, True]
 
 
-async def test_ordinary_reviews_come_at_once_however_many_dear_ones_were_tried() -> None:
-    made = Reviewer(deadline=60, places=8)
+async def test_configs_do_not_wait_for_a_schema_that_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+
+    def slow(body: bytes, *rest: Any) -> ReviewResult:
+        if b"driverconfigschemas" in body:
+            release.wait(30)
+        return review(body, *rest)
+
+    monkeypatch.setattr(executor, "review", slow)
+    schema = builders.review(worlds.schema(worlds.config()))
+    large = {**claim(), "metadata": {"annotations": {"a": "x" * INLINE_BYTES}}}
+    async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
+        compiling = asyncio.create_task(client.reviewed(schema))
+        await until_waiting(1)
+        for document in (claim(GOOD), large, expensive()):
+            assert (await client.reviewed(builders.review(document)))["allowed"] is True
+        assert not compiling.done()
+        release.set()
+        assert (await compiling)["allowed"] is True
+
+
+async def test_ordinary_reviews_run_inline_however_many_expensive_ones_were_tried() -> None:
+    made = ReviewExecutor(deadline=60, places=8)
     for name in range(60):
-        assert made.at_once(sized(200, name), REGISTRY) is None
-    assert made.at_once(sized(3), REGISTRY) == answer(sized(3), REGISTRY)
-    # Between the two, whoever has to wait for the thread gets the same answer there.
-    medium = sized(60)
-    given = made.at_once(medium, REGISTRY) or await made.later(medium, REGISTRY)
-    assert given == answer(medium, REGISTRY)
+        assert made.inline(sized(200, name), REGISTRY) is Lane.EXPENSIVE
+    assert made.inline(sized(3), REGISTRY) == review(sized(3), REGISTRY)
     made.close()
+
+
+async def test_attempts_inline_are_brief_while_an_expensive_review_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = ReviewExecutor(deadline=60, places=8)
+    assert isinstance(made.inline(sized(20), REGISTRY), ReviewResult)
+    with held_up(monkeypatch) as release:
+        running = asyncio.create_task(made.queued(sized(300), REGISTRY, Lane.UNTRIED))
+        while not made._expensive:  # noqa: ASYNC110 — until its first attempt has ended
+            await asyncio.sleep(0.01)
+        assert made.inline(sized(20, name=1), REGISTRY) is Lane.UNTRIED
+        assert isinstance(made.inline(sized(3), REGISTRY), ReviewResult)
+        release.set()
+        await running
+    assert isinstance(made.inline(sized(20, name=2), REGISTRY), ReviewResult)
+    made.close()
+
+
+async def test_the_switch_interval_of_the_process_changes_only_during_a_review_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = sys.getswitchinterval()
+    seen: list[float] = []
+
+    def observed(*given: Any) -> ReviewResult:
+        seen.append(sys.getswitchinterval())
+        return review(*given)
+
+    monkeypatch.setattr(executor, "review", observed)
+    async with serving(REGISTRY) as client:
+        await client.reviewed(builders.review(claim(GOOD)))
+        assert sys.getswitchinterval() == before
+        await client.reviewed(builders.review(worlds.schema(worlds.config())))
+    assert seen[0] < before
+    assert sys.getswitchinterval() == before
 
 
 async def test_more_reviews_than_the_places_are_refused_and_later_ones_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with serving(REGISTRY, limits=Limits(deadline=60, waiting=1)) as client:
+    async with serving(REGISTRY, limits=Limits(deadline=60, queued_reviews=1)) as client:
         with held_up(monkeypatch) as release:
-            first = asyncio.create_task(posted(client, review(dear(1))))
+            first = asyncio.create_task(posted(client, builders.review(expensive(1))))
             await until_waiting(1)
-            assert await posted(client, review(dear(2))) == (503, "1")
+            assert await posted(client, builders.review(expensive(2))) == (503, "1")
             release.set()
             assert await first == (200, None)
-        assert await posted(client, review(dear(2))) == (200, None)
+        assert await posted(client, builders.review(expensive(2))) == (200, None)
 
 
-async def test_a_client_that_leaves_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(REGISTRY, limits=Limits(deadline=60, waiting=2)) as client:
+async def test_a_client_that_leaves_frees_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(REGISTRY, limits=Limits(deadline=60, queued_reviews=2)) as client:
         with held_up(monkeypatch) as release:
             for name in range(4):
                 async with wire(client) as (_, writer):
                     writer.write(post(sized(300, name)))
                     await until_waiting(1)
                 await until_waiting(0)
-            last = asyncio.create_task(posted(client, review(dear(9))))
+            last = asyncio.create_task(posted(client, builders.review(expensive(9))))
             await until_waiting(1)
             release.set()
             assert await last == (200, None)
 
 
-async def test_a_review_beyond_its_places_is_an_overload() -> None:
-    made = Reviewer(deadline=60, places=0)
-    with pytest.raises(Overload):
-        await made.later(sized(300), REGISTRY)
+async def test_a_review_beyond_the_places_is_an_overload() -> None:
+    made = ReviewExecutor(deadline=60, places=0)
+    with pytest.raises(OverloadedError):
+        await made.queued(sized(300), REGISTRY, Lane.UNTRIED)
     made.close()
 
 
-async def test_requests_that_never_end_take_no_places() -> None:
-    async with serving(limits=Limits(waiting=1, reading=30)) as client, wire(client) as (_, writer):
+async def test_incomplete_requests_take_no_places() -> None:
+    limits = Limits(queued_reviews=1, read_timeout=30)
+    async with serving(limits=limits) as client, wire(client) as (_, writer):
         writer.write(post()[:-10])
         async with wire(client) as (reader, other):
             other.write(post())

@@ -1,4 +1,4 @@
-"""Random bytes on the wire: always an end in time, never a way in, never a fault without an id."""
+"""Random bytes: every connection ends in time, none allows an object, every fault has an id."""
 
 import asyncio
 import json
@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_webhooks.admission import UnreviewableError, answer
+from dragoman_webhooks.admission import review
+from dragoman_webhooks.request import UnreviewableError
 from dragoman_webhooks.server import Limits, WebhookServer
 from tests.unit.examples import examples
-from tests.unit.webhooks.http.test_connection import post
-from tests.unit.webhooks.reviews import BAD, REGISTRY, claim, review
+from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, post
 
 PATIENCE = 10.0
-REFUSED = json.dumps(review(claim(BAD))).encode()
-ACCEPTED = json.dumps(review(claim())).encode()
 cases = settings(max_examples=examples(40), deadline=None)
 
 
@@ -31,7 +29,7 @@ def address() -> Iterator[tuple[str, int]]:
 
     async def serve() -> None:
         server = WebhookServer(
-            lambda: REGISTRY, lambda: None, tls=None, limits=Limits(reading=PATIENCE)
+            lambda: REGISTRY, lambda: None, tls=None, limits=Limits(read_timeout=PATIENCE)
         )
         found.append(await server.start("127.0.0.1", 0))
         ready.set()
@@ -47,7 +45,7 @@ def address() -> Iterator[tuple[str, int]]:
 
 
 def sent(address: tuple[str, int], request: bytes) -> bytes:
-    """Send bytes and nothing more; return what comes back until the connection ends."""
+    """Send bytes; return what comes back until the connection ends."""
     received = b""
     with socket.create_connection(address, timeout=PATIENCE) as wire:
         try:
@@ -85,7 +83,7 @@ def mutated(draw: st.DrawFn, original: bytes) -> bytes:
     return text
 
 
-HEAD = post(REFUSED)[: -len(REFUSED)]
+HEAD = post(DENIED)[: -len(DENIED)]
 
 
 @cases
@@ -101,13 +99,13 @@ def test_noise_is_no_way_in(address: tuple[str, int], noise: bytes) -> None:
 def test_no_change_to_the_headers_lets_a_bad_config_in(
     address: tuple[str, int], head: bytes
 ) -> None:
-    received = sent(address, head + REFUSED)
+    received = sent(address, head + DENIED)
     check_errors(received)
     assert b'"allowed":true' not in received
 
 
 @cases
-@given(body=mutated(REFUSED) | mutated(ACCEPTED))
+@given(body=mutated(DENIED) | mutated(BODY))
 def test_a_changed_body_gets_the_verdict_on_what_it_says(
     address: tuple[str, int], body: bytes
 ) -> None:
@@ -115,7 +113,7 @@ def test_a_changed_body_gets_the_verdict_on_what_it_says(
     check_errors(received)
     head, _, text = received.partition(b"\r\n\r\n")
     try:
-        expected = answer(body, REGISTRY)
+        expected = review(body, REGISTRY)
     except UnreviewableError:
         assert head.startswith(b"HTTP/1.1 400 ")
         assert b'"allowed"' not in text
@@ -131,6 +129,6 @@ def test_a_changed_body_gets_the_verdict_on_what_it_says(
 def test_nothing_gets_in_behind_another_request(
     address: tuple[str, int], heads: list[bytes]
 ) -> None:
-    received = sent(address, b"".join(head + REFUSED for head in heads))
+    received = sent(address, b"".join(head + DENIED for head in heads))
     check_errors(received)
     assert b'"allowed":true' not in received

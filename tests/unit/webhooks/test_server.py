@@ -1,4 +1,4 @@
-"""The HTTP side: whatever comes in is answered, and nothing gets in by accident."""
+"""The server: every request is answered, and no error allows an object."""
 
 import asyncio
 import io
@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from dragoman_webhooks import executor, metrics
-from dragoman_webhooks.admission import TooDear
-from dragoman_webhooks.server import BODY_LIMIT, PATH, Limits
+from dragoman_webhooks.http.requests import BODY_LIMIT
+from dragoman_webhooks.server import PATH, Limits
 from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks.reviews import BAD, GOOD, claim, field, review, serving, written
+from tests.unit.webhooks.builders import BAD, GOOD, claim, review, written
+from tests.unit.webhooks.harness import address, field, serving
 
 Json = dict[str, Any]
 DEEP = 10_000
@@ -87,7 +88,7 @@ async def test_a_charset_beside_the_content_type_is_accepted() -> None:
         pytest.param(but(operation="UPDATE", oldObject=[]), id="an old object that is an array"),
     ],
 )
-async def test_what_is_no_review_is_a_bad_request_and_never_allowed(body: Any) -> None:
+async def test_an_invalid_review_is_a_bad_request_and_never_allowed(body: Any) -> None:
     async with serving() as client:
         status, text = await client.post(body)
     assert status == 400
@@ -147,9 +148,8 @@ def head(length: int) -> bytes:
 
 
 async def test_a_client_that_does_not_finish_its_request_is_timed_out() -> None:
-    async with serving(limits=Limits(reading=0.05)) as client:
-        host, port = client.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
+    async with serving(limits=Limits(read_timeout=0.05)) as client:
+        reader, writer = await asyncio.open_connection(*address(client))
         writer.write(head(100) + b"{")
         line = await reader.readline()
         writer.close()
@@ -157,20 +157,15 @@ async def test_a_client_that_does_not_finish_its_request_is_timed_out() -> None:
         assert (await client.reviewed(review(claim())))["allowed"] is True
 
 
-def too_much(*_: Any, **__: Any) -> None:
-    """Stand for a quick review that gives up."""
-    raise TooDear
-
-
-@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "in a thread"])
-async def test_a_fault_of_the_webhook_is_an_error_with_an_id_and_tells_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, *, at_once: bool
+@pytest.mark.parametrize("size", [executor.INLINE_BYTES, 0], ids=["inline", "in a thread"])
+async def test_an_internal_error_is_answered_with_an_id_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(executor, "quick_answer", broken if at_once else too_much)
-    monkeypatch.setattr(executor, "answer", broken)
+    monkeypatch.setattr(executor, "INLINE_BYTES", size)
+    monkeypatch.setattr(executor, "review_configs", broken)
     async with serving() as client:
         status, text = await client.post(review(claim()))
     assert status == 500
@@ -195,10 +190,10 @@ async def test_reviews_refusals_and_errors_are_counted(monkeypatch: pytest.Monke
     async with serving() as client:
         await client.reviewed(review(claim(BAD)))
         await client.post(b"{}")
-        monkeypatch.setattr(executor, "quick_answer", broken)
+        monkeypatch.setattr(executor, "review_configs", broken)
         await client.post(review(claim(BAD)))
         assert counted("reviews_in_flight") == 0
-        assert counted("remembered_judgements") == 1
+        assert counted("cached_results") == 1
     assert counted("reviews_total", verdict="denied", **claims) == before + 1
     assert counted("reviews_total", verdict="error", resource="") == errors + 1
     assert counted("requests_refused_total", code="400") == refused + 1
@@ -211,8 +206,8 @@ async def test_a_review_that_takes_too_long_is_an_error(monkeypatch: pytest.Monk
     def endless(*_: Any) -> None:
         asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
 
-    monkeypatch.setattr(executor, "quick_answer", too_much)
-    monkeypatch.setattr(executor, "answer", endless)
+    monkeypatch.setattr(executor, "INLINE_BYTES", 0)
+    monkeypatch.setattr(executor, "review_configs", endless)
     async with serving(limits=Limits(deadline=0.05)) as client:
         status, _ = await client.post(review(claim()))
         release.set()
@@ -260,13 +255,13 @@ async def test_a_bad_config_is_refused_with_its_path_in_every_version(
     assert refused["status"]["message"].startswith(f"{path}.opaque.parameters.level: ")
 
 
-async def test_a_dry_run_is_judged_like_any_other() -> None:
+async def test_a_dry_run_is_reviewed_like_any_other() -> None:
     async with serving() as client:
         response = await client.reviewed(review(claim(BAD), dryRun=True))
     assert response["allowed"] is False
 
 
-async def test_an_object_that_has_no_name_yet_is_judged() -> None:
+async def test_an_object_that_has_no_name_yet_is_reviewed() -> None:
     nameless = {**claim(BAD), "metadata": {"generateName": "claim-"}}
     async with serving() as client:
         response = await client.reviewed(review(nameless))
@@ -274,15 +269,23 @@ async def test_an_object_that_has_no_name_yet_is_judged() -> None:
     assert response["status"]["details"]["name"] == ""
 
 
-async def test_deletion_always_passes() -> None:
+async def test_deletion_and_the_removal_of_finalizers_always_pass() -> None:
+    leaving = {**claim(BAD), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     async with serving() as client:
         response = await client.reviewed(review(None, "DELETE", claim(BAD)))
-        leaving = {**claim(BAD), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
         released = await client.reviewed(review(leaving, "UPDATE", claim(BAD)))
-        changed = await client.reviewed(review(leaving, "UPDATE", claim(GOOD)))
     assert response["allowed"] is True
     assert released["allowed"] is True
-    assert changed["allowed"] is False, "a finalizer gives no right to a new config"
+
+
+async def test_an_object_that_is_being_deleted_takes_no_new_bad_config() -> None:
+    leaving = worlds.device_class(worlds.entry(BAD))
+    leaving["metadata"] = {"name": "class", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    stored = worlds.device_class(worlds.entry(GOOD))
+    async with serving() as client:
+        refused = await client.reviewed(review(leaving, "UPDATE", stored))
+    assert refused["allowed"] is False
+    assert field(refused) == "spec.config[0].opaque.parameters.level"
 
 
 @pytest.mark.parametrize(
@@ -312,6 +315,30 @@ async def test_unreadable_parameters_are_a_denial_that_names_the_place(
         response = await client.reviewed(body)
     assert response["allowed"] is False
     assert words in response["status"]["message"]
+
+
+@pytest.mark.parametrize("kind", [worlds.claim(), worlds.schema(worlds.config())])
+async def test_an_object_that_takes_too_much_memory_is_denied(kind: Json) -> None:
+    body = json.dumps(review({**kind, "spec": "@"}), separators=(",", ":"))
+    large = body.replace('"@"', "[" + "{}," * 300_000 + "{}]").encode()
+    async with serving() as client:
+        refused = await client.reviewed(large)
+    assert refused["allowed"] is False
+    assert refused["status"]["code"] == 422
+    assert field(refused) == "object"
+    assert "takes more than 52 MiB of memory" in refused["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    "change", [("AdmissionReview", "Review"), ('"uid":"0a1b",', ""), ("resourceclaims", "pods")]
+)
+async def test_a_large_body_that_is_no_review_is_a_bad_request(change: tuple[str, str]) -> None:
+    body = json.dumps(review({**claim(), "spec": "@"}), separators=(",", ":")).replace(*change)
+    large = body.replace('"@"', "[" + "{}," * 300_000 + "{}]").encode()
+    async with serving() as client:
+        status, text = await client.post(large)
+    assert status == 400
+    assert '"allowed"' not in text
 
 
 async def test_what_was_stored_passes_and_what_is_new_does_not() -> None:

@@ -1,1 +1,1 @@
-"""The webhook's HTTP/1.1 server."""
+"""HTTP/1.1: the listener, its connections, requests and responses."""

@@ -1,306 +1,259 @@
-"""HTTP/1.1 on one connection: bytes become requests, responses become bytes.
+"""One connection: requests in, responses out, in order, with timeouts.
 
-llhttp (the `httptools` package) reads the protocol; here stands what it leaves open: limits,
-time-outs, the order of answers, and that a client is told why it is not served.
+`http.requests` parses; this module owns the transport, the order of responses, and the end of the
+connection. Every client that is refused gets a response with the reason.
 """
+
+from __future__ import annotations
 
 import asyncio
-from collections import deque
-from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
-import httptools
+from dragoman_webhooks.http.bodies import Body, BodyBudget
+from dragoman_webhooks.http.messages import Response, Service
+from dragoman_webhooks.http.requests import Incoming, RequestParser
 
-from dragoman_webhooks.http.messages import Request, Response, Service
-
-HEAD_LIMIT = 32 * 1024
-"""Bytes of a request beside its body, roughly: in one piece there may be more.
-
-URL and headers, and what is written between and behind the chunks of a body.
-"""
-AHEAD = 1024
-"""Requests that a client may send before their answers; an API server sends none."""
 KEEP_ALIVE = 120.0
-"""Seconds that a connection stays open without a request, or without its answers read."""
-LINGER = 1.0
-"""Seconds that a connection stays open without a request when the server stops."""
+"""Seconds that a connection stays open without a request, or while its client reads no response."""
+DRAIN_IDLE = 1.0
+"""Seconds that a recently used connection stays open without a request when the server stops."""
 
 
-@dataclass(slots=True)
-class _Turn:
-    """A request on its way in, or in the queue for its answer."""
+class State(IntEnum):
+    """The life of a connection; it only moves forward."""
 
-    request: Request = field(default_factory=Request)
-    refusal: Response | None = None
-    admitted: bool = False
-    last: bool = False
-    pieces: list[bytes] = field(default_factory=list)
-    size: int = 0  # of the body
-    beside: int = 0  # of all that is not the body
+    OPEN = 0
+    """Reads requests and answers them."""
+    DRAINING = 1
+    """The server stops: requests that have begun are answered, then the connection closes."""
+    CLOSING = 2
+    """The last responses are being sent; bytes that arrive are ignored."""
+    CLOSED = 3
+    """The transport is closed."""
+
+
+class Observer(Protocol):
+    """Is notified when connections open and close."""
+
+    def opened(self, connection: Connection) -> None:
+        """Add a connection; if there are too many, close one of them."""
+
+    def closed(self, connection: Connection) -> None:
+        """Remove a connection."""
 
 
 class Connection(asyncio.Protocol):
     """One connection of a client.
 
-    Requests are answered one after the other in their order; while one waits for its turn, nothing
-    more is read.
+    Reading pauses while a complete request waits for its turn, so a client that pipelines holds at
+    most one read of the transport in memory.
+
+    Args:
+        service: Answers the requests.
+        bodies: Accounts for the bytes of bodies.
+        read_timeout: Seconds for a client to send one request.
+        observer: Keeps the set of open connections.
+
+    Attributes:
+        peer: The address of the client.
     """
 
     _transport: asyncio.Transport
 
-    def __init__(self, service: Service) -> None:
+    def __init__(
+        self, service: Service, bodies: BodyBudget, read_timeout: float, observer: Observer
+    ) -> None:
+        self.peer = ""
         self._service = service
+        self._bodies = bodies
+        self._read_timeout = read_timeout
+        self._observer = observer
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
-        self._turn: _Turn | None = None
-        self._queue: deque[_Turn] = deque()
-        self._task: asyncio.Future[Response] | None = None
-        self._reading: asyncio.TimerHandle | None = None
-        self._idle: asyncio.TimerHandle | None = None
-        self._active = 0.0  # when a request last began, came in or was answered; the loop's clock
-        self._full = False  # the transport takes no more answers for now
-        self._paused = False
-        self._leaving = False  # nothing new is begun
-        self._ending = False  # nothing that comes counts any more
+        self._state = State.OPEN
+        self._parser = RequestParser(service.route, self._open_body, self._send_continue)
+        self._queue = self._parser.complete
+        self._review: asyncio.Future[Response] | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._last_active = 0.0  # the loop's time when a request began, completed or was answered
+        self._write_paused = False
 
-    def finish(self) -> None:
-        """Close as soon as the requests that have begun are answered.
+    @property
+    def busy(self) -> bool:
+        """Whether a response is under way to a client that reads responses."""
+        return bool(self._review or self._queue) and not self._write_paused
 
-        A client that was served a moment ago may be about to send the next request, which would be
-        lost: it is told to go with the answer.
+    def eviction_order(self) -> tuple[bool, float]:
+        """Return a sort key: the connection with the least key is evicted first."""
+        idle_since = 0.0 if self._state >= State.CLOSING else self._last_active
+        return self._parser.current is not None, idle_since
+
+    def drain(self) -> None:
+        """Close once the requests that have begun are answered.
+
+        A client that was served a moment ago may be sending the next request, which would be lost;
+        its response then carries `Connection: close`.
         """
-        self._leaving = True
-        if self._turn is not None or self._queue or self._task is not None:
+        self._state = max(self._state, State.DRAINING)
+        if self._parser.current is not None or self._queue or self._review is not None:
             return
-        rest = self._active + LINGER - self._loop.time()
+        rest = self._last_active + DRAIN_IDLE - self._loop.time()
         if rest > 0:
-            self._loop.call_later(rest, self.finish)
+            self._loop.call_later(rest, self.drain)
         else:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close at once, whatever goes on."""
-        self._ending = True
-        self._drop_all()
-        self._transport.close()  # tells the client, where that takes no time
+        """Close at once, whatever is under way."""
+        self._state = max(self._state, State.CLOSING)
+        self._parser.drop_current()
+        self._drop_queue()
+        # close() sends a TLS close_notify if the socket takes it at once; abort() does not wait.
+        self._transport.close()
         self._transport.abort()
-
-    @property
-    def busy(self) -> bool:
-        """Tell whether an answer is under way to a client that reads answers."""
-        return bool(self._task or self._queue) and not self._full
-
-    @property
-    def held(self) -> int:
-        """Count the bytes of a body that is not complete."""
-        return self._turn.size if self._turn is not None else 0
-
-    def missed(self) -> tuple[bool, float]:
-        """Say how much it would be missed, for comparing: least where nothing goes on for long."""
-        return self._turn is not None, 0.0 if self._ending else self._active
 
     # Called by asyncio ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Start the idle timer."""
         self._transport = cast("asyncio.Transport", transport)
-        self._active = self._loop.time()
-        self._idle = self._loop.call_later(KEEP_ALIVE, self._look_whether_idle)
-        self._service.opened(self)
+        address = transport.get_extra_info("peername")
+        self.peer = str(address[0]) if address else ""
+        self._last_active = self._loop.time()
+        self._idle_timer = self._loop.call_later(KEEP_ALIVE, self._check_idle)
+        self._observer.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in, and answer what is complete."""
-        if self._ending:
+        """Parse bytes and answer the requests that they complete."""
+        if self._state >= State.CLOSING:
             return
-        before = self._turn
-        known = before.size if before is not None else 0
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._drop_all()  # among them the request that asks for it, complete as it is
-            self._fail(400, "expected HTTP/1.1 without upgrades")
-        except httptools.HttpParserError as error:
-            self._fail(400, f"expected HTTP/1.1: {error}")
-        if self._turn is not None:
-            # What came in front of a new request is none of its bytes.
-            grown = self._turn.size - known
-            self._await_rest(self._turn, len(data) - grown if self._turn is before else 0)
+        before, complete = self._parser.current, len(self._queue)
+        self._parser.feed(data)
+        if len(self._queue) > complete:
+            self._stop_read_timer()
+        if self._parser.current is not before or len(self._queue) > complete:
+            self._last_active = self._loop.time()
+        if self._parser.failure is not None:
+            self._end_with(self._parser.failure)
+        elif self._parser.current is not None and self._read_timer is None:
+            self._read_timer = self._loop.call_later(self._read_timeout, self._read_timed_out)
         self._advance()
 
     def pause_writing(self) -> None:
-        """Stop answering: the client does not read."""
-        self._full = True
+        """Stop answering while the client reads no responses."""
+        self._write_paused = True
 
     def resume_writing(self) -> None:
-        """Go on answering."""
-        self._full = False
+        """Answer again."""
+        self._write_paused = False
         self._advance()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """End."""
-        self._ending = True
-        self._arrived()
-        if self._idle is not None:
-            self._idle.cancel()
-        if self._task is not None:
-            self._task.cancel()
-        self._drop_all()
-        self._service.closed(self)
-        # It refers to this object, and this to TLS buffers of 256 KiB, which are free only so.
-        del self._parser
+        """Cancel the review under way and release everything."""
+        self._state = State.CLOSED
+        self._stop_read_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        if self._review is not None:
+            self._review.cancel()
+        self._parser.close()
+        self._observer.closed(self)
 
     # Called by the parser -------------------------------------------------------------------------
 
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        if not self._ending:
-            self._turn = _Turn()
-            self._active = self._loop.time()
+    def _open_body(self) -> Body:
+        return self._bodies.open(self.abort)
 
-    def on_url(self, url: bytes) -> None:
-        """Take a part of the URL."""
-        if self._turn is not None:
-            self._turn.request.path += url.decode("latin-1")
-            self._turn.beside += len(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        if self._turn is None:
-            return
-        self._turn.beside += len(name) + len(value) + 4  # colon, blank and line break
-        if name.lower() == b"content-type":
-            media, _, _ = value.decode("latin-1").partition(";")
-            self._turn.request.content_type = media.strip().lower()
-        elif name.lower() == b"expect" and value.lower() == b"100-continue":
+    def _send_continue(self) -> None:
+        # asyncio logs every write to a closed transport.
+        if self._state < State.CLOSING and not self._transport.is_closing():
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def on_headers_complete(self) -> None:
-        """Let the service look at the request."""
-        turn = self._turn
-        if turn is None:
-            return
-        turn.request.method = self._parser.get_method().decode("latin-1")
-        turn.request.path, _, _ = turn.request.path.partition("?")
-        turn.refusal = self._service.admit(turn.request)
-        turn.admitted = turn.refusal is None
-
-    def on_body(self, piece: bytes) -> None:
-        """Take a part of the body."""
-        if self._turn is None:
-            return
-        if self._turn.size + len(piece) > self._service.body_limit:
-            self._fail(413, f"expected a body of at most {self._service.body_limit} bytes")
-        elif self._turn.admitted and not self._service.hold(self, len(piece)):
-            self._end_with(Response.later("too many bytes at the same time"))
-        else:
-            self._turn.size += len(piece)
-            if self._turn.admitted:
-                self._turn.pieces.append(piece)
-
-    def on_message_complete(self) -> None:
-        """Put the request into the queue."""
-        turn, self._turn = self._turn, None
-        if turn is None:
-            return
-        turn.request.body = b"".join(turn.pieces)
-        turn.pieces.clear()
-        turn.last = not self._parser.should_keep_alive()
-        self._queue.append(turn)
-        self._arrived()
-        self._active = self._loop.time()
-        if len(self._queue) > AHEAD:
-            self._fail(400, f"expected at most {AHEAD} requests ahead of their answers")
 
     # Timing and ending ----------------------------------------------------------------------------
 
-    def _await_rest(self, turn: _Turn, came: int) -> None:
-        """Bound the time and the size of a request that is not complete yet."""
-        turn.beside += came
-        if turn.beside > HEAD_LIMIT:
-            self._fail(431, f"expected at most {HEAD_LIMIT} bytes beside the body")
-            return
-        if self._reading is None:
-            self._reading = self._loop.call_later(self._service.reading, self._late)
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
-    def _arrived(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-
-    def _late(self) -> None:
-        self._reading = None
-        if not self._ending:
-            self._fail(408, "the request did not arrive in time")
+    def _read_timed_out(self) -> None:
+        self._read_timer = None
+        if self._state < State.CLOSING:
+            self._end_with(Response.plain(408, "the request did not arrive in time"))
             self._advance()
 
-    def _look_whether_idle(self) -> None:
-        # A review under way has a deadline of its own; whoever does not read has none but this.
-        busy = self._task is not None
-        rest = KEEP_ALIVE if busy else self._active + KEEP_ALIVE - self._loop.time()
+    def _check_idle(self) -> None:
+        # A review under way has a deadline of its own; a client that reads nothing has only this.
+        idle_at = self._last_active + KEEP_ALIVE
+        rest = KEEP_ALIVE if self._review is not None else idle_at - self._loop.time()
         if rest > 0:
-            self._idle = self._loop.call_later(rest, self._look_whether_idle)
-        elif self._full:
+            self._idle_timer = self._loop.call_later(rest, self._check_idle)
+        elif self._write_paused:
             self._transport.abort()
         else:
             self._transport.close()
 
-    def _fail(self, status: int, text: str) -> None:
-        self._end_with(Response.plain(status, text))
-
     def _end_with(self, response: Response) -> None:
-        """Answer what is complete, then this, and close."""
-        self._drop(self._turn)
-        self._turn = None
-        self._ending = True
-        self._queue.append(_Turn(refusal=response, last=True))
+        """Answer the complete requests, then send this response and close."""
+        self._stop_read_timer()
+        self._parser.drop_current()
+        self._state = State.CLOSING
+        self._queue.append(Incoming(self._open_body(), refusal=response, last=True))
 
-    def _drop_all(self) -> None:
-        for turn in (*self._queue, self._turn):
-            self._drop(turn)
-        self._queue.clear()
-        self._turn = None
-
-    def _drop(self, turn: _Turn | None) -> None:
-        if turn is not None and turn.admitted:
-            self._service.dropped(turn.size)
+    def _drop_queue(self) -> None:
+        while self._queue:
+            self._queue.popleft().body.release()
 
     # Answering ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Answer the next request, if it can be answered now; then it is others' turn."""
-        if self._queue and self._task is None and not self._full:
-            turn = self._queue.popleft()
-            if turn.refusal is not None:
-                self._send(turn, self._service.refused(turn.refusal))
-            elif isinstance(answer := self._service.answer(turn.request), Response):
-                self._send(turn, answer)
-            else:
-                self._task = answer
-                answer.add_done_callback(partial(self._answered, turn))
+        """Answer the next request if it can be answered now; then let other connections run."""
+        if self._queue and self._review is None and not self._write_paused:
+            self._answer(self._queue.popleft())
             if self._queue:
                 self._loop.call_soon(self._advance)
-        # Until then it is read on, or nobody would notice that the client has left.
-        waits = bool(self._queue)
-        if waits != self._paused and not self._transport.is_closing():
-            self._paused = waits
-            (self._transport.pause_reading if waits else self._transport.resume_reading)()
-
-    def _answered(self, turn: _Turn, answer: asyncio.Future[Response]) -> None:
-        self._task = None
-        self._active = self._loop.time()
-        if not answer.cancelled():
-            self._send(turn, answer.result())
-            self._advance()
-
-    def _send(self, turn: _Turn, response: Response) -> None:
         if self._transport.is_closing():
             return
-        leaving = self._ending or (self._leaving and self._turn is None)
-        last = turn.last or (leaving and not self._queue)
-        bare = turn.request.method == "HEAD"
-        self._transport.write(response.written(last=last, bare=bare))
+        # With an empty queue it reads on, because only reading detects that the client has left.
+        if self._queue:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def _answer(self, incoming: Incoming) -> None:
+        if incoming.refusal is not None:
+            with incoming.body:
+                self._send(incoming, self._service.refused(incoming.refusal))
+            return
+        answer = self._service.respond(incoming.request)
+        if isinstance(answer, Response):
+            with incoming.body:
+                self._send(incoming, answer)
+        else:
+            self._review = answer
+            answer.add_done_callback(partial(self._answered, incoming))
+
+    def _answered(self, incoming: Incoming, answer: asyncio.Future[Response]) -> None:
+        self._review = None
+        self._last_active = self._loop.time()
+        with incoming.body:
+            if answer.cancelled():
+                return
+            self._send(incoming, answer.result())
+        self._advance()
+
+    def _send(self, incoming: Incoming, response: Response) -> None:
+        if self._transport.is_closing():
+            return
+        draining = self._state is State.DRAINING and self._parser.current is None
+        ends = draining or self._state is State.CLOSING
+        last = incoming.last or (ends and not self._queue)
+        head_only = incoming.request.method == "HEAD"
+        self._transport.write(response.serialized(last=last, head_only=head_only))
         if last:
-            self._ending = True
-            self._drop_all()
+            self._state = State.CLOSING
+            self._parser.drop_current()
+            self._drop_queue()
             self._transport.close()

@@ -1,14 +1,11 @@
-"""Requests and responses as values, and who turns the ones into the others."""
+"""Requests and responses as values, and the interface of the service that answers requests."""
 
 from __future__ import annotations
 
 from asyncio import Future
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from dragoman_webhooks.http.connection import Connection
+from typing import Protocol
 
 JSON = "application/json"
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -16,13 +13,13 @@ _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 @dataclass(slots=True)
 class Request:
-    """A request; while it comes in, only part of this is known.
+    """An HTTP request; the parser fills the fields while the request arrives.
 
     Attributes:
         method: Such as `POST`.
-        path: Of the URL, without a query.
-        content_type: The media type in lower case, without parameters; empty without one.
-        body: All of it, once the request is complete.
+        path: Of the URL, without the query.
+        content_type: The media type in lower case, without parameters; empty if absent.
+        body: The whole body, once the request is complete.
     """
 
     method: str = ""
@@ -33,78 +30,59 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What to answer.
+    """An HTTP response.
 
     Attributes:
         status: HTTP status.
-        body: Its bytes.
-        content_type: Their media type.
-        again: Ask to come again in a second, which the API server does until its own timeout.
+        body: The bytes of the body.
+        content_type: The media type of the body.
+        retry: Send `Retry-After: 1`; the API server then retries until its own timeout.
     """
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
-    again: bool = False
+    retry: bool = False
 
     @classmethod
     def plain(cls, status: int, text: str) -> Response:
-        """Answer with a sentence."""
+        """Return a response with one sentence."""
         return cls(status, text.encode("utf-8", "replace"))
 
     @classmethod
-    def later(cls, text: str) -> Response:
-        """Answer with a sentence that this cannot be done now."""
-        return cls(503, text.encode("utf-8", "replace"), again=True)
+    def unavailable(cls, text: str) -> Response:
+        """Return a 503 that the API server retries."""
+        return cls(503, text.encode("utf-8", "replace"), retry=True)
 
-    def written(self, *, last: bool, bare: bool) -> bytes:
-        """Write it out.
+    def serialized(self, *, last: bool, head_only: bool) -> bytes:
+        """Return the bytes on the wire.
 
         Args:
-            last: The connection is closed behind it.
-            bare: Without the body, as an answer to HEAD must be.
+            last: The server closes the connection after this response.
+            head_only: Leave the body out, as a response to HEAD requires.
         """
         head = (
             f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
         )
-        if self.again:
+        if self.retry:
             head += "Retry-After: 1\r\n"
         head += "Connection: close\r\n\r\n" if last else "\r\n"
-        return head.encode("ascii") + (b"" if bare else self.body)
+        return head.encode("ascii") + (b"" if head_only else self.body)
 
 
 class Service(Protocol):
-    """Who answers the requests of all connections.
+    """The interface between the connections and the server that answers their requests."""
 
-    Attributes:
-        body_limit: Bytes of a body.
-        reading: Seconds for a client to send one request.
-    """
+    def route(self, request: Request) -> Response | None:
+        """Check a request before its body is read; return the refusal, or None to accept it."""
 
-    body_limit: int
-    reading: float
+    def respond(self, request: Request) -> Response | Future[Response]:
+        """Answer an accepted request.
 
-    def opened(self, connection: Connection) -> None:
-        """Take note of a connection; where it is one too many, one of them is closed."""
-
-    def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
-
-    def admit(self, request: Request) -> Response | None:
-        """Look at a request before its body; say why it is not served, or None."""
-
-    def answer(self, request: Request) -> Response | Future[Response]:
-        """Answer a request; never raises, nor does what it returns. Cancelled, it is forgotten."""
-
-    def hold(self, connection: Connection, size: int) -> bool:
-        """Take note of so many more bytes of bodies; False where they are too many.
-
-        They count until the request is answered or dropped.
+        Neither this method nor the future raises. The connection cancels the future when the
+        client leaves.
         """
 
-    def dropped(self, size: int) -> None:
-        """Take note that a request with so many bytes in its body will not be answered."""
-
     def refused(self, response: Response) -> Response:
-        """Take note of what is answered to something that was not served."""
+        """Count an error response and return it."""

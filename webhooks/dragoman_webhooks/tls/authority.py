@@ -1,4 +1,4 @@
-"""The webhook's own certificate authority: keys, certificates, and how a Secret holds them."""
+"""The webhook's private CA: it issues certificates, and a Secret holds them."""
 
 import base64
 import binascii
@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from dragoman_webhooks.tls.rotation import Action, Certificate, Keys, Pair, Terms
+from dragoman_webhooks.tls.rotation import Action, Certificate, KeyPair, Keys, Lifetimes
 
 SKEW = timedelta(hours=1)
-"""How far other clocks may be behind; at most a tenth of a certificate's life."""
+"""How far other clocks may be behind; at most a tenth of a certificate's lifetime."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _SIGNS = x509.KeyUsage(
     digital_signature=True,
@@ -31,26 +31,29 @@ _SIGNS = x509.KeyUsage(
 )
 
 
-def changed(action: Action, keys: Keys, hosts: frozenset[str], terms: Terms, now: datetime) -> Keys:
-    """Return the keys after an action; `PUBLISH` changes none."""
+def carry_out(
+    action: Action, keys: Keys, hosts: frozenset[str], lifetimes: Lifetimes, now: datetime
+) -> Keys:
+    """Return the keys after a step; `PUBLISH` changes none."""
     match action:
-        case Action.FOUND:
-            authority = new_authority(now, terms.authority)
-            return Keys(authority, issue(authority, hosts, now, terms.leaf))
+        case Action.CREATE:
+            ca = new_ca(now, lifetimes.ca)
+            return Keys(ca, issue(ca, hosts, now, lifetimes.serving))
         case Action.STAGE:
-            return replace(keys, coming=new_authority(now, terms.authority))
-        case Action.SWITCH if keys.coming:
-            leaving = keys.authority.certificate if keys.authority else None
-            return Keys(keys.coming, issue(keys.coming, hosts, now, terms.leaf), None, leaving)
-        case Action.RENEW if keys.authority:
-            return replace(keys, leaf=issue(keys.authority, hosts, now, terms.leaf))
+            return replace(keys, next_ca=new_ca(now, lifetimes.ca))
+        case Action.SWITCH if keys.next_ca:
+            old = keys.ca.certificate if keys.ca else None
+            serving = issue(keys.next_ca, hosts, now, lifetimes.serving)
+            return Keys(keys.next_ca, serving, None, old)
+        case Action.RENEW if keys.ca:
+            return replace(keys, serving=issue(keys.ca, hosts, now, lifetimes.serving))
         case Action.DROP:
-            return replace(keys, leaving=None)
+            return replace(keys, old_ca=None)
     return keys
 
 
-def new_authority(now: datetime, lifetime: timedelta) -> Pair:
-    """Make an authority."""
+def new_ca(now: datetime, lifetime: timedelta) -> KeyPair:
+    """Make a CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
         _builder("dragoman-webhook-ca", key, key, now, now + lifetime)
@@ -60,12 +63,12 @@ def new_authority(now: datetime, lifetime: timedelta) -> Pair:
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def issue(authority: Pair, hosts: frozenset[str], now: datetime, lifetime: timedelta) -> Pair:
-    """Issue a serving certificate; it never outlives its authority."""
-    signer = serialization.load_pem_private_key(authority.key, None)
+def issue(ca: KeyPair, hosts: frozenset[str], now: datetime, lifetime: timedelta) -> KeyPair:
+    """Issue a serving certificate; it ends with its CA at the latest."""
+    signer = serialization.load_pem_private_key(ca.key, None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
-    ends = min(now + lifetime, authority.certificate.ends)
+    ends = min(now + lifetime, ca.certificate.ends)
     names = x509.SubjectAlternativeName([_general_name(host) for host in sorted(hosts)])
     builder = (
         _builder("dragoman-webhook", key, signer, now, ends)
@@ -75,36 +78,36 @@ def issue(authority: Pair, hosts: frozenset[str], now: datetime, lifetime: timed
     return _pair(builder.sign(signer, hashes.SHA256()), key)
 
 
-def keys_of(data: Mapping[str, str]) -> Keys:
-    """Read the data of a Secret; what is missing or no certificate with its key is None."""
+def read_secret(data: Mapping[str, str]) -> Keys:
+    """Read the data of a Secret; a missing or unusable pair is None."""
     held = {name: _decoded(value) for name, value in data.items()}
-    leaving = certificates(held.get("old-ca.crt", b""))
+    old = certificates(held.get("old-ca.crt", b""))
     return Keys(
-        authority=_stored(held, "ca"),
-        leaf=_stored(held, "tls"),
-        coming=_stored(held, "next-ca"),
-        leaving=leaving[0] if leaving else None,
+        ca=_stored(held, "ca"),
+        serving=_stored(held, "tls"),
+        next_ca=_stored(held, "next-ca"),
+        old_ca=old[0] if old else None,
     )
 
 
-def data_of(keys: Keys) -> dict[str, str]:
+def write_secret(keys: Keys) -> dict[str, str]:
     """Write the data of a Secret."""
     held: dict[str, bytes] = {}
-    for name, pair in (("ca", keys.authority), ("tls", keys.leaf), ("next-ca", keys.coming)):
+    for name, pair in (("ca", keys.ca), ("tls", keys.serving), ("next-ca", keys.next_ca)):
         if pair:
             held |= {f"{name}.crt": pair.certificate.pem, f"{name}.key": pair.key}
-    if keys.leaving:
-        held["old-ca.crt"] = keys.leaving.pem
+    if keys.old_ca:
+        held["old-ca.crt"] = keys.old_ca.pem
     return {name: base64.b64encode(content).decode() for name, content in held.items()}
 
 
-def bundle_of(trusted: frozenset[bytes]) -> str:
+def ca_bundle(trusted: frozenset[bytes]) -> str:
     """Write a `caBundle`."""
     return base64.b64encode(b"".join(sorted(trusted))).decode()
 
 
-def published_in(bundle: str) -> frozenset[bytes]:
-    """Read a `caBundle`: its certificates as PEM; what is none counts as nothing."""
+def read_ca_bundle(bundle: str) -> frozenset[bytes]:
+    """Read the certificates of a `caBundle` as PEM; skip what is no certificate."""
     return frozenset(certificate.pem for certificate in certificates(_decoded(bundle)))
 
 
@@ -142,13 +145,13 @@ def _builder(
     )
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
     pem = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    return Pair(_fact(certificate), pem)
+    return KeyPair(_fact(certificate), pem)
 
 
 def _fact(certificate: x509.Certificate) -> Certificate:
@@ -172,7 +175,7 @@ def _fact(certificate: x509.Certificate) -> Certificate:
     )
 
 
-def _stored(held: Mapping[str, bytes], name: str) -> Pair | None:
+def _stored(held: Mapping[str, bytes], name: str) -> KeyPair | None:
     found = certificates(held.get(f"{name}.crt", b""))
     key = held.get(f"{name}.key", b"")
     try:
@@ -182,7 +185,7 @@ def _stored(held: Mapping[str, bytes], name: str) -> Pair | None:
     if not found or not isinstance(private, ec.EllipticCurvePrivateKey):
         return None
     digest = x509.SubjectKeyIdentifier.from_public_key(private.public_key()).digest
-    return Pair(found[0], key) if digest == found[0].key_id else None
+    return KeyPair(found[0], key) if digest == found[0].key_id else None
 
 
 def _decoded(value: str) -> bytes:

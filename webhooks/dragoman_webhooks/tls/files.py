@@ -1,6 +1,6 @@
-"""The server's side of TLS, whose certificate changes under the running server.
+"""The server's side of TLS; its certificate changes while the server runs.
 
-New connections get the new certificate; those that are open stay open: nothing restarts.
+New connections get the new certificate, and open connections stay open.
 """
 
 import asyncio
@@ -15,8 +15,10 @@ from cryptography import x509
 from dragoman_webhooks import metrics
 
 CHECK_INTERVAL = 10.0
-"""Seconds between looks at the files; the kubelet itself takes up to a minute to change them."""
-MEMORY = Path("/dev/shm")  # noqa: S108 — files there never reach a disk, and ours is in a private folder
+"""Seconds between checks of the files; the kubelet itself takes up to a minute to change them."""
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Cipher suites of TLS 1.2, in OpenSSL's words: none in CBC mode, all with forward secrecy."""
+MEMORY = Path("/dev/shm")  # noqa: S108 — a private folder in it, which never reaches a disk
 
 log = structlog.get_logger(logger_name="dragoman.webhook")
 
@@ -29,14 +31,32 @@ def server_context() -> ssl.SSLContext:
     """Return a context for a server, without a certificate yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(CIPHERS)
     return context
+
+
+def require_client_certificates(context: ssl.SSLContext, ca: Path) -> None:
+    """Refuse clients without a certificate that a CA has signed for client authentication.
+
+    Args:
+        context: The server's side of TLS.
+        ca: PEM file with the certificates of one or several CAs.
+
+    Raises:
+        CertificateFilesError: The file cannot be used.
+    """
+    try:
+        context.load_verify_locations(ca)
+    except (OSError, ssl.SSLError) as error:
+        raise CertificateFilesError(f"{ca}: expected PEM certificates of a CA: {error}") from error
+    context.verify_mode = ssl.CERT_REQUIRED
 
 
 def serve(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Serve new connections with a certificate and its key.
 
-    To be called where handshakes begin, in the event loop's thread: between certificate and key
-    OpenSSL has half a pair, and a handshake that begins then is lost.
+    Call it in the event loop's thread, where handshakes begin: between certificate and key OpenSSL
+    has half a pair, and a handshake that begins then fails.
 
     Args:
         context: Unchanged when they cannot be used.
@@ -44,11 +64,11 @@ def serve(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         key: PEM.
 
     Raises:
-        ssl.SSLError: They are no pair.
-        ValueError: The certificate cannot be read.
+        ssl.SSLError: The key does not belong to the certificate.
+        ValueError: The certificate cannot be parsed.
     """
-    # OpenSSL reads keys from files alone, and takes a certificate in before it looks at the key:
-    # a context that nobody uses finds out first.
+    # OpenSSL reads keys from files only, and replaces the certificate before it checks the key. So
+    # a context of its own checks the pair first.
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         files = Path(folder, "tls.crt"), Path(folder, "tls.key")
         for path, content in zip(files, (certificate, key), strict=True):
@@ -76,7 +96,7 @@ class CertificateFiles:
         self.load()
 
     def load(self) -> bool:
-        """Load the files if they changed; raise CertificateFilesError where they are no pair."""
+        """Load the files if they changed; raise CertificateFilesError if they are unusable."""
         return self._take(self._read())
 
     def _read(self) -> tuple[bytes, bytes]:
@@ -101,7 +121,7 @@ class CertificateFiles:
         )
 
     def unready(self) -> None:
-        """Return None: files that could not be loaded would have kept the webhook from starting."""
+        """Return None: the webhook does not start without usable files."""
 
     async def run(self) -> None:
         """Load the files again whenever they change, until cancelled."""
@@ -110,5 +130,5 @@ class CertificateFiles:
             try:
                 self._take(await asyncio.to_thread(self._read))
             except CertificateFilesError as error:
-                # Half of a change may be there: the old pair serves on.
+                # One of the files may have changed before the other; serve the old pair until then.
                 log.warning("Cannot load certificate", error=str(error))

@@ -1,9 +1,9 @@
 """When the webhook's own certificates change, and in which order; pure.
 
-The API server must trust a certificate before it is served, and for as long as any replica serves
-it. So a new authority goes through four steps, each seen in place before the next: it is stored,
-it is published in `caBundle` beside the old one, the leaf is issued by it, the old one is dropped.
-Times are passed in; replicas that plan from the same facts plan the same.
+The API server must trust a certificate before a replica serves it, and as long as any replica does.
+So a new CA takes four steps, and each waits until the one before is in effect: store the CA,
+publish it in `caBundle` beside the old one, issue the serving certificate by it, drop the old CA.
+Times are arguments, so that replicas plan the same from the same facts.
 """
 
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What to do next; all but `PUBLISH` change the Secret."""
+    """The next step; all but `PUBLISH` change the Secret."""
 
-    FOUND = "found"
-    """Make an authority and a leaf: there is nothing that could be trusted."""
+    CREATE = "create"
+    """Make a CA and a serving certificate, because the Secret holds no valid CA."""
     PUBLISH = "publish"
-    """Write the authorities into `caBundle`."""
+    """Write the CAs into `caBundle`."""
     RENEW = "renew"
-    """Issue another leaf by the same authority."""
+    """Issue another serving certificate by the same CA."""
     STAGE = "stage"
-    """Make the next authority."""
+    """Make the next CA."""
     SWITCH = "switch"
-    """Let the next authority issue the leaf; the old one stays trusted."""
+    """Let the next CA issue the serving certificate; the old CA stays trusted."""
     DROP = "drop"
-    """Trust the old authority no longer."""
+    """Remove the old CA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Certificate:
         ends: When it ends.
         key_id: Identifies its key.
         issuer_id: Identifies the key that signed it.
-        hosts: Names and addresses that it is for; none for an authority.
+        hosts: Names and addresses that it is for; none for a CA.
     """
 
     pem: bytes
@@ -49,12 +49,12 @@ class Certificate:
     hosts: frozenset[str] = frozenset()
 
     def due(self, now: datetime) -> bool:
-        """Whether two thirds of its life are over."""
+        """Whether two thirds of its lifetime are over."""
         return now >= self.ends - (self.ends - self.begins) / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its private key as PEM."""
 
     certificate: Certificate
@@ -63,48 +63,48 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the Secret holds; None where there is nothing of use.
+    """The content of the Secret; None for what is missing or unusable.
 
     Attributes:
-        authority: Issues leaves.
-        leaf: Is served.
-        coming: Will be the authority.
-        leaving: Was the authority.
+        ca: Issues leaves.
+        serving: Is served.
+        next_ca: Replaces the CA.
+        old_ca: Was replaced; replicas may still serve certificates that it signed.
     """
 
-    authority: Pair | None = None
-    leaf: Pair | None = None
-    coming: Pair | None = None
-    leaving: Certificate | None = None
+    ca: KeyPair | None = None
+    serving: KeyPair | None = None
+    next_ca: KeyPair | None = None
+    old_ca: Certificate | None = None
 
     def trusted(self) -> frozenset[bytes]:
-        """Return the authorities that `caBundle` must have, as PEM."""
-        pairs = [pair.certificate.pem for pair in (self.authority, self.coming) if pair]
-        return frozenset(pairs + ([self.leaving.pem] if self.leaving else []))
+        """Return the CAs that `caBundle` must hold, as PEM."""
+        pairs = [pair.certificate.pem for pair in (self.ca, self.next_ca) if pair]
+        return frozenset(pairs + ([self.old_ca.pem] if self.old_ca else []))
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """How long things last.
+class Lifetimes:
+    """Lifetimes and waiting times.
 
     Attributes:
-        leaf: Life of a leaf.
-        authority: Life of an authority.
-        settle: How long a new `caBundle` must have been in place before it is relied on.
-        overlap: How long an old authority stays trusted after its last leaf was replaced.
+        serving: Of a serving certificate.
+        ca: Of a CA.
+        settle: How long a new `caBundle` must be unchanged before a certificate relies on it.
+        overlap: How long an old CA stays trusted after its last certificate was replaced.
     """
 
-    leaf: timedelta
-    authority: timedelta
+    serving: timedelta
+    ca: timedelta
     settle: timedelta
     overlap: timedelta
 
     @classmethod
-    def of(cls, lifetime: timedelta) -> "Terms":
-        """Derive everything from the life of a leaf."""
+    def of(cls, lifetime: timedelta) -> "Lifetimes":
+        """Derive all of them from the lifetime of a serving certificate."""
         return cls(
-            leaf=lifetime,
-            authority=2 * lifetime,
+            serving=lifetime,
+            ca=2 * lifetime,
             settle=min(timedelta(minutes=1), lifetime / 20),
             overlap=min(timedelta(hours=1), lifetime / 10),
         )
@@ -112,14 +112,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known when something is decided.
+    """The facts of one plan.
 
     Attributes:
-        keys: What the Secret holds.
-        published: The authorities in `caBundle`; None without a webhook configuration.
-        hosts: What the leaf must be for.
+        keys: The content of the Secret.
+        published: The CAs in `caBundle`; None without a webhook configuration.
+        hosts: Names and addresses that the serving certificate must be for.
         now: The time.
-        unchanged: How long keys and `published` have been as they are.
+        unchanged: How long `keys` and `published` are unchanged.
     """
 
     keys: Keys
@@ -129,32 +129,32 @@ class Facts:
     unchanged: timedelta
 
 
-def plan(facts: Facts, terms: Terms) -> Action | None:
-    """Say what is to be done next, or None when all is well."""
+def plan(facts: Facts, lifetimes: Lifetimes) -> Action | None:
+    """Return the next step, or None if no step is due."""
     keys, now = facts.keys, facts.now
-    authority = keys.authority.certificate if keys.authority else None
-    if authority is None or now >= authority.ends:
-        return Action.SWITCH if _valid(keys.coming, now) else Action.FOUND
+    ca = keys.ca.certificate if keys.ca else None
+    if ca is None or now >= ca.ends:
+        return Action.SWITCH if _valid(keys.next_ca, now) else Action.CREATE
     if facts.published is not None and facts.published != keys.trusted():
         return Action.PUBLISH
-    if _needs_leaf(keys.leaf, authority, facts.hosts, now):
+    if _needs_serving(keys.serving, ca, facts.hosts, now):
         return Action.RENEW
-    if keys.leaving is not None:
-        return Action.DROP if facts.unchanged >= terms.overlap else None
-    if keys.coming is not None:
-        return Action.SWITCH if facts.unchanged >= terms.settle else None
-    return Action.STAGE if authority.due(now) else None
+    if keys.old_ca is not None:
+        return Action.DROP if facts.unchanged >= lifetimes.overlap else None
+    if keys.next_ca is not None:
+        return Action.SWITCH if facts.unchanged >= lifetimes.settle else None
+    return Action.STAGE if ca.due(now) else None
 
 
-def _needs_leaf(
-    leaf: Pair | None, authority: Certificate, hosts: frozenset[str], now: datetime
+def _needs_serving(
+    serving: KeyPair | None, ca: Certificate, hosts: frozenset[str], now: datetime
 ) -> bool:
-    if leaf is None or leaf.certificate.issuer_id != authority.key_id:
+    if serving is None or serving.certificate.issuer_id != ca.key_id:
         return True
-    # A leaf that ends with its authority gains nothing by being issued again.
-    renewable = leaf.certificate.ends < authority.ends
-    return leaf.certificate.hosts != hosts or (renewable and leaf.certificate.due(now))
+    # A certificate that ends with its CA would not end later if it were issued again.
+    renewable = serving.certificate.ends < ca.ends
+    return serving.certificate.hosts != hosts or (renewable and serving.certificate.due(now))
 
 
-def _valid(pair: Pair | None, now: datetime) -> bool:
+def _valid(pair: KeyPair | None, now: datetime) -> bool:
     return pair is not None and now < pair.certificate.ends

@@ -1,4 +1,4 @@
-"""Certificates change under a running server, and nobody's request is lost by it."""
+"""Certificates change while the server runs, and no request is lost by it."""
 
 import asyncio
 import ssl
@@ -11,40 +11,43 @@ import pytest
 
 from dragoman_webhooks.server import PATH
 from dragoman_webhooks.tls import files
-from dragoman_webhooks.tls.authority import issue, new_authority
+from dragoman_webhooks.tls.authority import issue, new_ca
 from dragoman_webhooks.tls.files import (
     CertificateFiles,
     CertificateFilesError,
+    require_client_certificates,
     serve,
     server_context,
 )
-from dragoman_webhooks.tls.rotation import Pair
-from tests.unit.webhooks.reviews import claim, review, serving
+from dragoman_webhooks.tls.rotation import KeyPair
+from tests.controlplane.certificates import Authority
+from tests.unit.webhooks.builders import claim, review
+from tests.unit.webhooks.harness import serving
 
 HOSTS = frozenset({"127.0.0.1"})
 DAY = timedelta(days=1)
 
 
-def pair(authority: Pair) -> Pair:
+def pair(authority: KeyPair) -> KeyPair:
     return issue(authority, HOSTS, datetime.now(UTC), DAY)
 
 
-def authority() -> Pair:
-    return new_authority(datetime.now(UTC), 10 * DAY)
+def authority() -> KeyPair:
+    return new_ca(datetime.now(UTC), 10 * DAY)
 
 
-def store(folder: Path, made: Pair) -> tuple[Path, Path]:
+def store(folder: Path, made: KeyPair) -> tuple[Path, Path]:
     certificate, key = folder / "tls.crt", folder / "tls.key"
     certificate.write_bytes(made.certificate.pem)
     key.write_bytes(made.key)
     return certificate, key
 
 
-def load(context: ssl.SSLContext, made: Pair) -> None:
+def load(context: ssl.SSLContext, made: KeyPair) -> None:
     serve(context, made.certificate.pem, made.key)
 
 
-def trusting(made: Pair) -> aiohttp.TCPConnector:
+def trusting(made: KeyPair) -> aiohttp.TCPConnector:
     context = ssl.create_default_context(cadata=made.certificate.pem.decode())
     return aiohttp.TCPConnector(ssl=context, limit=1)
 
@@ -88,7 +91,7 @@ async def test_files_are_followed_and_half_a_change_is_waited_for(
             assert await status(session, client.url) == 200
         key.write_bytes(made.key)
         async with asyncio.timeout(20):
-            while not await trusted(new, client.url):  # noqa: ASYNC110 — nobody tells when files are loaded
+            while not await trusted(new, client.url):  # noqa: ASYNC110 — loading files signals nothing
                 await asyncio.sleep(0.01)
     following.cancel()
 
@@ -112,7 +115,7 @@ async def test_no_handshake_is_lost_while_files_change(
     following.cancel()
 
 
-async def trusted(made: Pair, url: str) -> bool:
+async def trusted(made: KeyPair, url: str) -> bool:
     async with aiohttp.ClientSession(connector=trusting(made)) as session:
         try:
             return await status(session, url) == 200
@@ -133,3 +136,57 @@ def test_no_key_is_left_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(files, "MEMORY", tmp_path)
     load(server_context(), pair(authority()))
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("suite", "accepted"),
+    [("ECDHE-ECDSA-AES128-GCM-SHA256", True), ("ECDHE-ECDSA-AES128-SHA256", False)],
+    ids=["GCM", "CBC"],
+)
+async def test_cipher_suites_in_cbc_mode_are_refused(suite: str, *, accepted: bool) -> None:
+    root = authority()
+    context = server_context()
+    load(context, pair(root))
+    trust = ssl.create_default_context(cadata=root.certificate.pem.decode())
+    trust.maximum_version = ssl.TLSVersion.TLSv1_2
+    trust.set_ciphers(suite)
+    async with serving(tls=context) as client:
+        connector = aiohttp.TCPConnector(ssl=trust)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            if accepted:
+                assert await status(session, client.url) == 200
+            else:
+                with pytest.raises(aiohttp.ClientConnectorError):
+                    await status(session, client.url)
+
+
+@pytest.mark.parametrize("presented", ["none", "another CA's", "its CA's"])
+async def test_only_clients_with_a_certificate_of_the_client_ca_are_served(
+    tmp_path: Path, presented: str
+) -> None:
+    root, context = authority(), server_context()
+    load(context, pair(root))
+    (tmp_path / "good").mkdir()
+    (tmp_path / "other").mkdir()
+    clients, others = Authority(tmp_path / "good"), Authority(tmp_path / "other")
+    require_client_certificates(context, clients.certificate)
+    trust = ssl.create_default_context(cadata=root.certificate.pem.decode())
+    if presented != "none":
+        signer = clients if presented == "its CA's" else others
+        given = signer.client("kube-apiserver")
+        trust.load_cert_chain(given.certificate, given.key)
+    async with serving(tls=context) as client:
+        connector = aiohttp.TCPConnector(ssl=trust)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            if presented == "its CA's":
+                assert await status(session, client.url) == 200
+            else:
+                with pytest.raises((aiohttp.ClientError, OSError)):
+                    await status(session, client.url)
+
+
+def test_a_client_ca_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    wrong = tmp_path / "ca.pem"
+    wrong.write_text("no certificate")
+    with pytest.raises(CertificateFilesError, match=str(wrong)):
+        require_client_certificates(server_context(), wrong)

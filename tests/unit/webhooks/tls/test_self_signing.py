@@ -10,8 +10,8 @@ from dragoman.controllers import certificates
 from dragoman.controllers.certificates import Home, SelfSigned
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
-from dragoman_webhooks.tls.authority import changed, data_of
-from dragoman_webhooks.tls.rotation import Action, Keys, Terms
+from dragoman_webhooks.tls.authority import carry_out, write_secret
+from dragoman_webhooks.tls.rotation import Action, Keys, Lifetimes
 
 Json = dict[str, Any]
 HOSTS = frozenset({"127.0.0.1"})
@@ -45,19 +45,19 @@ async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Server()
-    terms = Terms.of(timedelta(days=90))
-    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    lifetimes = Lifetimes.of(timedelta(days=90))
+    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, lifetimes)
     others: list[Json] = []
 
     def slow(action: Action, keys: Keys, *rest: Any) -> Keys:
-        made = changed(action, keys, *rest)
+        made = carry_out(action, keys, *rest)
         if not others:
-            others.append(secret(2, **data_of(changed(action, keys, *rest))))
+            others.append(secret(2, **write_secret(carry_out(action, keys, *rest))))
             server.stored = others[0]
             kept._secret.take(others[0])  # the watch is faster than the key is made
         return made
 
-    monkeypatch.setattr(certificates, "changed", slow)
+    monkeypatch.setattr(certificates, "carry_out", slow)
     await kept._secret.read()
     await kept._configuration.read()
     await kept._act()
@@ -67,8 +67,8 @@ async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
 
 async def test_an_empty_secret_is_filled_and_served() -> None:
     server = Server()
-    terms = Terms.of(timedelta(days=90))
-    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, terms)
+    lifetimes = Lifetimes.of(timedelta(days=90))
+    kept = SelfSigned(cast(Client, server), Home("ns", "tls", "dragoman"), HOSTS, lifetimes)
     assert kept.unready() is not None
     await kept._secret.read()
     await kept._configuration.read()

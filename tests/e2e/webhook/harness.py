@@ -1,0 +1,162 @@
+"""The webhook as a process, and the configuration by which the API server calls it."""
+
+import base64
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from tests.controlplane.api import Api, ApiError, wait_for
+from tests.controlplane.certificates import Authority
+from tests.controlplane.credentials import User
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import LOOPBACK, Process, free_ports
+from tests.e2e.running import answers, faults_in
+from tests.e2e.webhook.rbac import WEBHOOK_RULES
+
+Json = dict[str, Any]
+EXAMPLE = Path(__file__).parents[3] / "examples/webhook/configuration.yaml"
+CONFIGURATIONS = "validatingwebhookconfigurations"
+NAME = "dragoman"
+SECRET = "dragoman-webhook-tls"
+SETTLED_SECONDS = 30
+
+
+class WebhookProcess:
+    """`dragoman webhook`, one process, where its control plane is.
+
+    Args:
+        plane: Whose API server calls it.
+        user: Who it is to the API server.
+        folder: Where a certificate of an authority of its own is made, without flags.
+        flags: Where its certificate comes from, and more.
+        address: Where it listens.
+        port: Where it listens; any free one when 0.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        user: User,
+        folder: Path,
+        *flags: str,
+        address: str = LOOPBACK,
+        port: int = 0,
+    ) -> None:
+        self.plane = plane
+        self.address = address
+        free, self.probes = plane.place.inside(lambda: free_ports(2))
+        self.port = port or free
+        self.bundle = b""
+        if not flags:
+            pair = Authority(folder).serving(f"webhook-{self.port}")
+            self.bundle = (folder / "ca.crt").read_bytes()
+            flags = (f"--tls-certificate={pair.certificate}", f"--tls-key={pair.key}")
+        command = [
+            *(sys.executable, "-m", "dragoman", "webhook", f"--kubeconfig={user.kubeconfig}"),
+            f"--address={address}:{self.port}",
+            f"--metrics-address={address}:{self.probes}",
+            *flags,
+        ]
+        name = f"webhook-{address}-{self.port}"
+        self.process = Process(name, plane.place.command(command), plane.logs / f"{name}.log")
+
+    def __enter__(self) -> Self:
+        """Start, and wait until it is ready."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.process.stop()
+
+    def start(self) -> None:
+        """Start, and wait until it is ready."""
+        self.process.start()
+        self.await_ready()
+
+    def await_ready(self) -> None:
+        """Wait until it is ready."""
+        wait_for(self.ready, message="the webhook is not ready")
+
+    def ready(self) -> bool:
+        """Whether /readyz says yes."""
+        self.process.check()
+        return answers(self.probes, self.address)
+
+    def faults(self) -> list[str]:
+        """Return the lines of the log that no input may cause."""
+        return faults_in(self.process.log.read_text(errors="replace"))
+
+
+def configuration(port: int, bundle: bytes = b"", policy: str = "Fail") -> Json:
+    """Return the example's configuration with a URL on loopback in place of the Service."""
+    document = example(bundle, policy)
+    for one in document["webhooks"]:
+        del one["clientConfig"]["service"]
+        one["clientConfig"]["url"] = f"https://127.0.0.1:{port}/validate"
+    return document
+
+
+def example(bundle: bytes = b"", policy: str = "Fail") -> Json:
+    """Return the example's configuration, which names a Service, with this bundle and policy."""
+    document: Json = yaml.safe_load(EXAMPLE.read_text())
+    for one in document["webhooks"]:
+        one["failurePolicy"] = policy
+        if bundle:
+            one["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
+    return document
+
+
+def bundle_in(api: Api) -> str:
+    """Return the caBundle that is in force, as the configuration spells it."""
+    found = api.get(CONFIGURATIONS, NAME)["webhooks"]
+    return str(found[0]["clientConfig"].get("caBundle") or "")
+
+
+def spoil_bundle(api: Api, value: str = "") -> None:
+    """Wipe or overwrite the caBundle, as an upgrade of a chart may."""
+    document = api.get(CONFIGURATIONS, NAME)
+    for one in document["webhooks"]:
+        one["clientConfig"].pop("caBundle")
+        if value:
+            one["clientConfig"]["caBundle"] = value
+    api.update(document)
+
+
+def authorities_in(api: Api, namespace: str) -> set[str]:
+    """Return which authorities the Secret of `--tls=self` holds."""
+    data = api.get("secrets", SECRET, namespace).get("data") or {}
+    return {name for name in data if name.endswith("ca.crt")}
+
+
+def close(plane: ControlPlane) -> None:
+    """Remove the configuration and wait until the API server has noticed."""
+    api = plane.api()
+    if api.find(CONFIGURATIONS, NAME) is not None:
+        api.delete(CONFIGURATIONS, NAME)
+
+
+def wait_until_reviewed(plane: ControlPlane, document: Json, *, refused: bool = True) -> None:
+    """Wait until the API server answers a dry run as expected: it reads webhooks with a delay."""
+
+    def noticed() -> bool:
+        try:
+            plane.api().create(document, dryRun="All")
+        except ApiError as error:
+            return refused and error.code == 422
+        return not refused
+
+    wait_for(noticed, SETTLED_SECONDS, "the webhook configuration to be in force")
+
+
+def webhook_user(plane: ControlPlane) -> User:
+    """Return the user with the webhook's own rules."""
+    return plane.user("webhook", WEBHOOK_RULES)

@@ -1,0 +1,88 @@
+"""A webhook in a process of its own, under a limit of memory.
+
+`python -m tests.unit.webhooks.process MIB` prints the port and the CA, and serves until its
+standard input ends.
+"""
+
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman_webhooks.server import Limits, WebhookServer
+from tests.unit.webhooks.builders import REGISTRY, certified
+
+ROOT = Path(__file__).parents[3]
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The process.
+
+    Attributes:
+        pid: Its id.
+        port: Where it listens on loopback.
+        ca: The CA that clients trust, as PEM.
+    """
+
+    pid: int
+    port: int
+    ca: str
+
+    def peak(self) -> float:
+        """Return the most memory that was resident since `forget_peak`, in MiB."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) / 1024
+
+    def forget_peak(self) -> None:
+        """Begin a new measurement of `peak` at what is resident now."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+
+@asynccontextmanager
+async def webhook(limit: int) -> AsyncIterator[Webhook]:
+    """Run a webhook.
+
+    Args:
+        limit: MiB of its private memory.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.unit.webhooks.process", str(limit)),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        limit=MIB,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        while not (line := await process.stdout.readline()).startswith(b"{"):
+            assert line, "the webhook has ended"
+        yield Webhook(process.pid, **json.loads(line))
+        assert process.returncode is None
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+async def _serve() -> None:
+    context, ca = certified()
+    limits = Limits(read_timeout=60, deadline=60)
+    server = WebhookServer(lambda: REGISTRY, lambda: None, tls=context, limits=limits)
+    _, port = await server.start("127.0.0.1", 0)
+    print(json.dumps({"port": port, "ca": ca.certificate.pem.decode()}), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    await server.stop()
+
+
+if __name__ == "__main__":
+    most = int(sys.argv[1]) * MIB
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    asyncio.run(_serve())

@@ -1,0 +1,108 @@
+"""The memory of request bodies, bounded over all connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+
+class BodyBudget:
+    """Bytes of request bodies that are in memory at the same time.
+
+    Bodies up to `guaranteed` bytes are always accepted, because the number of connections is
+    bounded. If a larger body exceeds the budget, the largest incomplete body gives way to it.
+
+    Args:
+        limit: Bytes of all bodies.
+        guaranteed: Bytes of a body that is accepted even if the budget is used up.
+
+    Attributes:
+        used: Bytes of all bodies now.
+    """
+
+    def __init__(self, limit: int, guaranteed: int) -> None:
+        self.used = 0
+        self._limit = limit
+        self._guaranteed = guaranteed
+        self._incomplete: set[Body] = set()
+
+    def open(self, evict: Callable[[], None]) -> Body:
+        """Return the body of a request that begins.
+
+        Args:
+            evict: Ends the request, so that its body is released; called while it is incomplete.
+        """
+        body = Body(self, evict)
+        self._incomplete.add(body)
+        return body
+
+    def grow(self, body: Body, size: int) -> bool:
+        """Reserve bytes for a body; return False if the budget does not suffice."""
+        wanted = body.size + size
+        while wanted > self._guaranteed and self.used + size > self._limit:
+            largest = max(self._incomplete, key=lambda one: one.size, default=body)
+            if largest.size <= wanted:
+                return False
+            largest.evict()
+        self.used += size
+        return True
+
+    def completed(self, body: Body) -> None:
+        """Protect a complete body from eviction."""
+        self._incomplete.discard(body)
+
+    def release(self, body: Body) -> None:
+        """Return the bytes of a body to the budget."""
+        self._incomplete.discard(body)
+        self.used -= body.size
+
+
+class Body:
+    """The body of one request; a context manager that returns its bytes to the budget.
+
+    Attributes:
+        size: Bytes that count against the budget.
+        evict: Ends the request.
+    """
+
+    __slots__ = ("_budget", "_pieces", "evict", "size")
+
+    def __init__(self, budget: BodyBudget, evict: Callable[[], None]) -> None:
+        self.size = 0
+        self.evict = evict
+        self._budget = budget
+        self._pieces: list[bytes] = []
+
+    def add(self, piece: bytes) -> bool:
+        """Append bytes; return False if the budget does not suffice."""
+        if not self._budget.grow(self, len(piece)):
+            return False
+        self._pieces.append(piece)
+        self.size += len(piece)
+        return True
+
+    def complete(self) -> bytes:
+        """Return the whole body; its bytes count until the body is released."""
+        self._budget.completed(self)
+        # A single piece is not copied: an API server sends an ordinary review in one TLS record.
+        whole = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        return whole
+
+    def release(self) -> None:
+        """Return the bytes to the budget; further calls have no effect."""
+        self._budget.release(self)
+        self._pieces.clear()
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
