@@ -9,21 +9,23 @@ import pytest
 
 from dragoman.driverconfigs.entries import Configured, configured
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
+from tests.unit.driverconfigs import builders
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 ENTRIES = [
-    worlds.entry({**worlds.KIND, "v": [1, {"w": None}]}, requests=["plain", "main"]),
-    worlds.entry({}, "other.example.com"),
-    worlds.entry({"n": 1.0}, requests=["main/small"]),
+    builders.entry({**builders.KIND, "v": [1, {"w": None}]}, requests=["plain", "main"]),
+    builders.entry({}, "other.example.com"),
+    builders.entry({"n": 1.0}, requests=["main/small"]),
 ]
 OBJECTS = [
-    worlds.claim(*ENTRIES, requests=["plain", ("main", ("small", "large"))]),
+    builders.claim(*ENTRIES, requests=["plain", ("main", ("small", "large"))]),
     {
-        **worlds.template(),
-        "spec": {"spec": worlds.claim(*ENTRIES, requests=["plain", ("main", ("small",))])["spec"]},
+        **builders.template(),
+        "spec": {
+            "spec": builders.claim(*ENTRIES, requests=["plain", ("main", ("small",))])["spec"]
+        },
     },
-    worlds.device_class(*(worlds.entry(e["opaque"]["parameters"]) for e in ENTRIES)),
+    builders.device_class(*(builders.entry(e["opaque"]["parameters"]) for e in ENTRIES)),
 ]
 
 

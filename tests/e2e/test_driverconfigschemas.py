@@ -15,7 +15,7 @@ from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.registry import Registry
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
+from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -62,7 +62,7 @@ def _empty(schemas: Api) -> Iterator[None]:
 
 
 def bare(**spec: Any) -> Json:
-    document = worlds.schema(**spec)
+    document = builders.schema(**spec)
     del document["metadata"]["uid"], document["metadata"]["generation"]
     return document
 
@@ -99,7 +99,7 @@ def test_a_schema_gets_the_defaults_that_the_parser_has(schemas: Api) -> None:
     stored = schemas.create(document)
     assert stored["spec"]["mode"] == "Enforce"
     given, defaulted = (
-        Registry.of([one]).objects[worlds.DRIVER].parsed for one in (document, stored)
+        Registry.of([one]).objects[builders.DRIVER].parsed for one in (document, stored)
     )
     for name in ("mode", "unknown_configs", "entries", "configs", "variables"):
         assert getattr(given, name) == getattr(defaulted, name)
@@ -259,7 +259,7 @@ def test_the_value_of_a_variable_tells_its_type(schemas: Api) -> None:
 def test_the_driver_of_an_object_cannot_be_changed(schemas: Api) -> None:
     schemas.create(bare())
     with pytest.raises(ApiError, match="cannot be changed"):
-        schemas.patch(RESOURCE, worlds.DRIVER, None, {"spec": {"driver": "x"}}, kind="merge")
+        schemas.patch(RESOURCE, builders.DRIVER, None, {"spec": {"driver": "x"}}, kind="merge")
 
 
 def test_the_status_is_accepted_and_printed(plane: ControlPlane, schemas: Api) -> None:
@@ -268,11 +268,11 @@ def test_the_status_is_accepted_and_printed(plane: ControlPlane, schemas: Api) -
     stored = schemas.create(document)
     broken = {**stored, "spec": {**stored["spec"], "configs": [config(apiVersion="a/v1"), wide(3)]}}
     for document in (stored, broken):
-        status = schema_status.status(Registry.of([document]), worlds.DRIVER, {}, NOW)
+        status = schema_status.status(Registry.of([document]), builders.DRIVER, {}, NOW)
         sample = [{"kind": "ResourceClaim", "namespace": "a", "name": "b", "message": "c"}]
         account = {"checked": 5, "violations": 3, "sample": sample, "reported": ["abc"]}
         status["audit"] = {"time": NOW, **account}
-        current = schemas.get(RESOURCE, worlds.DRIVER)
+        current = schemas.get(RESOURCE, builders.DRIVER)
         written = schemas.update({**current, "status": status}, "status", fieldValidation="Strict")
         assert written["status"] == status
         assert written["spec"] == stored["spec"]
@@ -280,7 +280,7 @@ def test_the_status_is_accepted_and_printed(plane: ControlPlane, schemas: Api) -
     columns = "NAME DRIVER MODE CONFIGS READY VIOLATIONS AUDITED CHECKED-AGAINST AGE"
     assert shown[0].split() == columns.split()
     values = shown[1].split()
-    assert values[:6] == [worlds.DRIVER, worlds.DRIVER, "Enforce", "1/2", "False", "3"]
+    assert values[:6] == [builders.DRIVER, builders.DRIVER, "Enforce", "1/2", "False", "3"]
     assert values[6][-1] in "smhdy"
     assert " ".join(values[7:-1]) == "acme/driver v1.2.3, 4f3c2b1"
 

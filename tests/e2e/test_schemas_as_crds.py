@@ -17,8 +17,7 @@ from dragoman.driverconfigs.parameters_validation import validate_parameters
 from dragoman.driverconfigs.registry import register
 from tests.controlplane.api import Api, ApiError, wait_for
 from tests.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.driverconfigs import test_formats
+from tests.unit.driverconfigs import builders, test_formats
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}
@@ -225,8 +224,8 @@ def theirs(api: Api, field: str, value: Any) -> str:
 
 
 def ours(schema: Json, value: Any) -> str:
-    registry = worlds.registry(worlds.schema(worlds.config({"v": schema})))
-    active = registry.objects[worlds.DRIVER].active
+    registry = builders.registry(builders.schema(builders.config({"v": schema})))
+    active = registry.objects[builders.DRIVER].active
     assert active
     [config] = active.configs.values()
     return "; ".join(
@@ -426,7 +425,7 @@ STRUCTURAL: list[Any] = [
 
 @pytest.mark.parametrize("schema", STRUCTURAL)
 def test_the_api_server_takes_the_same_schemas(plane: ControlPlane, schema: Json) -> None:
-    document = worlds.schema(worlds.config({"v": schema}))
+    document = builders.schema(builders.config({"v": schema}))
     mine = register(parse(document)).compilation.errors
     definition = crd({"v": schema})
     definition["metadata"]["name"] = "others.peer.example.com"

@@ -6,7 +6,6 @@ requests, and `firstAvailable` is at the same place in all of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -54,10 +53,7 @@ class Entry:
     @property
     def identity(self) -> bytes:
         """Return a key that is equal for equal entries, for ratcheting."""
-        content = [self.driver, self.parameters, self.requests]
-        # Without a canonical form (repeated keys, huge numbers) an entry equals only others
-        # without one: a stored entry must not block an update, whatever it holds.
-        return strictjson.canonical(content) or b"odd " + json.dumps(content, default=str).encode()
+        return strictjson.identity([self.driver, self.parameters, self.requests])
 
 
 @dataclass(frozen=True, slots=True)

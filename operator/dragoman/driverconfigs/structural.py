@@ -216,34 +216,28 @@ def _list_type_conflicts(schema: dict[str, Any], kind: Any) -> Iterator[tuple[st
     items = _declared(schema, "items") or {}
     if list_type == "set":
         yield from _set_conflicts(items)
-    if list_type != "map":
-        return
+    if list_type == "map":
+        yield from _map_conflicts(items, keys)
+
+
+def _map_conflicts(items: Mapping[str, Any], keys: list[str]) -> Iterator[tuple[str, str, str]]:
     names = dict(_properties(items, "properties"))
+    place = ".x-kubernetes-list-map-keys"
     if not keys:
-        yield (
-            ".x-kubernetes-list-map-keys",
-            fielderrors.REQUIRED,
-            "must not be empty if x-kubernetes-list-type is map",
-        )
+        detail = "must not be empty if x-kubernetes-list-type is map"
+        yield place, fielderrors.REQUIRED, detail
     if items.get("type") != "object":
         yield ".items.type", fielderrors.INVALID, "must be object if the list is a map"
     if any(key not in names for key in keys) or len(set(keys)) != len(keys):
-        yield (
-            ".x-kubernetes-list-map-keys",
-            fielderrors.INVALID,
-            "must be different names of item properties",
-        )
+        yield place, fielderrors.INVALID, "must be different names of item properties"
     # Of any JSON type, because the items are checked after the list itself.
     required = items.get("required")
     required = required if isinstance(required, list) else []
     for key in keys:
         declared = names.get(key)
         if isinstance(declared, dict) and key not in required and "default" not in declared:
-            yield (
-                f".items.properties[{key}].default",
-                fielderrors.REQUIRED,
-                "a map key must be required or have a default",
-            )
+            detail = "a map key must be required or have a default"
+            yield f".items.properties[{key}].default", fielderrors.REQUIRED, detail
 
 
 def _set_conflicts(items: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -94,7 +94,7 @@ def validate_schema(
         crd: the compiled CRD, for objects that no API server has validated.
     """
     document = document if isinstance(document, dict) else {}
-    if isinstance(old, dict) and old.get("spec") == document.get("spec"):
+    if isinstance(old, dict) and _same_spec(old, document):
         return Verdict()
     if old is None and being_deleted(document):
         return Verdict()
@@ -113,6 +113,11 @@ def validate_schema(
     found = [violation(error, mode) for error in errors]
     found += [violation(warning, WARN) for warning in warnings]
     return Verdict(tuple(found), (_reference(registered),))
+
+
+def _same_spec(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Compare specs as written: Python finds 1, 1.0 and true equal."""
+    return strictjson.identity(old.get("spec")) == strictjson.identity(new.get("spec"))
 
 
 def _conflicts(registry: Registry, registered: RegisteredSchema) -> Iterator[FieldError]:

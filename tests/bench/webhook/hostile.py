@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.webhook.reviews import NUMBER, body
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.driverconfigs import measure
+from tests.unit.driverconfigs import builders, measure
 
 ENTRIES = 32
 
@@ -16,7 +15,7 @@ def cases() -> dict[str, bytes]:
     found = {}
     for index, (title, _, value) in enumerate(measure.hostile()):
         # In every entry something differs, or all but the first would be remembered.
-        entries = [{**worlds.KIND, "n": NUMBER, "i": i, "v": value} for i in range(ENTRIES)]
+        entries = [{**builders.KIND, "n": NUMBER, "i": i, "v": value} for i in range(ENTRIES)]
         found[title] = body(entries, _driver(index))
     return found
 
@@ -26,8 +25,8 @@ def write(folder: Path) -> Path:
     documents: list[dict[str, Any]] = []
     for index, (_, schema, _) in enumerate(measure.hostile()):
         number = {"type": "integer"}
-        config = worlds.config({"v": schema, "n": number, "i": number})
-        documents.append(worlds.schema(config, name=_driver(index), driver=_driver(index)))
+        config = builders.config({"v": schema, "n": number, "i": number})
+        documents.append(builders.schema(config, name=_driver(index), driver=_driver(index)))
     path = folder / "hostile.yaml"
     path.write_text("\n---\n".join(map(json.dumps, documents)))
     return path

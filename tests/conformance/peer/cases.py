@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.conformance.peer.contestants import EXAMPLE, NVIDIA
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.driverconfigs import tables
-from tests.unit.webhooks import builders
+from tests.unit.driverconfigs import builders, tables
+from tests.unit.webhooks import builders as reviews
 
 Truth = Literal["accepts", "refuses", "ignores"]
 TABLES = {"gpu.example.com": EXAMPLE, "gpu.nvidia.com": NVIDIA, "compute-domain.nvidia.com": NVIDIA}
@@ -69,31 +68,31 @@ def _rows() -> Iterator[Case]:
         for row in tables.cases(driver):
             if row.changes or row.title in NEWER:  # the webhook runs with one set of feature gates
                 continue
-            made = worlds.device_class if row.source == "Class" else worlds.claim
+            made = builders.device_class if row.source == "Class" else builders.claim
             requests = () if row.source == "Class" else ("gpu",)
-            document = made(worlds.entry("@", driver, requests))
-            body = json.dumps(builders.review(document)).replace('"@"', row.parameters)
+            document = made(builders.entry("@", driver, requests))
+            body = json.dumps(reviews.review(document)).replace('"@"', row.parameters)
             truth: Truth = "refuses" if row.errors else "accepts"
             yield Case(vendor.key, driver, row.title, body, truth)
 
 
 def _around(vendor: str, driver: str, kind: dict[str, str]) -> Iterator[Case]:
     def case(title: str, truth: Truth, *review: Any) -> Case:
-        return Case(vendor, driver, title, json.dumps(builders.review(*review)), truth)
+        return Case(vendor, driver, title, json.dumps(reviews.review(*review)), truth)
 
     def entry(parameters: dict[str, Any], requests: tuple[str, ...] = ("gpu",)) -> dict[str, Any]:
-        return worlds.entry({**kind, **parameters}, driver, requests)
+        return builders.entry({**kind, **parameters}, driver, requests)
 
-    good, bad = worlds.claim(entry(GOOD)), worlds.claim(entry(BAD))
+    good, bad = builders.claim(entry(GOOD)), builders.claim(entry(BAD))
     for version in ("v1beta1", "v1beta2"):
         old = {"apiVersion": f"resource.k8s.io/{version}"}
         yield case(f"a good claim in {version}", "accepts", {**good, **old})
         yield case(f"a bad claim in {version}", "refuses", {**bad, **old})
-    yield case("a good template", "accepts", worlds.template(entry(GOOD)))
-    yield case("a bad template", "refuses", worlds.template(entry(BAD)))
-    yield case("a class with a good config", "accepts", worlds.device_class(entry(GOOD, ())))
-    yield case("a class with a bad config", "refuses", worlds.device_class(entry(BAD, ())))
-    yield case("a good entry and a bad one", "refuses", worlds.claim(entry(GOOD), entry(BAD)))
+    yield case("a good template", "accepts", builders.template(entry(GOOD)))
+    yield case("a bad template", "refuses", builders.template(entry(BAD)))
+    yield case("a class with a good config", "accepts", builders.device_class(entry(GOOD, ())))
+    yield case("a class with a bad config", "refuses", builders.device_class(entry(BAD, ())))
+    yield case("a good entry and a bad one", "refuses", builders.claim(entry(GOOD), entry(BAD)))
     labelled = {**bad, "metadata": {"name": "claim", "labels": {"a": "b"}}}
     yield case(
         "a label for a claim that was bad before the webhook came",
@@ -105,7 +104,7 @@ def _around(vendor: str, driver: str, kind: dict[str, str]) -> Iterator[Case]:
     leaving = {**bad, "metadata": {"name": "claim", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     yield case("the last finalizer of a bad claim", "accepts", leaving, "UPDATE", bad)
     yield case("the deletion of a bad claim", "accepts", None, "DELETE", bad)
-    mistyped = worlds.entry({**kind, **BAD}, driver.replace("gpu.", "gpus.", 1), ("gpu",))
-    yield case("a driver's name with one letter too many", "ignores", worlds.claim(mistyped))
-    choice = worlds.claim(entry(GOOD), requests=(("gpu", ("big", "small")),))
+    mistyped = builders.entry({**kind, **BAD}, driver.replace("gpu.", "gpus.", 1), ("gpu",))
+    yield case("a driver's name with one letter too many", "ignores", builders.claim(mistyped))
+    choice = builders.claim(entry(GOOD), requests=(("gpu", ("big", "small")),))
     yield case("an entry that names a request with alternatives", "ignores", choice)

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dragoman.controllers.driverconfigschemas import catalogue
@@ -155,8 +155,9 @@ def test_no_unreadable_value_crashes_a_verdict(
     made: list[Any], word: bytes, unreadable: bytes
 ) -> None:
     for kind, make in (("ResourceClaim", builders.claim), ("DeviceClass", builders.device_class)):
-        written = json.dumps(make(*made)).encode().replace(word, unreadable)
-        document = strictjson.parse(written)
+        written = json.dumps(make(*made)).encode()
+        assume(written.count(b": " + word) == written.count(word))  # not within a text
+        document = strictjson.parse(written.replace(word, unreadable))
         assert bounded(validate_configs(CATALOGUE, kind, document))
         assert validate_configs(CATALOGUE, kind, document, old=document).allowed
 

@@ -221,6 +221,24 @@ def test_a_broken_schema_can_be_switched_off_labelled_and_deleted() -> None:
     assert validate_schema(Registry(), dying) == Verdict()
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        pytest.param("1", "true", False, id="a number that became true"),
+        pytest.param("1", '1, "minimum": true', False, id="a repeated key"),
+        pytest.param("true", "true", True, id="a stored error"),
+        pytest.param("1e999", "1e999", True, id="a stored number out of range"),
+    ],
+)
+def test_a_spec_is_unchanged_only_as_it_is_written(before: str, after: str, allowed: bool) -> None:
+    def stored(minimum: str) -> Any:
+        field = {"type": "integer", "minimum": "@"}
+        text = json.dumps(builders.schema(builders.config({"v": field})))
+        return strictjson.parse(text.replace('"@"', minimum).encode())
+
+    assert validate_schema(Registry(), stored(after), old=stored(before)).allowed is allowed
+
+
 def test_a_schema_is_warned_about_what_has_no_effect() -> None:
     conflicting = builders.schema(
         builders.config({"v": {**STRING, "format": "ipaddress"}}), name="z"

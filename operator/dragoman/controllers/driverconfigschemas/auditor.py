@@ -33,7 +33,7 @@ INTERVAL = 600.0
 SETTLING = 2.0
 """Seconds without a change of schemas before they are audited with: they come in groups."""
 REMEMBERED = 10_000
-"""Judgements that one pass keeps."""
+"""Validation results that one pass keeps."""
 REASON = "DriverConfigInvalid"
 
 BATCH = 100
