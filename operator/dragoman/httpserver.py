@@ -49,7 +49,8 @@ class HttpServer:
         self._address = address
         self._respond = respond
         self._connections: OrderedDict[HttpConnection, None] = OrderedDict()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._timers: dict[socket.socket, asyncio.TimerHandle | None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> str:
         """Listen; returns the address in use."""
@@ -65,35 +66,56 @@ class HttpServer:
         for listening in sockets:
             listening.settimeout(0.0)
             listening.listen(BACKLOG)
-            self._tasks.append(asyncio.create_task(self._accept(listening)))
+            self._listen(listening)
         return f"{host}:{port}"
 
     async def stop(self) -> None:
         """Stop listening, and close all connections."""
-        for task in self._tasks:
-            task.cancel()
+        for listening, timer in self._timers.items():
+            if timer is not None:
+                timer.cancel()
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
+        self._timers.clear()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for connection in list(self._connections):
             connection.abort()
         await asyncio.sleep(0)  # transports close in a later turn of the loop
 
-    async def _accept(self, listening: socket.socket) -> None:
+    def _listen(self, listening: socket.socket) -> None:
+        self._timers[listening] = None
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Accept one connection, and the next one not before its time.
+
+        No task waits for connections: kopf would wait for such a task at the end of the process.
+        """
         loop = asyncio.get_running_loop()
-        with listening:
-            while True:
-                try:
-                    accepted, _ = await loop.sock_accept(listening)
-                except OSError as error:
-                    # Out of descriptors or memory; the kernel keeps the connection for later.
-                    log.warning("Cannot accept a connection", error=str(error))
-                    await asyncio.sleep(ACCEPT_RETRY)
-                    continue
-                self._make_room()
-                try:
-                    await loop.connect_accepted_socket(self._connection, accepted)
-                except OSError:  # the client has closed it already
-                    accepted.close()
-                await asyncio.sleep(1.0 / ACCEPT_RATE)
+        loop.remove_reader(listening)
+        delay = 1.0 / ACCEPT_RATE
+        try:
+            accepted, _ = listening.accept()
+        except (BlockingIOError, ConnectionError):
+            pass  # the client has closed it already
+        except OSError as error:
+            # Out of descriptors or memory; the kernel keeps the connection for later.
+            log.warning("Cannot accept a connection", error=str(error))
+            delay = ACCEPT_RETRY
+        else:
+            self._make_room()
+            task = loop.create_task(self._connect(accepted))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._timers[listening] = loop.call_later(delay, self._listen, listening)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        accepted.settimeout(0.0)
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(self._connection, accepted)
+        except OSError:  # the client has closed it already
+            accepted.close()
 
     def _connection(self) -> "HttpConnection":
         connection = HttpConnection(self._respond, self._forget)

@@ -167,7 +167,7 @@ def configure(*, json: bool, level: str) -> None:
     sink = _stderr()
     structlog.configure(
         processors=[*shared, *rendered],
-        logger_factory=structlog.WriteLoggerFactory(sink),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", sink)),
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         cache_logger_on_first_use=True,
     )
@@ -175,7 +175,7 @@ def configure(*, json: bool, level: str) -> None:
         foreign_pre_chain=[*shared, _logger_name],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered],
     )
-    handler = logging.StreamHandler(sink)
+    handler = logging.StreamHandler(cast("TextIO", sink))
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -187,12 +187,20 @@ def configure(*, json: bool, level: str) -> None:
         logging.getLogger(name).filters[:] = [RateLimit()]
 
 
-def _stderr() -> TextIO:
+def last_line(text: str) -> None:
+    """Write a line for people below all records; wait for a slow reader DRAIN_TIMEOUT at most."""
+    sink = _stderr()
+    sink.write(f"{text}\n")
+    if isinstance(sink, LogSink):
+        sink.drain()
+
+
+def _stderr() -> "TextIO | LogSink":
     """Return the sink of the process, or a stream in memory that a test has put in its place."""
     if sys.stderr is None:  # closed by the parent: the number may belong to a socket by now
-        return cast("TextIO", _sink(-1))
+        return _sink(-1)
     try:
-        return cast("TextIO", _sink(sys.stderr.fileno()))
+        return _sink(sys.stderr.fileno())
     except OSError:
         return sys.stderr
 

@@ -170,17 +170,24 @@ async def test_a_process_without_descriptors_accepts_the_connection_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(httpserver, "ACCEPT_RETRY", 0.1)
-    loop = asyncio.get_running_loop()
-    accept, failures = loop.sock_accept, 3
+    accept, failures = socket.socket.accept, 3
 
-    async def sock_accept(listening: socket.socket) -> tuple[socket.socket, Any]:
+    def failing(listening: socket.socket) -> tuple[socket.socket, Any]:
         nonlocal failures
         if failures:
             failures -= 1
             raise OSError(errno.EMFILE, "Too many open files")
-        return await accept(listening)
+        return accept(listening)
 
-    monkeypatch.setattr(loop, "sock_accept", sock_accept)
+    monkeypatch.setattr(socket.socket, "accept", failing)
     async with serving() as url:
         assert await got(url) == PAGE
     assert failures == 0
+
+
+async def test_no_task_waits_for_connections() -> None:
+    """kopf waits five seconds for such a task where it stops before it has started."""
+    before = asyncio.all_tasks()
+    async with serving() as url:
+        assert await got(url) == PAGE
+        assert asyncio.all_tasks() == before

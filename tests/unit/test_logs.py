@@ -192,3 +192,20 @@ def test_a_client_that_breaks_connections_cannot_fill_the_log() -> None:
         stderr=subprocess.PIPE,
     )
     assert 1 <= done.stderr.count("socket.send() raised exception") <= 2 * logs.BURST
+
+
+def test_the_last_line_is_below_all_records() -> None:
+    done = run(CONFIGURED + "    logs.last_line('dragoman: the reason')\n", stderr=subprocess.PIPE)
+    assert done.stderr.splitlines()[-1] == "dragoman: the reason"
+
+
+def test_the_last_line_does_not_wait_for_a_stalled_reader() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.set_blocking(writer, True)
+    run(CONFIGURED + "    logs.last_line('dragoman: the reason')\n", stderr=writer)
+    os.close(reader)
+    os.close(writer)

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import click
 import kopf
 
 from dragoman import handlers, logs  # noqa: F401 — importing handlers registers them
@@ -18,7 +17,7 @@ def run(settings: Settings) -> int:
     try:
         Credentials(settings.kubeconfig, settings.context)
     except ConnectionSettingsError as error:
-        click.echo(f"dragoman: {error}", err=True)
+        logs.last_line(f"dragoman: {error}")
         return 1
     activities, watching = without_events(kopf.get_default_registry())
     operator = Operator(settings, watching)
@@ -33,10 +32,10 @@ def run(settings: Settings) -> int:
             )
         )
     except Exception as error:  # noqa: BLE001 — a person reads one line, whatever the error
-        click.echo(f"dragoman: {operator.fault or error}", err=True)
+        logs.last_line(f"dragoman: {operator.fault or error}")
         return 1
     if operator.fault:
-        click.echo(f"dragoman: {operator.fault}", err=True)
+        logs.last_line(f"dragoman: {operator.fault}")
         return 1
     return 0
 
