@@ -56,7 +56,8 @@ warning.
 _EARLIER: Final = """\
 The newest schema of a driver is the default. The schemas below describe earlier releases, which
 accept less. The folder `crds/catalogue/releases` holds them. Each has the name of the default
-object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`.
+object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`, and the
+command checks with `dragoman check --schemas catalogue --schemas dra.net@v1.4.0 -f claim.yaml`.
 """
 
 
