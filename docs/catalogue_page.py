@@ -48,7 +48,9 @@ $ kubectl apply --server-side --force-conflicts --field-manager=admin \\
 driverconfigschema.dragoman.dev/gpu.nvidia.com serverside-applied
 ```
 
-The operator leaves a value that you have set to you from then on. `dragoman check` takes the same
+The object must have been applied server-side, as the operator does: after a client-side apply,
+kubectl counts all its fields as yours and removes those that the smaller file lacks. The operator
+leaves a value that you have set to you from then on. `dragoman check` takes the same
 setting as `--variable gpu.nvidia.com:MPSSupport=true`; without it, what depends on the gate is a
 warning.
 """
@@ -56,7 +58,8 @@ warning.
 _EARLIER: Final = """\
 The newest schema of a driver is the default. The schemas below describe earlier releases, which
 accept less. The folder `crds/catalogue/releases` holds them. Each has the name of the default
-object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`.
+object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`, and the
+command checks with `dragoman check --schemas catalogue --schemas dra.net@v1.4.0 -f claim.yaml`.
 """
 
 

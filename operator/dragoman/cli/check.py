@@ -110,8 +110,8 @@ class Line:
     multiple=True,
     default=(CATALOGUE,),
     show_default=True,
-    metavar="FILE|DIR|catalogue",
-    help="DriverConfigSchemas to check with.",
+    metavar="FILE|DIR|catalogue|DRIVER@RELEASE",
+    help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name.",
 )
 @click.option(
     "--variable",
@@ -167,6 +167,9 @@ def _registry(sources: Iterable[str], variables: Iterable[str]) -> Registry:
 def _schemas(source: str) -> Iterator[DriverConfigSchema]:
     if source == CATALOGUE:
         yield from map(parse, catalogue.schemas())
+        return
+    if "@" in source and (release := catalogue.releases().get(source)):
+        yield parse(release)
         return
     found = [
         tree

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman.cli.check import check
+from tests.unit.driverconfigs import builders
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -249,3 +250,16 @@ def test_help_shows_examples_and_exit_status() -> None:
     text = run("--help").output
     assert "dragoman check -f claim.yaml" in text
     assert "2  unusable input" in text
+
+
+def test_an_earlier_release_of_a_driver_takes_the_place_of_the_newest(folder: Path) -> None:
+    parameters = {"interface": {"type": "IPVLAN"}}
+    (folder / "claim.json").write_text(
+        json.dumps(builders.claim(builders.entry(parameters, "dra.net")))
+    )
+    newest = run("-f", "claim.json")
+    earlier = run("-f", "claim.json", "--schemas=catalogue", "--schemas=dra.net@v1.4.0")
+    assert (newest.exit_code, newest.stdout) == (0, "")
+    assert earlier.exit_code == 1
+    assert ".interface.type: Forbidden: unknown field" in earlier.stdout
+    assert "kubernetes-sigs/dranet v1.4.0" in earlier.stdout
