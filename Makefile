@@ -12,6 +12,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 PYTEST := $(PY) -m pytest
 N ?= 10000
 MINUTES ?= 10
+WORLDS ?= 2000
 
 .PHONY: help
 help: ## Say what can be made
@@ -87,6 +88,10 @@ test-slow: controlplane ## Run the tests that take minutes
 	@$(PYTEST) -ra -m 'slow and not node'
 	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
 
+.PHONY: test-explain
+test-explain: controlplane ## Hold `kubectl dra` against the real scheduler in WORLDS random worlds
+	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node
@@ -118,6 +123,10 @@ comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs
 .PHONY: fuzz-cel
 fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 	@$(PY) -m tests.conformance.fuzz $(N)
+
+.PHONY: fuzz-allocator
+fuzz-allocator: setup ## Compare N random allocations with the Go implementation (ARGS="--kubernetes 1.37 --seed 7")
+	@$(PY) -m tests.conformance.fuzz_allocator $(N) $(ARGS)
 
 .PHONY: image-rootfs
 image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)

@@ -39,8 +39,11 @@ PLACES = {
     "dragoman.kube": (0, 4),
     "dragoman.claims": (1, 4),
     "dragoman.driverconfigs": (2, 4),
-    "dragoman.model": (1, 5),
-    "dragoman.cel": (2, 5),
+    "dragoman.diagnosis": (3, 3),
+    "dragoman.inventory": (3, 4),
+    "dragoman.allocation": (3, 5),
+    "dragoman.model": (1, 6),
+    "dragoman.cel": (2, 6),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

@@ -167,7 +167,9 @@ def _resolved(narrowing: Mapping[str, Any]) -> dict[str, Any]:
 def drivers() -> list[str]:
     """Return the drivers of the catalogue."""
     folder = ROOT / "crds/catalogue"
-    return sorted(yaml.safe_load(path.read_text())["spec"]["driver"] for path in folder.iterdir())
+    return sorted(
+        yaml.safe_load(path.read_text())["spec"]["driver"] for path in folder.glob("*.yaml")
+    )
 
 
 def alerts() -> list[str]:

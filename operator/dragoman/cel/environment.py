@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -22,6 +22,7 @@ from dragoman.cel.errors import (
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
 from dragoman.cel.overloads import Overload
+from dragoman.cel.reads import paths
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, children
 from dragoman.cel.syntax.parser import failure, parse
@@ -82,6 +83,10 @@ class Program:
                 if isinstance(node, Ident):
                     found.add(node.name)
         return frozenset(found)
+
+    def reads(self, variable: str) -> Collection[Path]:
+        """Return the constant paths below a variable that the expression reads."""
+        return paths(self._tree, variable)
 
     @cached_property
     def max_cost(self) -> int:

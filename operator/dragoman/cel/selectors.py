@@ -58,6 +58,19 @@ class Selector:
         """Return the worst-case cost; the API server rejects selectors above 1,000,000."""
         return self.program.max_cost
 
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]] | None:
+        """Return which parts of `device` decide the result, None for all of them.
+
+        A part is ("driver",), ("allowMultipleAllocations",), or ("attributes" or "capacity",
+        domain, name). An attribute that cannot be converted fails every selector beside that.
+        """
+        found = {path[:3] for path in self.program.reads("device")}
+        whole = {"driver", "allowMultipleAllocations"}
+        if all(len(path) == 3 or (path and path[0] in whole) for path in found):
+            return frozenset(found)
+        return None
+
     def prepare(self, device: Mapping[str, Any], *, driver: str = "") -> Device:
         """Convert a device once for many calls of `matches`.
 

@@ -8,35 +8,57 @@ import click
 
 from dragoman import __version__
 
-COMMANDS = {
+USER_COMMANDS = {
+    "auth": "Print which rights are missing, and a ClusterRole that grants them.",
     "check": "Check driver configs in manifests, offline.",
+    "explain": "Say why a pod has no devices, and what would change that.",
+    "simulate": "Say where pods would fit if the cluster were different.",
+    "snapshot": "Write what every answer is computed from to a file.",
+    "top": "Show who has what: devices by class, node, namespace or pod.",
+    "who": "Show which claim, pod and container has a device.",
+}
+"""What users type: all that `kubectl dra` has."""
+SERVER_COMMANDS = {
     "delete-webhooks": "Delete the webhook configuration.",
     "operator": "Run the claim controller.",
     "verify": "Try whether the cluster's webhook refuses what it must.",
     "webhook": "Run the admission webhook.",
 }
+"""What the chart runs: these are commands of `dragoman` alone."""
+COMMANDS = USER_COMMANDS | SERVER_COMMANDS
 """Sub-commands, each in a module of its name (`_` for `-`); loaded when used: they are heavy."""
+PLUGIN = "kubectl dra"
+"""What users type before a command where kubectl runs this program."""
+TOOLKIT = frozenset({"auth", "explain", "simulate", "snapshot", "top", "who"})
+"""Commands of `dragoman.cli.dra`."""
 
 
 class Commands(click.Group):
     """Loads only the command that is run, so that each starts as fast as it can."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 — click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted(COMMANDS)
+        return sorted(_offered(ctx))
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 — as above
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 — click's signature
         """Load a command, or return None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"dragoman.cli.{name}"), name)
+        package = "dragoman.cli.dra" if cmd_name in TOOLKIT else "dragoman.cli"
+        command: click.Command = getattr(import_module(f"{package}.{name}"), name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 — as above
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            formatter.write_dl(sorted(_offered(ctx).items()))
+
+
+def _offered(context: click.Context) -> dict[str, str]:
+    """Return the commands that are shown: the plugin of kubectl hides those of servers."""
+    plugin = (context.info_name or "").startswith(PLUGIN)
+    return USER_COMMANDS if plugin else COMMANDS
 
 
 @click.command(
@@ -51,7 +73,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; named `kubectl dra` when kubectl runs it."""
     plugin = Path(sys.argv[0]).name.startswith("kubectl-")
-    cli(prog_name="kubectl dra" if plugin else "dragoman")
+    cli(prog_name=PLUGIN if plugin else "dragoman")
 
 
 def complete() -> None:
@@ -59,7 +81,7 @@ def complete() -> None:
     from click.shell_completion import ShellComplete  # noqa: PLC0415 — only for completion
 
     *args, incomplete = sys.argv[1:] or [""]
-    completer = ShellComplete(cli, {}, "kubectl-dra", "_")
+    completer = ShellComplete(cli, {}, PLUGIN, "_")
     for item in completer.get_completions(args, incomplete):
         click.echo(f"{item.value}\t{item.help or ''}")
     click.echo(":4")

@@ -31,9 +31,12 @@ class OracleUnavailableError(RuntimeError):
 class Oracle:
     """A running oracle; answers come in the order of the requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: Path | None = None) -> None:
         self._process = subprocess.Popen(
-            [str(build())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
+            [str(program or build())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=1 << 20,
         )
 
     def __enter__(self) -> Self:
@@ -80,19 +83,26 @@ class Oracle:
             self._process.stdin.flush()
 
 
-def build() -> Path:
-    """Return the program, building it when its sources changed (about a minute)."""
-    program = _cache() / "dragoman" / "oracle" / _fingerprint() / "oracle"
+def build(sources: Path = SOURCES, modules: str = "go.mod", name: str = "CEL oracle") -> Path:
+    """Return the program, building it when its sources changed (about a minute).
+
+    Args:
+        sources: Folder of the Go program.
+        modules: Its file of pinned modules, beside which the sums are.
+        name: What it is called while it is built.
+    """
+    program = _cache() / "dragoman" / "oracle" / _fingerprint(sources, modules) / "oracle"
     if program.exists():
         return program
     compiler = shutil.which("go")
     if compiler is None:
         raise OracleUnavailableError("the oracle needs a Go compiler")
-    print("building the CEL oracle (once, about a minute) ...", file=sys.stderr, flush=True)
+    print(f"building the {name} (once, about a minute) ...", file=sys.stderr, flush=True)
     program.parent.mkdir(parents=True, exist_ok=True)
     unfinished = program.with_name(f"oracle.{os.getpid()}")
-    command = ["nice", compiler, "build", "-trimpath", "-o", str(unfinished), "."]
-    built = subprocess.run(command, cwd=SOURCES, check=False, capture_output=True, text=True)
+    command = ["nice", compiler, "build", "-trimpath", f"-modfile={modules}"]
+    command += ["-o", str(unfinished), "."]
+    built = subprocess.run(command, cwd=sources, check=False, capture_output=True, text=True)
     if built.returncode:
         raise OracleUnavailableError(f"the oracle does not build:\n{built.stderr}")
     unfinished.rename(program)
@@ -103,8 +113,9 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _fingerprint() -> str:
+def _fingerprint(sources: Path, modules: str) -> str:
     digest = hashlib.sha256()
-    for source in sorted([*SOURCES.glob("*.go"), *SOURCES.glob("go.*")]):
+    pinned = [sources / modules, (sources / modules).with_suffix(".sum")]
+    for source in sorted([*sources.glob("*.go"), *pinned]):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -1,14 +1,14 @@
 """What keeps a process from starting is said in one line, and the exit status is one."""
 
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.controlplane.api import wait_for
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Process
-from tests.e2e.running import faults_in
+from tests.e2e.running import OperatorProcess, faults_in
 from tests.e2e.webhook.harness import WebhookProcess, webhook_user
 from tests.e2e.webhook.rbac import SCHEMA_RULES
 
@@ -55,12 +55,11 @@ def test_an_address_in_use_is_named(plane: ControlPlane, tmp_path: Path) -> None
     ],
     ids=["an unknown driver", "an unknown mode", "an unknown variable"],
 )
-def test_a_choice_that_the_catalogue_does_not_have_is_named(
-    plane: ControlPlane, tmp_path: Path, flag: str, words: str
+def test_a_setting_that_the_catalogue_does_not_have_is_reported_and_stops_nothing(
+    plane: ControlPlane, namespace: str, flag: str, words: str
 ) -> None:
     user = plane.user("schema-controller", SCHEMA_RULES)
-    command = [
-        *(sys.executable, "-m", "dragoman", "operator", f"--kubeconfig={user.kubeconfig}"),
-        *("--catalogue=all", flag),
-    ]
-    assert ended(Process("operator", command, tmp_path / "log")).startswith(f"dragoman: {words}")
+    flags = ("--claims=off", "--catalogue=all", flag, f"--namespace={namespace}")
+    with OperatorProcess(plane, user, *flags) as running:
+        wait_for(lambda: words in running.said(), message="the setting was not reported")
+        running.check()

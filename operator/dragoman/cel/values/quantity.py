@@ -52,9 +52,11 @@ class Quantity:
         decimal: whether it is in the arbitrary-precision form.
         suffix: family of the suffix in its text: "SI", "binary" or "exponent".
         computed: whether `add` or `sub` returned it, which matters to Go's `==`.
+        kept: the text as it was written where Go remembers it, else empty.
+        nanos: the number in units of 10^-9; None for giants, whose scale is above 400.
     """
 
-    __slots__ = ("_nanos", "_text", "computed", "decimal", "scale", "suffix", "value")
+    __slots__ = ("_text", "computed", "decimal", "kept", "nanos", "scale", "suffix", "value")
 
     def __init__(  # noqa: PLR0913 — all but two are how Go came by the number
         self,
@@ -71,13 +73,14 @@ class Quantity:
         self.decimal = decimal
         self.suffix = suffix
         self.computed = computed
+        self.kept = text
         self._text = text
         # Every parsed or computed quantity is a whole number of nanos, so one int orders them all.
-        self._nanos = value * _ten(scale + 9) if -10 < scale <= _PLAIN else None
+        self.nanos = value * _ten(scale + 9) if -10 < scale <= _PLAIN else None
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1 as this quantity is less than, equal to or greater than the other."""
-        left, right = self._nanos, other._nanos
+        left, right = self.nanos, other.nanos
         if left is None or right is None:
             return _compare_apart(self, other)
         return (left > right) - (left < right)
@@ -137,7 +140,7 @@ class Quantity:
         return isinstance(other, Quantity) and self.compare(other) == 0
 
     def __hash__(self) -> int:
-        return hash(self._nanos) if self._nanos is not None else hash(_stripped(self))
+        return hash(self.nanos) if self.nanos is not None else hash(_stripped(self))
 
     def __str__(self) -> str:
         if not self._text:

@@ -26,6 +26,8 @@ from dragoman.logs import logger
 
 APPLY_INTERVAL = 600.0
 """Seconds after which an object of the catalogue is applied again, in case a field was removed."""
+LEADING_INTERVAL = 1.0
+"""Seconds between checks whether this process leads, before it reports settings."""
 CONFLICTS = 20
 """Attempts to apply without fields that admins own; each response names all that it met."""
 
@@ -71,7 +73,6 @@ class SchemaController:
         self._catalogue = {one["metadata"]["name"]: one for one in catalogue.documents}
         self._applied: dict[str, float] = {}
         self._settings = catalogue.faults
-        self._unreported = list(catalogue.faults)
         self._faults: dict[str, set[str]] = {}
         self._recorder = EventRecorder(client)
         self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
@@ -88,9 +89,11 @@ class SchemaController:
 
     async def run(self) -> None:
         """Reconcile until cancelled, once the schemas are listed."""
-        await self.schemas.informer.synced.wait()
         async with asyncio.TaskGroup() as tasks:
+            # Settings are wrong whether the CRD is there or not.
             tasks.create_task(self._recorder.run())
+            tasks.create_task(self._report_settings())
+            await self.schemas.informer.synced.wait()
             if self._auditor is not None:
                 tasks.create_task(self._auditor.recorder.run())
                 tasks.create_task(self._auditor.run())
@@ -98,7 +101,6 @@ class SchemaController:
 
     def enqueue_all(self) -> None:
         """Enqueue every schema that is stored, compiled or in the catalogue."""
-        self._unreported = list(self._settings)
         stored = (one.metadata.name for one in self.schemas.objects)
         for name in {*stored, *self.schemas.registry.objects, *self._catalogue}:
             self.queue.add(Key("compile", name))
@@ -108,7 +110,6 @@ class SchemaController:
         if key.task == "compile":
             await self._compile(key.name)
         elif self._leading():
-            self._report_settings()
             await self._write_status(key.name)
             await self._apply_catalogue(key.name)
         self.queue.forget(key)
@@ -158,11 +159,13 @@ class SchemaController:
         self._applied[name] = time.monotonic()
         self._count_faults(name, self._faults.get(name, set()) - {name})
 
-    def _report_settings(self) -> None:
-        """Report the settings without effect, once a full pass; the other settings hold."""
-        for fault in self._unreported:
-            self._report(fault.driver, fault.message, fault.message)
-        self._unreported = []
+    async def _report_settings(self) -> None:
+        """Report the settings without effect from time to time; the other settings hold."""
+        while self._settings:
+            leading = self._leading()
+            for fault in self._settings if leading else ():
+                self._report(fault.driver, fault.message, fault.message)
+            await asyncio.sleep(APPLY_INTERVAL if leading else LEADING_INTERVAL)
 
     def _report(self, driver: str, message: str, identity: str) -> None:
         """Report a fault of the catalogue by a metric, a log line and an Event on the schema."""

@@ -1,0 +1,115 @@
+"""kube-scheduler's allocator of Dynamic Resource Allocation, exact, with reasons.
+
+Facts are parsed once, a `Cluster` is kept up to date by them, and `allocate` decides what the
+claims of a pod get on a node: the devices that kube-scheduler would choose, in the same order, with
+the same errors. Everything is pure: no clock, no effects, and a search is bounded by its steps.
+
+    cluster = Cluster(profile("1.36"), nodes=[...], slices=[...], classes=[...], claims=[...])
+    match allocate("node-1", [parse_claim(claim)], cluster, reasons=True):
+        case Allocated(allocations=(allocation,)):
+            print(allocation.document())
+        case DoesNotFit(reasons=reasons):
+            print(*reasons)
+"""
+
+from __future__ import annotations
+
+from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
+from dragoman.allocation.amounts import Amount
+from dragoman.allocation.claimfacts import Claim, ClaimSpec
+from dragoman.allocation.claims import parse_claim
+from dragoman.allocation.cluster import Cluster, UnknownNodeError
+from dragoman.allocation.explaining import explain
+from dragoman.allocation.extendedresources import (
+    ContainerRequest,
+    ExtendedResources,
+    class_of,
+    extended_resources,
+)
+from dragoman.allocation.facts import (
+    Content,
+    Device,
+    DeviceClass,
+    DeviceID,
+    DeviceTaintRule,
+    Node,
+    PoolID,
+    Slice,
+    Taint,
+)
+from dragoman.allocation.features import (
+    Features,
+    Profile,
+    UnknownGateError,
+    Variant,
+    profile,
+    profile_of,
+)
+from dragoman.allocation.nodeselector import NodeSelectorError
+from dragoman.allocation.parsing import parse_class, parse_node, parse_slice, parse_taint_rule
+from dragoman.allocation.pools import Pool
+from dragoman.allocation.reasons import FATAL, Code, Reason
+from dragoman.allocation.results import (
+    Allocation,
+    BudgetExceeded,
+    ConfigResult,
+    DeviceResult,
+    DoesNotFit,
+    FatalError,
+    NodeError,
+)
+from dragoman.allocation.solution import Allocated
+from dragoman.allocation.usage import Holder
+from dragoman.model.fields import MalformedObjectError
+
+__all__ = [
+    "BUDGET",
+    "FATAL",
+    "Allocated",
+    "Allocation",
+    "Amount",
+    "BudgetExceeded",
+    "Claim",
+    "ClaimSpec",
+    "Cluster",
+    "Code",
+    "ConfigResult",
+    "ContainerRequest",
+    "Content",
+    "Device",
+    "DeviceClass",
+    "DeviceID",
+    "DeviceResult",
+    "DeviceTaintRule",
+    "DoesNotFit",
+    "ExtendedResources",
+    "FatalError",
+    "Features",
+    "Holder",
+    "MalformedObjectError",
+    "Node",
+    "NodeError",
+    "NodeSelectorError",
+    "Outcome",
+    "Pool",
+    "PoolID",
+    "Profile",
+    "Reason",
+    "Slice",
+    "Taint",
+    "UnknownGateError",
+    "UnknownNodeError",
+    "Variant",
+    "allocate",
+    "class_of",
+    "explain",
+    "extended_resources",
+    "fits",
+    "parse_claim",
+    "parse_class",
+    "parse_node",
+    "parse_slice",
+    "parse_taint_rule",
+    "profile",
+    "profile_of",
+]

@@ -1,0 +1,318 @@
+"""The devices picked so far in a search, with everything that they take, and how to undo a pick."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman.allocation import constraints
+from dragoman.allocation.asks import PreparedAsk
+from dragoman.allocation.compatibility import Before, Groups
+from dragoman.allocation.nodeselector import NodeSelectorError
+from dragoman.allocation.plans import TAINT, Plan
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons import Code
+from dragoman.allocation.validation import Prepared
+from dragoman.allocation.view import NodeView
+
+
+class Taken(NamedTuple):
+    """One picked device.
+
+    Attributes:
+        position: Of the device among all devices of the node.
+        ask: What it was picked for.
+        claim: Index of the claim.
+        plan: What the request takes of the device.
+        charged: Whether its counters were charged.
+        groups: Compatibility groups before the pick, by counter set.
+    """
+
+    position: int
+    ask: PreparedAsk
+    claim: int
+    plan: Plan
+    charged: bool = False
+    groups: Before = ()
+
+
+Key = tuple[str, str]
+
+
+class Attempt:
+    """The state of one search.
+
+    Attributes:
+        results: The picked devices of each claim.
+    """
+
+    def __init__(self, prepared: Prepared, view: NodeView) -> None:
+        self.results: list[list[Taken]] = [[] for _ in prepared.claims]
+        self._view = view
+        self._profile = prepared.profile
+        self._contents = view.contents
+        self._in_use = view.in_use
+        self._count = len(self._contents)
+        self._taken = [0] * self._count
+        self._shares: dict[int, list[dict[str, int]]] = {}
+        self._available: dict[object, dict[Key, int]] = {}
+        self._charged: dict[object, dict[Key, int]] = {}
+        self._overdrawn: dict[object, bool] = {}
+        self._groups: dict[object, Groups] = {}
+        self._constraints = [
+            [constraints.start(constraint, prepared.profile) for constraint in claim.constraints]
+            for claim in prepared.claims
+        ]
+
+    def pick(self, ask: PreparedAsk, claim: int, start: int) -> Taken | None:
+        """Take the first device from a position on that can serve, None if there is none.
+
+        Raises:
+            FatalProblemError: A device that was reached ends the pod's attempt.
+        """
+        taken_by, in_use, contents = self._taken, self._in_use, self._contents
+        known, plans, admin, own = ask.known, ask.plans, ask.admin, 1 << claim
+        per_device = self._view.per_device
+        for position in range(start, self._count):
+            if admin:
+                if taken_by[position] & own:
+                    continue
+            elif in_use[position] or taken_by[position]:
+                continue
+            content = contents[position]
+            selectable = known.get(content)
+            if selectable is None or (selectable and per_device):
+                selectable = self.selectable(ask, position)
+            if not selectable:
+                continue
+            plan = plans.get(content.traits) or self._plan(ask, position)
+            if plan is None or not self._enough(plan, position):
+                continue
+            if plan.blocked:
+                self._touch(plan, position)
+                continue
+            taken = self._take(ask, claim, position, plan, must=False)
+            if taken is not None:
+                return taken
+        return None
+
+    def take_exactly(self, ask: PreparedAsk, claim: int, position: int) -> Taken | None:
+        """Take one device of a request for all of them.
+
+        Raises:
+            FatalProblemError: A constraint forbids the device.
+        """
+        plan = self._plan(ask, position)
+        taken_by = self._taken[position]
+        if ask.admin:
+            if taken_by >> claim & 1 and not (plan and plan.shareable):
+                return None
+        elif self._in_use[position] or taken_by:
+            return None
+        if plan is None:
+            return None
+        if plan.blocked:
+            self._touch(plan, position)
+            return None
+        return self._take(ask, claim, position, plan, must=True)
+
+    def release(self, taken: Taken) -> None:
+        """Undo a pick, the last one that is not undone."""
+        position, plan = taken.position, taken.plan
+        self.results[taken.claim].pop()
+        if plan.shareable:
+            shares = self._shares[position]
+            shares.pop()
+            if not shares:
+                del self._shares[position]
+        else:
+            self._taken[position] &= ~(1 << taken.claim)
+        self._leave(taken.ask, taken.claim, len(taken.ask.constraints))
+        self._restore(taken)
+
+    def selectable(self, ask: PreparedAsk, position: int) -> bool:
+        """Tell whether selectors match a device and it can be used on the node.
+
+        Raises:
+            FatalProblemError: That cannot be told.
+        """
+        content = self._contents[position]
+        if not ask.selectable(content, self._view, position):
+            return False
+        if not self._view.per_device:
+            return True
+        try:
+            return self._view.on_node(position)
+        except NodeSelectorError as error:
+            raise FatalProblemError(Code.NODE_SELECTOR_INVALID, str(error)) from None
+
+    def everything(self, ask: PreparedAsk) -> list[int]:
+        """Return the devices of a request for all of them.
+
+        Raises:
+            FatalProblemError: A pool is incomplete or invalid, or a device cannot be judged.
+        """
+        within = f"claim {ask.place}, request {ask.ask.name}: asks for all devices"
+        found = []
+        for pool in self._view.pools:
+            if pool.incomplete:
+                raise FatalProblemError(
+                    Code.POOL_INCOMPLETE,
+                    f"{within}, but resource pool {pool.id} is currently being updated",
+                )
+            if pool.invalid:
+                raise FatalProblemError(
+                    Code.POOL_INVALID,
+                    f"{within}, but resource pool {pool.id} is currently invalid",
+                )
+            first = self._view.first(pool)
+            found += [
+                position
+                for position in range(first, first + len(pool.devices))
+                if self.selectable(ask, position) and self._counts(ask, position)
+            ]
+        return found
+
+    def _counts(self, ask: PreparedAsk, position: int) -> bool:
+        if not self._profile.features.ConsumableCapacity:
+            return True
+        plan = self._plan(ask, position, bare=True)
+        if plan is None:
+            return False
+        # Since 1.37 a device that others exhausted stays, and the request fails.
+        return plan.alone if self._profile.new else self._enough(plan, position)
+
+    def _plan(self, ask: PreparedAsk, position: int, *, bare: bool = False) -> Plan | None:
+        return ask.plan(self._contents[position], self._view, position, bare=bare)
+
+    def _enough(self, plan: Plan, position: int) -> bool:
+        """Tell whether capacity suffices beside what is held and what this attempt took."""
+        held = self._view.consumed.get(position)
+        shares = self._shares.get(position)
+        if held is None and shares is None:
+            return plan.alone
+        for name, need, have in plan.nanos:
+            total = need + (held.get(name, 0) if held else 0)
+            if shares:
+                total += sum(share.get(name, 0) for share in shares)
+            if total > have:
+                return False
+        return True
+
+    def _take(
+        self, ask: PreparedAsk, claim: int, position: int, plan: Plan, *, must: bool
+    ) -> Taken | None:
+        if plan.simple:
+            taken = Taken(position, ask, claim, plan)
+        else:
+            charged = self._charge(ask, claim, position, plan)
+            if charged is None:
+                return None
+            taken = charged
+        if self._view.skips and self._view.skips_node(position):
+            self._restore(taken)
+            return None
+        if ask.constraints and not self._join(ask, claim, position):
+            self._restore(taken)
+            if must:
+                raise FatalProblemError(
+                    Code.CONSTRAINT_FAILED,
+                    f"claim {ask.place}, request {ask.ask.name}: cannot add device "
+                    f"{self._view.id(position)} because a claim constraint would not be satisfied",
+                )
+            return None
+        if must and not self._enough(plan, position):
+            self._leave(ask, claim, len(ask.constraints))
+            self._restore(taken)
+            return None
+        if plan.shareable:
+            self._shares.setdefault(position, []).append({name: n for name, n, _ in plan.nanos})
+        else:
+            self._taken[position] |= 1 << claim
+        self.results[claim].append(taken)
+        return taken
+
+    def _join(self, ask: PreparedAsk, claim: int, position: int) -> bool:
+        states, content = self._constraints[claim], self._contents[position]
+        for done, index in enumerate(ask.constraints):
+            value = ask.value(index, content, self._view, position)
+            if value is None or not states[index].add(ask.request_name, value[0]):
+                self._leave(ask, claim, done)
+                return False
+        return True
+
+    def _leave(self, ask: PreparedAsk, claim: int, count: int) -> None:
+        states = self._constraints[claim]
+        for index in reversed(ask.constraints[:count]):
+            states[index].remove(ask.request_name)
+
+    def _charge(self, ask: PreparedAsk, claim: int, position: int, plan: Plan) -> Taken | None:
+        """Take compatibility groups and counters, or None and nothing."""
+        taken = Taken(position, ask, claim, plan)
+        if not plan.content.consumes or (plan.shareable and self._already_shared(position)):
+            return taken
+        if self._profile.features.CompatibilityGroups:
+            pool = self._view.pool(position)
+            groups = self._groups.get(pool)
+            if groups is None:
+                groups = self._groups[pool] = Groups(pool.usage(self._view.usage))
+            before = groups.admit(plan.content)
+            if before is None:
+                return None
+            taken = taken._replace(groups=before)
+        if not self._charge_counters(position, plan):
+            self._restore(taken)
+            return None
+        return taken._replace(charged=True)
+
+    def _touch(self, plan: Plan, position: int) -> None:
+        """Look at the counters of a device that taints keep from being taken.
+
+        The scheduler looks at them before it looks at taints. That matters in 1.36, where the first
+        pool that is looked at decides what pools of its name have.
+        """
+        if self._profile.new or plan.blocked != TAINT or not plan.content.consumes:
+            return
+        if not (plan.shareable and self._already_shared(position)):
+            self._table(position)
+
+    def _already_shared(self, position: int) -> bool:
+        if position in self._view.consumed or position in self._shares:
+            return True
+        return self._profile.new and position in self._view.shared
+
+    def _charge_counters(self, position: int, plan: Plan) -> bool:
+        table = self._table(position)
+        available, charged = self._available[table], self._charged[table]
+        for key, need in plan.needs.items():
+            charged[key] = charged.get(key, 0) + need
+        # All counters of the pool count: one that is overdrawn stops every device. Without one, only
+        # those that the device takes from can have become too small.
+        looked_at = available if self._overdrawn[table] else plan.needs.keys() & available.keys()
+        if all(available[key] >= charged.get(key, 0) for key in looked_at):
+            return True
+        for key, need in plan.needs.items():
+            charged[key] -= need
+        return False
+
+    def _table(self, position: int) -> object:
+        """Return under which name a pool's counters are kept.
+
+        1.36 keeps them by pool name: two drivers with pools of one name share a table
+        (kubernetes/kubernetes#140434).
+        """
+        pool = self._view.pool(position)
+        table: object = pool.id if self._profile.new else pool.id.pool
+        if table not in self._available:
+            self._available[table] = pool.usage(self._view.usage).available
+            self._charged[table] = {}
+            self._overdrawn[table] = any(left < 0 for left in self._available[table].values())
+        return table
+
+    def _restore(self, taken: Taken) -> None:
+        """Give counters and groups back."""
+        if taken.charged:
+            charged = self._charged[self._table(taken.position)]
+            for key, need in taken.plan.needs.items():
+                charged[key] -= need
+        if taken.groups:
+            self._groups[self._view.pool(taken.position)].restore(taken.groups)

@@ -1,0 +1,211 @@
+"""Everything the allocator decides on, kept up to date event by event.
+
+Pools of a node are gathered when first asked for and kept until one of their slices changes; what
+claims hold of a pool is computed anew after one of those claims changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from dragoman.allocation.claimfacts import Claim
+from dragoman.allocation.environment import Environment
+from dragoman.allocation.facts import DeviceClass, DeviceID, DeviceTaintRule, Node, PoolID, Slice
+from dragoman.allocation.features import Profile, profile
+from dragoman.allocation.nodeselector import NodeSelectorError
+from dragoman.allocation.poolindex import PoolIndex
+from dragoman.allocation.pools import Pool
+from dragoman.allocation.taints import tainted
+from dragoman.allocation.usage import Holder, Usage
+from dragoman.allocation.validation import Prepared
+from dragoman.allocation.view import NodePools
+
+_PREPARED: Final = 16
+
+
+class UnknownNodeError(KeyError):
+    """The cluster has no node of this name."""
+
+
+class Cluster:
+    """Nodes, slices, classes, taint rules and claims of a cluster.
+
+    Facts are put in and removed one by one; each `put` replaces what had the same name. A cluster
+    must not be changed and read by two threads at once.
+
+    Args:
+        profile: Which scheduler decides; 1.36 with its default gates if not given.
+        nodes: Nodes to start with; so for the other facts.
+        slices: See `nodes`.
+        classes: See `nodes`.
+        claims: Claims; only allocated ones matter.
+        taint_rules: DeviceTaintRules.
+    """
+
+    def __init__(  # noqa: PLR0913 — one argument for each kind of fact
+        self,
+        profile: Profile | None = None,
+        *,
+        nodes: Iterable[Node] = (),
+        slices: Iterable[Slice] = (),
+        classes: Iterable[DeviceClass] = (),
+        claims: Iterable[Claim] = (),
+        taint_rules: Iterable[DeviceTaintRule] = (),
+    ) -> None:
+        self.profile = profile or _default()
+        self.usage = Usage(shares=self.profile.features.ConsumableCapacity)
+        self._nodes: dict[str, Node] = {}
+        self._given: dict[str, Slice] = {}
+        self._effective: dict[str, Slice] = {}
+        self._index = PoolIndex(self.profile)
+        self._classes: dict[str, DeviceClass] = {}
+        self._claims: dict[str, Claim] = {}
+        self._rules: dict[str, DeviceTaintRule] = {}
+        self._prepared: dict[tuple[int, ...], Prepared] = {}
+        self._environment = Environment(self.profile, self._classes)
+        for rule in taint_rules:
+            self._rules[rule.name] = rule
+        for kind in classes:
+            self.put_class(kind)
+        for node in nodes:
+            self.put_node(node)
+        for item in slices:
+            self.put_slice(item)
+        for claim in claims:
+            self.put_claim(claim)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes by name."""
+        return MappingProxyType(self._nodes)
+
+    @property
+    def slices(self) -> Mapping[str, Slice]:
+        """The slices by name, as they were put in."""
+        return MappingProxyType(self._given)
+
+    @property
+    def classes(self) -> Mapping[str, DeviceClass]:
+        """The classes by name."""
+        return MappingProxyType(self._classes)
+
+    @property
+    def claims(self) -> Mapping[str, Claim]:
+        """The claims by `namespace/name`."""
+        return MappingProxyType(self._claims)
+
+    def put_node(self, node: Node) -> None:
+        """Add or replace a node."""
+        self._nodes[node.name] = node
+        self._index.forget_node(node.name)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; its slices stay until they are removed."""
+        self._nodes.pop(name, None)
+        self._index.forget_node(name)
+
+    def put_class(self, kind: DeviceClass) -> None:
+        """Add or replace a class."""
+        self._classes[kind.name] = kind
+        self._prepared.clear()
+
+    def remove_class(self, name: str) -> None:
+        """Remove a class."""
+        self._classes.pop(name, None)
+        self._prepared.clear()
+
+    def put_claim(self, claim: Claim) -> None:
+        """Add or replace a claim; an allocated one holds its devices from now on."""
+        self._claims[claim.key] = claim
+        self._index.usage_changed(self.usage.put(claim))
+
+    def remove_claim(self, key: str) -> None:
+        """Remove a claim by `namespace/name`; what it held is free."""
+        self._claims.pop(key, None)
+        self._index.usage_changed(self.usage.remove(key))
+
+    def put_taint_rule(self, rule: DeviceTaintRule) -> None:
+        """Add or replace a DeviceTaintRule."""
+        self._rules[rule.name] = rule
+        self._rules_changed()
+
+    def remove_taint_rule(self, name: str) -> None:
+        """Remove a DeviceTaintRule."""
+        self._rules.pop(name, None)
+        self._rules_changed()
+
+    def put_slice(self, item: Slice) -> None:
+        """Add or replace a slice."""
+        if item.name in self._given:
+            self._index.remove(self._effective[item.name], for_good=False)
+        self._given[item.name] = item
+        self._put(item)
+
+    def remove_slice(self, name: str) -> None:
+        """Remove a slice."""
+        if self._given.pop(name, None) is not None:
+            self._index.remove(self._effective.pop(name), for_good=True)
+
+    def holders(self, device: DeviceID) -> tuple[Holder, ...]:
+        """Return the claims that hold a device, or shares of it."""
+        return self.usage.holders(device)
+
+    def pools(self, node: str | Node) -> tuple[Pool, ...]:
+        """Return the pools that a node sees, in the order of allocation.
+
+        Raises:
+            UnknownNodeError: The cluster has no such node.
+            NodeSelectorError: A slice has an invalid node selector.
+        """
+        found = self.node_pools(node)
+        if found.error:
+            raise NodeSelectorError(found.error)
+        return found.pools
+
+    def slices_of(self, pool: PoolID) -> Sequence[Slice]:
+        """Return all slices of a pool, of whatever generation, taint rules applied."""
+        return self._index.slices_of(pool)
+
+    def obsolete(self, node: Node, seen: Mapping[PoolID, int]) -> Iterator[tuple[Slice, int]]:
+        """Yield slices for a node whose pool has a newer generation; see `PoolIndex.obsolete`."""
+        return self._index.obsolete(node, seen)
+
+    def prepared(self, claims: Sequence[Claim]) -> Prepared:
+        """Make the claims that are not allocated ready; the last specs are remembered."""
+        specs = [claim.spec for claim in claims if claim.held is None]
+        key = tuple(map(id, specs))
+        found = self._prepared.get(key)
+        if found is None:
+            while len(self._prepared) >= _PREPARED:
+                del self._prepared[next(iter(self._prepared))]
+            found = self._prepared[key] = Prepared(specs, self._environment)
+        return found
+
+    def node_pools(self, node: str | Node) -> NodePools:
+        """Return the pools of a node; see `pools`. A node that is not in the cluster may be given.
+
+        Raises:
+            UnknownNodeError: The cluster has no such node.
+        """
+        if isinstance(node, str):
+            known = self._nodes.get(node)
+            if known is None:
+                raise UnknownNodeError(node)
+            return self._index.of_node(known, keep=True)
+        return self._index.of_node(node, keep=self._nodes.get(node.name) is node)
+
+    def _rules_changed(self) -> None:
+        for name, item in self._given.items():
+            self._index.remove(self._effective[name], for_good=False)
+            self._put(item)
+
+    def _put(self, item: Slice) -> None:
+        effective = tainted(item, self._rules.values(), self.profile)
+        self._effective[item.name] = effective
+        self._index.put(effective)
+
+
+def _default() -> Profile:
+    return profile()

@@ -1,0 +1,4 @@
+"""Users' commands: `kubectl dra top`, `who`, `explain` and others, on any cluster from 1.34.
+
+Each command reads objects (`source`), computes with pure packages, and shows a `Report` (`output`).
+"""

@@ -1,0 +1,141 @@
+"""Read the objects of a cluster: paged, only what a command needs, as far as the rights go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dragoman.inventory.documents import Document, reduced
+from dragoman.inventory.snapshot import Snapshot, Unseen
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
+
+PAGE: Final = 500
+"""Objects a page."""
+NAMESPACED: Final = frozenset(
+    {"pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas"}
+)
+CORE: Final = frozenset({"nodes", "pods", "resourcequotas"})
+QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "pods": {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+}
+"""What is not worth reading at all: pods that have ended hold nothing."""
+_EXPIRED: Final = 410
+_FORBIDDEN: Final = 403
+
+Report = Callable[[str, int], None]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Lists what the toolkit needs, and remembers what it was not allowed to.
+
+    Attributes:
+        client: The connection.
+        namespace: Where to read when all namespaces are forbidden.
+        progress: Called with a plural and how many objects of it were read.
+        unseen: What was refused.
+    """
+
+    client: Client
+    namespace: str
+    progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
+    unseen: list[Unseen] = field(default_factory=list)
+
+    async def read(self, plurals: Iterable[str]) -> Snapshot:
+        """Read these resources side by side.
+
+        Raises:
+            ApiError: The API server does not answer, or refuses for another reason than rights.
+            NotServedError: It does not serve Dynamic Resource Allocation.
+        """
+        taken = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        version, served = await asyncio.gather(self.client.get("/version"), self._served())
+        wanted = [plural for plural in dict.fromkeys(plurals) if plural in served]
+        lists = await asyncio.gather(*(self._all(served[plural]) for plural in wanted))
+        found = zip(wanted, lists, strict=True)
+        return Snapshot(
+            taken=taken,
+            kubernetes=str(version.get("gitVersion") or ""),
+            objects={plural: objects for plural, objects in found if objects is not None},
+            unseen=tuple(sorted(self.unseen, key=lambda one: one.plural)),
+        )
+
+    async def _served(self) -> dict[str, Resource]:
+        """Return where each resource is served, in the best version."""
+        found = {plural: Resource("", "v1", plural) for plural in CORE}
+        groups = (await self.client.get("/apis")).get("groups") or []
+        versions = [
+            version["version"]
+            for group in groups
+            if group["name"] == DRA_GROUP
+            for version in group["versions"]
+        ]
+        if not set(versions) & set(DRA_VERSIONS):
+            raise NotServedError(
+                f"the API server serves {DRA_GROUP} in {', '.join(versions) or 'no version'}: "
+                f"one of {', '.join(DRA_VERSIONS)} is needed (Kubernetes >= 1.34)"
+            )
+        ranked = sorted(versions, key=_rank)
+        listed = await asyncio.gather(
+            *(self.client.get(f"/apis/{DRA_GROUP}/{version}") for version in ranked)
+        )
+        for version, resources in zip(ranked, listed, strict=True):
+            for one in resources.get("resources") or ():
+                found.setdefault(one["name"], Resource(DRA_GROUP, version, one["name"]))
+        return found
+
+    async def _all(self, resource: Resource) -> tuple[Document, ...] | None:
+        try:
+            return await self._list(resource, "")
+        except ApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            refusal = error
+        if resource.plural in NAMESPACED and self.namespace:
+            try:
+                found = await self._list(resource, self.namespace)
+            except ApiError as error:
+                if error.code != _FORBIDDEN:
+                    raise
+            else:
+                self.unseen.append(Unseen(resource.plural, str(refusal), self.namespace))
+                return found
+        self.unseen.append(Unseen(resource.plural, str(refusal)))
+        return None
+
+    async def _list(self, resource: Resource, namespace: str) -> tuple[Document, ...]:
+        for attempt in (1, 2):
+            found: list[Document] = []
+            try:
+                async for items in self._pages(resource, namespace):
+                    # Objects are reduced page by page: whole ones would take ten times the memory.
+                    found.extend(reduced(resource.plural, item) for item in items)
+                    self.progress(resource.plural, len(found))
+            except ApiError as error:
+                # A list that took longer than etcd keeps its revision is read again from the start.
+                if error.code != _EXPIRED or attempt == 2:
+                    raise
+            else:
+                return tuple(found)
+        raise AssertionError("unreachable")
+
+    async def _pages(self, resource: Resource, namespace: str) -> AsyncIterator[list[Any]]:
+        query = {"limit": str(PAGE), **QUERIES.get(resource.plural, {})}
+        while True:
+            page = await self.client.get(resource.path(namespace), **query)
+            yield page.get("items") or []
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return
+            query["continue"] = following
+
+
+def _rank(version: str) -> tuple[int, str]:
+    known = version in DRA_VERSIONS
+    return (DRA_VERSIONS.index(version) if known else len(DRA_VERSIONS), version)

@@ -1,0 +1,73 @@
+"""The connection of users' commands: kubeconfig, context and impersonation as kubectl has them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from kubernetes.config import ConfigException, kube_config
+
+from dragoman.cli.dra.output import Unusable
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import NotServedError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.kubeconfig import (
+    SERVICE_ACCOUNT_TOKEN,
+    ConnectionSettingsError,
+    Credentials,
+    impersonation_headers,
+)
+
+if TYPE_CHECKING:
+    from dragoman.cli.dra.source import Source
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class UserCredentials(Credentials):
+    """Credentials of a kubeconfig that act as another user, also after they were renewed.
+
+    Attributes:
+        user: To impersonate; empty for what the kubeconfig says.
+        groups: To impersonate.
+    """
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+    def _load(self) -> None:
+        super()._load()
+        if self.user or self.groups:
+            self.impersonation = impersonation_headers(
+                {"as": self.user, "as-groups": list(self.groups)}
+            )
+
+
+async def ask(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+    """Ask the API server something; raise Unusable where it does not answer as it should."""
+    try:
+        credentials = UserCredentials(
+            source.kubeconfig, source.context, user=source.user, groups=source.groups
+        )
+        async with Client(credentials) as client:
+            return await question(client)
+    except ValueError as error:
+        raise Unusable(f"--as: {error}") from error
+    except (ApiError, ConnectionSettingsError, NotServedError) as error:
+        raise Unusable(str(error)) from error
+
+
+def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
+    """Return the namespace of a context, or of the pod that this runs in; empty without one."""
+    try:
+        contexts, active = kube_config.list_kube_config_contexts(
+            str(kubeconfig) if kubeconfig else None
+        )
+    except (ConfigException, OSError):
+        own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
+        return own.read_text().strip() if own.is_file() else ""
+    chosen = next((one for one in contexts if one["name"] == context), active)
+    return str(chosen["context"].get("namespace") or "")

@@ -1,0 +1,149 @@
+"""`kubectl dra simulate`: where pods would fit if the cluster were different."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra import completion
+from dragoman.cli.dra.output import Exit, Progress, Unusable, show
+from dragoman.cli.dra.source import Source, connected, output_option
+
+if TYPE_CHECKING:
+    from dragoman.diagnosis.changes import Changes
+    from dragoman.inventory.snapshot import Snapshot
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra simulate -f job.yaml --replicas 12
+  kubectl dra simulate -f job.yaml --replicas 12 --add-node like=node-1,count=2
+  kubectl dra simulate -f job.yaml --without-pod web/render
+  kubectl dra simulate -f job.yaml --without-node node-4 --fill
+  kubectl dra simulate -f job.yaml --taint gpu.nvidia.com/node-4=broken:NoSchedule
+  kubectl dra simulate -f job.yaml --class new-class.yaml --snapshot cluster.jsonl
+
+\b
+Exit status:
+  0  all pods fit
+  1  some do not
+  2  cannot tell: bad input, missing rights
+"""
+_NEEDS: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules"),
+)
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Manifests with one pod or workload, and with claims, templates, nodes or slices.",
+)
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, 10_000),
+    default=None,
+    metavar="N",
+    help="How many pods; by default what the workload says, else 1.",
+)
+@click.option("--fill", is_flag=True, help="Place pods until the first one fits nowhere.")
+@click.option(
+    "--add-node",
+    "added",
+    multiple=True,
+    metavar="like=NODE[,count=N]",
+    help="Add virtual nodes with the labels, resources and devices of a node.",
+)
+@click.option(
+    "--without-node",
+    multiple=True,
+    metavar="NODE",
+    shell_complete=completion.nodes,
+    help="Take a node away; its pods are not placed elsewhere.",
+)
+@click.option(
+    "--without-pod",
+    multiple=True,
+    metavar="[NAMESPACE/]POD",
+    help="End a pod; claims that only it uses come free.",
+)
+@click.option(
+    "--taint",
+    "taints",
+    multiple=True,
+    metavar="DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT",
+    help="Taint devices.",
+)
+@click.option(
+    "--class", "classes", multiple=True, metavar="FILE", help="Add or replace DeviceClasses."
+)
+@connected
+@output_option
+def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    filenames: tuple[str, ...],
+    replicas: int | None,
+    fill: bool,  # noqa: FBT001 — click passes by name
+    added: tuple[str, ...],
+    without_node: tuple[str, ...],
+    without_pod: tuple[str, ...],
+    taints: tuple[str, ...],
+    classes: tuple[str, ...],
+    output: str,
+) -> None:
+    """Say where pods of a manifest fit, now and with changes; nothing is created.
+
+    Devices, cpu, memory, pods, node selectors, node affinity and node taints are looked at. The
+    answer says where pods fit, not which node the scheduler's scores prefer.
+    """
+    # Heavy, and not needed for --help.
+    from dragoman.cli.dra import simulate_report as reports  # noqa: PLC0415
+    from dragoman.cli.dra.files import trees  # noqa: PLC0415
+    from dragoman.diagnosis.changes import ChangeError  # noqa: PLC0415
+
+    read = list(trees((*filenames, *classes)))
+    snapshot: Snapshot = source.read(_NEEDS)
+    try:
+        changes = _changes(source.namespace, added, without_node, without_pod, taints)
+        with Progress() as progress:
+            question = reports.Question(source, snapshot, read, changes, replicas, fill=fill)
+            report = reports.answer(question, progress)
+    except ChangeError as error:
+        raise Unusable(str(error)) from None
+    show(report, output)
+    sys.exit(Exit(report.status))
+
+
+def _changes(
+    namespace: str,
+    added: tuple[str, ...],
+    without_node: tuple[str, ...],
+    without_pod: tuple[str, ...],
+    taints: tuple[str, ...],
+) -> Changes:
+    from dragoman.diagnosis.changes import Changes, taint_rule  # noqa: PLC0415 — heavy
+
+    return Changes(
+        copies=tuple(map(_copies, added)),
+        without_nodes=without_node,
+        without_pods=tuple(pod if "/" in pod else f"{namespace}/{pod}" for pod in without_pod),
+        rules=tuple(map(taint_rule, taints)),
+    )
+
+
+def _copies(text: str) -> tuple[str, int]:
+    """Read `like=NODE[,count=N]`."""
+    parts = dict(part.partition("=")[::2] for part in text.split(","))
+    count = parts.pop("count", "1")
+    like = parts.pop("like", "")
+    if parts or not like or not count.isdecimal() or not 0 < int(count) <= 1000:
+        raise Unusable(f"--add-node {text}: expected like=NODE[,count=N] with N from 1 to 1000")
+    return like, int(count)

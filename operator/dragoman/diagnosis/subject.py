@@ -1,0 +1,221 @@
+"""What a pod asks for: its claims, and what stands in the way before any node is looked at.
+
+Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import dragoman.allocation as api
+from dragoman.inventory.facts import ClaimFact, PodFact, World
+from dragoman.inventory.waiting import gated
+from dragoman.model.holder import ClaimEntry
+
+
+class Code(StrEnum):
+    """Why the scheduler stops at a pod, whatever the nodes are."""
+
+    SCHEDULING_GATED = "SchedulingGated"
+    CLAIM_NOT_CREATED = "ClaimNotCreated"
+    CLAIM_NOT_FOUND = "ClaimNotFound"
+    CLAIM_DELETING = "ClaimDeleting"
+    TEMPLATE_NOT_FOUND = "TemplateNotFound"
+    NOT_OWNER = "NotOwner"
+    CLASS_NOT_FOUND = "ClassNotFound"
+    CLAIM_IN_USE = "ClaimInUse"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something about the pod or its claims.
+
+    Attributes:
+        code: What kind of obstacle it is.
+        message: What it is, with names.
+        remedy: What removes it; empty where there is nothing to do but to wait.
+        stops: Whether the scheduler places the pod nowhere because of it.
+    """
+
+    code: Code
+    message: str
+    remedy: str = ""
+    stops: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A claim without devices.
+
+    Attributes:
+        claim: What it asks for.
+        entry: The pod's entry.
+        template: The template it is made from; empty for a claim of its own.
+    """
+
+    claim: api.Claim
+    entry: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A pod and its claims.
+
+    Attributes:
+        pod: The pod.
+        wanted: Its claims without devices, in the order of the pod.
+        allocated: Its claims with devices.
+        obstacles: What stands in the way before any node is looked at.
+        extended: Resources of the pod that DeviceClasses may serve, by name.
+    """
+
+    pod: PodFact
+    wanted: tuple[Wanted, ...] = ()
+    allocated: tuple[ClaimFact, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def claims(self) -> tuple[api.Claim, ...]:
+        """What has to be allocated."""
+        return tuple(one.claim for one in self.wanted)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no node can help."""
+        return any(one.stops for one in self.obstacles)
+
+
+def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
+    """Find out what a pod asks for.
+
+    Args:
+        world: The cluster, with the objects of a file in it.
+        pod: The pod.
+        planned: Whether the pod is not applied yet, so that its claims will be made from templates.
+    """
+    obstacles: list[Obstacle] = []
+    wanted: list[Wanted] = []
+    allocated: list[ClaimFact] = []
+    if gated(pod):
+        obstacles.append(
+            Obstacle(Code.SCHEDULING_GATED, "scheduling gates keep the scheduler from the pod")
+        )
+    for entry in pod.pod.entries:
+        found = _entry(world, pod, entry, planned=planned)
+        obstacles += (one for one in found if isinstance(one, Obstacle))
+        wanted += (one for one in found if isinstance(one, Wanted))
+        allocated += (one for one in found if isinstance(one, ClaimFact))
+    obstacles += _missing_classes(world, (one.claim for one in wanted))
+    obstacles += _repeated(wanted)
+    return Subject(pod, tuple(wanted), tuple(allocated), tuple(obstacles))
+
+
+def of_claim(world: World, claim: api.Claim, template: str = "") -> Subject:
+    """Return the subject of a claim alone, as if a pod without other wishes used it."""
+    wanted = Wanted(claim, "claim", template)
+    pod = _imagined(claim)
+    return Subject(pod, (wanted,), (), tuple(_missing_classes(world, (claim,))))
+
+
+def _imagined(claim: api.Claim) -> PodFact:
+    from dragoman.inventory.facts import pod_fact  # noqa: PLC0415 — a cycle of names, not of modules
+
+    namespace = claim.namespace or "default"
+    return pod_fact({"metadata": {"name": f"(any pod with {claim.name})", "namespace": namespace}})
+
+
+Found = tuple[Obstacle | Wanted | ClaimFact, ...]
+
+
+def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> Found:
+    if pod.pod.needs_no_claim(entry):
+        return ()
+    namespace = pod.pod.metadata.namespace
+    name = pod.pod.published_name(entry)
+    if name is None:
+        return _from_template(world, pod, entry, planned=planned)
+    claim = world.claims.get(f"{namespace}/{name}")
+    if claim is None:
+        if "resourceclaims" not in world.listed:
+            return ()
+        remedy = "" if entry.template_name else f"create ResourceClaim {namespace}/{name}"
+        return (Obstacle(Code.CLAIM_NOT_FOUND, f'resourceclaim "{name}" not found', remedy),)
+    found: list[Obstacle | Wanted | ClaimFact] = []
+    if claim.claim.metadata.deleting:
+        text = f'resourceclaim "{name}" is being deleted'
+        found.append(Obstacle(Code.CLAIM_DELETING, text, "wait until it is gone, or use another"))
+    if entry.template_name and not claim.claim.is_for(pod.pod.metadata.uid):
+        text = (
+            f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
+        )
+        found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
+    if claim.devices.held is None:
+        found.append(Wanted(claim.devices, entry.name, entry.template_name or ""))
+    else:
+        found.append(claim)
+    return tuple(found)
+
+
+def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> Found:
+    namespace, template = pod.pod.metadata.namespace, entry.template_name or ""
+    spec = world.templates.get(f"{namespace}/{template}")
+    found: list[Obstacle | Wanted | ClaimFact] = []
+    if spec is None and "resourceclaimtemplates" in world.listed:
+        text = f'resourceclaimtemplate "{template}" not found in namespace {namespace}'
+        found.append(Obstacle(Code.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
+    elif not planned:
+        text = f'pod "{pod.key}": ResourceClaim not created yet'
+        found.append(
+            Obstacle(
+                Code.CLAIM_NOT_CREATED,
+                f"{text} (entry {entry.name}, template {template})",
+                "see the Events of the pod: the claim controller says why",
+            )
+        )
+    if spec is not None:
+        name = f"{pod.pod.metadata.name}-{entry.name}"
+        found.append(Wanted(replace(spec, name=name), entry.name, template))
+    return tuple(found)
+
+
+def _missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obstacle]:
+    if "deviceclasses" not in world.listed:
+        return
+    for claim in claims:
+        for request in claim.spec.requests:
+            asks = (request.exactly,) if request.exactly else request.first_available
+            for ask in asks:
+                if ask.class_name not in world.classes:
+                    yield Obstacle(
+                        Code.CLASS_NOT_FOUND,
+                        f"claim {claim.name}, request {ask.name}: "
+                        f"device class {ask.class_name} does not exist",
+                        _class_remedy(world, ask.class_name),
+                    )
+
+
+def _class_remedy(world: World, name: str) -> str:
+    from dragoman.driverconfigs.suggestions import closest  # noqa: PLC0415 — only for this remedy
+
+    near = closest(name, world.classes.keys())
+    if near:
+        return f"write {near}"
+    listed = ", ".join(sorted(world.classes)[:10])
+    return f"there are: {listed}" if listed else "create it; most drivers bring one"
+
+
+def _repeated(wanted: Iterable[Wanted]) -> Iterator[Obstacle]:
+    seen: set[str] = set()
+    for one in wanted:
+        if one.claim.key in seen and one.claim.name:
+            yield Obstacle(
+                Code.CLAIM_IN_USE,
+                f"claim {one.claim.name} is named by two entries of the pod: "
+                "the scheduler allocates it twice",
+                "name it once",
+                stops=False,
+            )
+        seen.add(one.claim.key)

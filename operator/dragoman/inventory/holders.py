@@ -1,0 +1,105 @@
+"""Holders of devices: claims, the pods that reserve them, and the containers that use them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.inventory.facts import ClaimFact, PodFact, Result, World
+from dragoman.model.claim import Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A consumer of a claim.
+
+    Attributes:
+        namespace: Of the claim and the consumer.
+        name: Of the pod or other consumer.
+        resource: Plural, as `pods`.
+        pod: The pod itself; None where it was not read or is not a pod.
+        containers: Names of the containers that use the request.
+    """
+
+    namespace: str
+    name: str
+    resource: str = "pods"
+    pod: PodFact | None = None
+    containers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, with the resource in front where it is not a pod."""
+        kind = "" if self.resource == "pods" else f"{self.resource}/"
+        return f"{kind}{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One allocation of a device.
+
+    Attributes:
+        claim: The claim that has it.
+        result: What it was allocated.
+        users: The claim's consumers.
+    """
+
+    claim: ClaimFact
+    result: Result
+    users: tuple[User, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the claim is reserved by nothing, and not a hold."""
+        return not self.claim.claim.consumers and not self.claim.hold
+
+
+def holdings(world: World) -> Mapping[DeviceID, tuple[Holding, ...]]:
+    """Return what holds each device, claims in the order of their names."""
+    found: defaultdict[DeviceID, list[Holding]] = defaultdict(list)
+    by_uid = {pod.pod.metadata.uid: pod for pod in world.pods.values()}
+    for key in sorted(world.claims):
+        claim = world.claims[key]
+        for result in claim.results:
+            users = tuple(_users(claim, result.request, by_uid))
+            found[result.id].append(Holding(claim, result, users))
+    return {device: tuple(held) for device, held in found.items()}
+
+
+def _users(claim: ClaimFact, request: str, by_uid: Mapping[str, PodFact]) -> Iterator[User]:
+    namespace = claim.claim.metadata.namespace
+    for consumer in claim.claim.consumers:
+        pod = by_uid.get(consumer.uid) if consumer.is_pod else None
+        containers = () if pod is None else containers_of(pod, claim, request)
+        yield User(namespace, consumer.name, _resource(consumer), pod, containers)
+
+
+def _resource(consumer: Consumer) -> str:
+    return f"{consumer.resource}.{consumer.api_group}" if consumer.api_group else consumer.resource
+
+
+def containers_of(pod: PodFact, claim: ClaimFact, request: str) -> tuple[str, ...]:
+    """Return the containers of a pod that use a request of a claim.
+
+    Args:
+        pod: A consumer of the claim.
+        claim: Claim of the pod, or the one for its extended resources.
+        request: `request` or `request/subrequest`.
+    """
+    name = claim.claim.metadata.name
+    top = request.partition("/")[0]
+    if pod.pod.extended_claim == name:
+        return _unique(container for container, asked in pod.extended if asked == top)
+    entries = {one.name for one in pod.pod.entries if pod.pod.published_name(one) == name}
+    return _unique(
+        container.name
+        for container in pod.containers
+        for entry, asked in container.claims
+        if entry in entries and asked in ("", top)
+    )
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,177 @@
+"""The one computation under commands, metrics and reports: every device with its state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from dragoman.allocation.facts import Content, DeviceID, PoolID, Taint
+from dragoman.allocation.features import Profile
+from dragoman.allocation.taints import tainted
+from dragoman.inventory.counters import Counters
+from dragoman.inventory.facts import SliceFact, World
+from dragoman.inventory.holders import Holding, holdings
+from dragoman.inventory.matching import Classes
+from dragoman.inventory.pools import Pool, pools
+
+EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+"""Effects of taints that keep claims away; all others only inform."""
+
+
+class State(StrEnum):
+    """What can be said of one device alone; the first that applies, in this order."""
+
+    LOST = "lost"
+    """Allocated, but in no current slice."""
+    HELD = "held"
+    """Kept out of service by a hold."""
+    USED = "used"
+    """Allocated to a claim, without admin access."""
+    UNUSABLE = "unusable"
+    """In a pool that is incomplete or invalid: the allocator does not see it."""
+    TAINTED = "tainted"
+    """Tainted NoSchedule or NoExecute."""
+    BLOCKED = "blocked"
+    """Shared counters of the pool do not suffice any more."""
+    FREE = "free"
+    """A claim without tolerations can have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device and what holds it.
+
+    Attributes:
+        id: Driver, pool and name.
+        state: See `State`.
+        content: What its slice says; None for a lost device.
+        node: Where it is; empty for a device of several nodes and for a lost one.
+        taints: Those that keep claims away, of rules too.
+        holdings: Every allocation, with admin access too.
+    """
+
+    id: DeviceID
+    state: State
+    content: Content | None = None
+    node: str = ""
+    taints: tuple[Taint, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def owned(self) -> tuple[Holding, ...]:
+        """The allocations that count: admin access takes nothing away."""
+        return tuple(one for one in self.holdings if not one.result.admin)
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything that is known about devices.
+
+    Attributes:
+        world: The facts.
+        profile: How the scheduler of the cluster behaves.
+        pools: By driver and name.
+        devices: Current ones in the order of the allocator, then lost ones.
+        members: Devices of each DeviceClass, in the same order; lost ones excluded.
+        failures: Class name to why a selector fails.
+        counters: What partitions of each pool have left.
+    """
+
+    world: World
+    profile: Profile
+    pools: Mapping[PoolID, Pool]
+    devices: Mapping[DeviceID, Device]
+    members: Mapping[str, tuple[Device, ...]]
+    failures: Mapping[str, str] = field(default_factory=dict)
+    counters: Mapping[PoolID, Counters] = field(default_factory=dict)
+
+
+def take(world: World, profile: Profile) -> Inventory:
+    """Compute the inventory of a world.
+
+    Args:
+        world: Facts of a snapshot.
+        profile: How the scheduler of the cluster behaves.
+    """
+    held = holdings(world)
+    slices = [_tainted(one, world, profile) for one in world.slices]
+    found = {pool.id: pool for pool in pools(slices, profile)}
+    counters = {key: Counters.of(pool, held) for key, pool in found.items()}
+    devices: dict[DeviceID, Device] = {}
+    for device in _current(profile, found, counters, held):
+        # Of devices with one name, which make the pool invalid, the first one stands for all.
+        devices.setdefault(device.id, device)
+    for key in sorted(held.keys() - devices.keys()):
+        devices[key] = Device(key, State.LOST, holdings=held[key])
+    classes = Classes(profile)
+    members = _members(world, devices, classes)
+    return Inventory(world, profile, found, devices, members, classes.failures, counters)
+
+
+def _tainted(fact: SliceFact, world: World, profile: Profile) -> SliceFact:
+    return SliceFact(tainted(fact.slice, world.rules, profile), fact.created)
+
+
+def _current(
+    profile: Profile,
+    found: Mapping[PoolID, Pool],
+    counters: Mapping[PoolID, Counters],
+    held: Mapping[DeviceID, tuple[Holding, ...]],
+) -> Iterator[Device]:
+    for pool in found.values():
+        for one in pool.slices:
+            for name, content in one.devices:
+                key = DeviceID(pool.id.driver, pool.id.pool, name)
+                device = Device(
+                    id=key,
+                    state=State.FREE,
+                    content=content,
+                    node=(content.node_name if one.per_device else one.node_name) or "",
+                    taints=_taints(content, profile),
+                    holdings=held.get(key, ()),
+                )
+                yield _with_state(device, pool, counters[pool.id])
+
+
+def _taints(content: Content, profile: Profile) -> tuple[Taint, ...]:
+    """Return the taints that keep a claim without tolerations away."""
+    if not profile.features.DeviceTaints:
+        return ()
+    return tuple(one for one in content.taints if one.effect in EFFECTS)
+
+
+def _with_state(device: Device, pool: Pool, counters: Counters) -> Device:
+    state = _state(device, pool, counters)
+    if state is State.FREE:
+        return device
+    return Device(device.id, state, device.content, device.node, device.taints, device.holdings)
+
+
+def _state(device: Device, pool: Pool, counters: Counters) -> State:
+    owned = device.owned
+    if any(one.claim.hold for one in owned):
+        return State.HELD
+    if owned:
+        return State.USED
+    if not pool.usable:
+        return State.UNUSABLE
+    if device.taints:
+        return State.TAINTED
+    assert device.content is not None  # only lost devices have none
+    return State.FREE if counters.fit(device.content) else State.BLOCKED
+
+
+def _members(
+    world: World, devices: Mapping[DeviceID, Device], classes: Classes
+) -> dict[str, tuple[Device, ...]]:
+    found: defaultdict[str, list[Device]] = defaultdict(list)
+    for device in devices.values():
+        if device.content is None:
+            continue
+        for name in sorted(world.classes):
+            if classes.selects(world.classes[name], device.id, device.content):
+                found[name].append(device)
+    return {name: tuple(found[name]) for name in sorted(world.classes)}

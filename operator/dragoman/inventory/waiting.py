@@ -1,0 +1,70 @@
+"""Pods that wait for devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dragoman.allocation as api
+from dragoman.inventory.facts import PodFact, World
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A pod without a node some of whose claims have no devices.
+
+    Attributes:
+        pod: The pod.
+        claims: The claims, or `entry (template NAME)` while a claim has not been made.
+        classes: DeviceClasses that these claims ask for, each once for each mention.
+    """
+
+    pod: PodFact
+    claims: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+def waiting(world: World) -> Iterator[Waiting]:
+    """Yield the pods that wait, in the order of their names; gated pods do not wait."""
+    for key in sorted(world.pods):
+        pod = world.pods[key]
+        if pod.pod.done or pod.pod.node_name or pod.pod.metadata.deleting or gated(pod):
+            continue
+        found = tuple(unserved(world, pod))
+        if found:
+            classes = tuple(name for _, claim in found if claim for name in classes_of(claim))
+            yield Waiting(pod, tuple(name for name, _ in found), classes)
+
+
+def gated(pod: PodFact) -> bool:
+    """Whether scheduling gates keep the scheduler from looking at a pod."""
+    spec = pod.document.get("spec")
+    return bool(isinstance(spec, dict) and spec.get("schedulingGates"))
+
+
+def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None]]:
+    """Yield the claims of a pod that have no devices, with what each asks for if that is known."""
+    namespace = pod.pod.metadata.namespace
+    for entry in pod.pod.entries:
+        if pod.pod.needs_no_claim(entry):
+            continue
+        name = pod.pod.published_name(entry)
+        claim = world.claims.get(f"{namespace}/{name}") if name else None
+        if claim is not None and claim.devices.held is not None:
+            continue
+        if claim is not None:
+            yield claim.devices.name, claim.devices
+        elif name:
+            yield name, None
+        else:
+            made = f"{entry.name} (template {entry.template_name})"
+            yield made, world.templates.get(f"{namespace}/{entry.template_name}")
+
+
+def classes_of(claim: api.Claim) -> tuple[str, ...]:
+    """Return the DeviceClasses that a claim names."""
+    return tuple(
+        ask.class_name
+        for request in claim.spec.requests
+        for ask in ((request.exactly,) if request.exactly else request.first_available)
+    )

@@ -1,0 +1,171 @@
+"""What `explain` suggests lets the pod run, and what it does not name does not."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api import Json
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.toolkit.commands import dra
+from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.test_explain import explained, holder, named, probe
+from tests.e2e.toolkit.worlds import TAINT, Stage, World, make
+
+FIRST = 50_000
+# Of random worlds, about a third refuse the pod for a reason that one change removes.
+TRIED = max(WORLDS // 2, BATCH)
+BATCHES = [
+    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
+]
+
+
+@pytest.mark.parametrize("seeds", BATCHES, ids=str)
+@pytest.mark.parametrize("suggested", [True, False], ids=["suggested", "not named"])
+def test_a_change_lets_the_pod_run_exactly_where_it_is_named(
+    plane: ControlPlane, stage: Stage, seeds: range, tmp_path: Path, *, suggested: bool
+) -> None:
+    prefix = "yes" if suggested else "no"
+    worlds = [make(seed, prefix=prefix) for seed in seeds]
+    stage.build(worlds)
+    try:
+        held = [one for world in worlds for index in range(2) for one in holder(world, index)]
+        stage.add(held)
+        stage.settled(named(held))
+        snapshot = tmp_path / "before.jsonl"
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        chosen: dict[str, tuple[list[Json], Json]] = {}
+        for world in worlds:
+            manifests = probe(world)
+            said = explained(manifests, snapshot, tmp_path)
+            change = choice(world, said, stage, suggested=suggested)
+            if change is not None:
+                chosen[world.name] = (carried_out(stage, world, manifests, change), change)
+        stage.add([one for manifests, _ in chosen.values() for one in manifests])
+        decided = stage.settled((name, "probe") for name in chosen)
+        wrong = [
+            f"{name}: {change}"
+            for name, (_, change) in chosen.items()
+            if bool(decided[name, "probe"]["spec"].get("nodeName")) is not suggested
+        ]
+        assert wrong == []
+    finally:
+        stage.remove(worlds)
+
+
+def choice(world: World, said: Any, stage: Stage, *, suggested: bool) -> Json | None:
+    """Return a change that is suggested, or one that could be and is not; None without any."""
+    if said["answer"] not in ("DoesNotFit", "Stopped"):
+        return None
+    if suggested:
+        return world.random.choice(said["suggestions"]) if said["suggestions"] else None
+    if said["answer"] == "Stopped":
+        return None
+    found = [one for one in others(world, stage) if not is_named(one, said["suggestions"])]
+    return world.random.choice(found) if found else None
+
+
+def others(world: World, stage: Stage) -> list[Json]:
+    """Return everything that could be changed about a world."""
+    changes: list[Json] = []
+    for index in range(2):
+        pod = stage.api.get("pods", f"held-{index}", world.name)
+        if pod["spec"].get("nodeName"):
+            changes.append(
+                {"kind": "EndHolder", "holders": [f"{world.name}/held-{index}"]}
+                | {"claims": [f"{world.name}/held-{index}"]}
+            )
+    changes += [
+        {"kind": "AddToleration", "key": TAINT["key"], "effect": effect, "requests": None}
+        for effect in ("NoSchedule", "NoExecute")
+    ]
+    for one in world.manifests:
+        if one["kind"] == "ResourceSlice":
+            spec = one["spec"]
+            change = {"kind": "CompletePool", "driver": spec["driver"]}
+            changes.append(change | {"pool": spec["pool"]["name"]})
+    return changes
+
+
+def is_named(change: Json, suggestions: list[Json]) -> bool:
+    """Whether a change is among the suggestions."""
+    keys = {
+        "EndHolder": ("holders",),
+        "AddToleration": ("key", "effect"),
+        "CompletePool": ("driver", "pool"),
+    }[change["kind"]]
+    return any(
+        one["kind"] == change["kind"] and all(one[key] == change[key] for key in keys)
+        for one in suggestions
+    )
+
+
+def carried_out(stage: Stage, world: World, manifests: list[Json], change: Json) -> list[Json]:
+    """Carry out a change; return the manifests of the pod, changed where the change is theirs."""
+    act: dict[str, Callable[[Stage, World, list[Json], Json], None]] = {
+        "EndHolder": end_holder,
+        "AddToleration": add_toleration,
+        "CompletePool": complete_pool,
+        "GuardSelector": guard_selector,
+    }
+    changed = copy.deepcopy(manifests)
+    act[change["kind"]](stage, world, changed, change)
+    return changed
+
+
+def end_holder(stage: Stage, world: World, _: list[Json], change: Json) -> None:
+    for key in change["holders"]:
+        if not key.startswith("claim "):
+            stage.api.delete("pods", key.partition("/")[2], world.name, gracePeriodSeconds=0)
+    for key in change["claims"]:
+        name = key.partition("/")[2]
+        body = {"metadata": {"finalizers": None}}
+        stage.api.patch("resourceclaims", name, world.name, body)
+        stage.api.delete("resourceclaims", name, world.name)
+
+
+def add_toleration(_: Stage, world: World, manifests: list[Json], change: Json) -> None:
+    toleration = {"key": change["key"], "operator": "Exists", "effect": change["effect"]}
+    for claim in manifests[:-1]:
+        for name, ask in asks(claim):
+            key = f"{world.name}/{claim['metadata']['name']}:{name}"
+            if change["requests"] is None or key in change["requests"]:
+                ask.setdefault("tolerations", []).append(toleration)
+
+
+def asks(claim: Json) -> list[tuple[str, Json]]:
+    """Return the requests and subrequests of a claim by their full names."""
+    found = []
+    for request in claim["spec"]["devices"]["requests"]:
+        if "exactly" in request:
+            found.append((request["name"], request["exactly"]))
+        found += [
+            (f"{request['name']}/{ask['name']}", ask) for ask in request.get("firstAvailable", ())
+        ]
+    return found
+
+
+def complete_pool(stage: Stage, world: World, _: list[Json], change: Json) -> None:
+    slices = [
+        one
+        for one in world.manifests
+        if one["kind"] == "ResourceSlice"
+        and one["spec"]["driver"] == change["driver"]
+        and one["spec"]["pool"]["name"] == change["pool"]
+    ]
+    newest = max(one["spec"]["pool"]["generation"] for one in slices)
+    current = [one for one in slices if one["spec"]["pool"]["generation"] == newest]
+    for one in current:
+        body = {"spec": {"pool": {"resourceSliceCount": len(current)}}}
+        stage.api.patch("resourceslices", one["metadata"]["name"], None, body)
+
+
+def guard_selector(stage: Stage, world: World, manifests: list[Json], change: Json) -> None:
+    for claim in manifests[:-1]:
+        for _, ask in asks(claim):
+            for selector in ask.get("selectors", ()):
+                if selector["cel"]["expression"] == change["expression"]:
+                    selector["cel"]["expression"] = change["guarded"]
+    assert change["origin"].startswith("claim"), (stage, world, change)

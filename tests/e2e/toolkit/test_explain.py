@@ -1,0 +1,110 @@
+"""`explain` says what the real scheduler then does: same verdicts, devices, messages, errors."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.api import Json
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.toolkit.commands import dra
+from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.worlds import Stage, World, make, refusal
+
+BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
+SEEN: Counter[str] = Counter()
+"""Codes of reasons that any world had."""
+
+
+def probe(world: World) -> list[Json]:
+    """Make the pod that is explained, with its claims."""
+    names = [f"probe-{index}" for index in range(world.random.choice((1, 1, 2)))]
+    return [*(world.claim(name) for name in names), world.pod("probe", *names)]
+
+
+@pytest.mark.parametrize("seeds", BATCHES, ids=str)
+def test_verdicts_are_those_of_the_scheduler(
+    plane: ControlPlane, stage: Stage, seeds: range, tmp_path: Path
+) -> None:
+    worlds = [make(seed) for seed in seeds]
+    stage.build(worlds)
+    try:
+        held = [one for world in worlds for index in range(2) for one in holder(world, index)]
+        stage.add(held)
+        stage.settled(named(held))
+        snapshot = tmp_path / "before.jsonl"
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        probes = {world.name: probe(world) for world in worlds}
+        said = {
+            name: explained(manifests, snapshot, tmp_path) for name, manifests in probes.items()
+        }
+        stage.add([one for manifests in probes.values() for one in manifests])
+        decided = stage.settled((name, "probe") for name in probes)
+        faults = [
+            f"seed {world.name}: {fault}"
+            for world in worlds
+            for fault in compared(stage, world, said[world.name], decided[world.name, "probe"])
+        ]
+        assert faults == []
+    finally:
+        stage.remove(worlds)
+
+
+def holder(world: World, index: int) -> list[Json]:
+    """Make a pod that takes devices before."""
+    name = f"held-{index}"
+    return [world.claim(name, calm=True), world.pod(name, name)]
+
+
+def named(manifests: list[Json]) -> list[tuple[str, str]]:
+    """Return namespaces and names of the pods among manifests."""
+    pods = (one["metadata"] for one in manifests if one["kind"] == "Pod")
+    return [(one["namespace"], one["name"]) for one in pods]
+
+
+def explained(manifests: list[Json], snapshot: Path, folder: Path) -> Any:
+    """Return what `explain -f` says before the manifests are applied."""
+    file = folder / f"{manifests[0]['metadata']['namespace']}.yaml"
+    file.write_text(yaml.safe_dump_all(manifests))
+    arguments = ("-f", file, "--snapshot", snapshot, "--devices", "-o", "json")
+    return dra("explain", *arguments, expected=(0, 1)).document
+
+
+def compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
+    """Return where an explanation differs from what the scheduler did."""
+    SEEN.update(reason["code"] for node in said["nodes"] for reason in node["reasons"])
+    placed = pod["spec"].get("nodeName")
+    refused = refusal(pod) or {}
+    message = refused.get("message", "")
+    if placed:
+        if said["answer"] != "Fits" or placed not in said["fits"]:
+            return [f"placed on {placed}, but {said['answer']} {said['fits']} {said['errors']}"]
+        return devices_compared(stage, world, said, pod)
+    if refused["reason"] == "SchedulerError":
+        known = any(error in message for error in said["errors"])
+        return [] if known else [f"error {message!r}, but {said['errors']}"]
+    if said["answer"] != "DoesNotFit":
+        return [f"refused with {message!r}, but {said['answer']} {said['fits']} {said['errors']}"]
+    if not message.startswith(said["schedulerMessage"]):
+        return [f"refused with {message!r}, but {said['schedulerMessage']!r}"]
+    return []
+
+
+def devices_compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
+    """Compare devices in their order, on the node that the scheduler chose."""
+    claims = [one["resourceClaimName"] for one in pod["spec"]["resourceClaims"]]
+    got = [
+        [one["driver"], one["pool"], one["device"], one["request"]]
+        for name in claims
+        for one in stage.api.get("resourceclaims", name, world.name)["status"]["allocation"][
+            "devices"
+        ]["results"]
+    ]
+    node = next(one for one in said["nodes"] if one["name"] == pod["spec"]["nodeName"])
+    expected = [
+        [one["driver"], one["pool"], one["device"], one["request"]] for one in node["devices"]
+    ]
+    return [] if got == expected else [f"devices {json.dumps(got)}, but {json.dumps(expected)}"]

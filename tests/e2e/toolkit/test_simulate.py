@@ -1,0 +1,125 @@
+"""`simulate` places as many pods as the real scheduler, on the same devices."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane import objects
+from tests.controlplane.api import Json
+from tests.controlplane.plane import ControlPlane
+from tests.e2e.toolkit.commands import dra
+from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.test_explain import holder, named
+from tests.e2e.toolkit.worlds import LABEL, Stage, World, make
+
+FIRST = 90_000
+TRIED = max(WORLDS // 4, 10)
+BATCHES = [
+    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
+]
+REPLICAS = 12
+
+
+@pytest.mark.parametrize("seeds", BATCHES, ids=str)
+def test_as_many_pods_are_placed(
+    plane: ControlPlane, stage: Stage, seeds: range, tmp_path: Path
+) -> None:
+    worlds = [make(seed, prefix="sim") for seed in seeds]
+    stage.build(worlds)
+    try:
+        held = [one for world in worlds for one in holder(world, 0)]
+        stage.add(held)
+        stage.settled(named(held))
+        snapshot = tmp_path / "before.jsonl"
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        said = {}
+        wanted: list[Json] = []
+        for world in worlds:
+            claim = world.claim("more", calm=True)
+            said[world.name] = simulated(world, claim, snapshot, tmp_path)
+            wanted += copies(world, claim)
+        stage.add(wanted)
+        decided = stage.settled(named(wanted))
+        placed = {world.name: 0 for world in worlds}
+        for (namespace, _), pod in decided.items():
+            placed[namespace] += bool(pod["spec"].get("nodeName"))
+        assert placed == said
+    finally:
+        stage.remove(worlds)
+
+
+def simulated(world: World, claim: Json, snapshot: Path, folder: Path) -> int:
+    """Return how many pods with a claim of their own fit, as `simulate` says."""
+    template = objects.template("more", world.name, "none")
+    template["spec"]["spec"] = claim["spec"]
+    pod = objects.pod("more", world.name, templates={"a": "more"}, nodeSelector={LABEL: world.name})
+    file = folder / f"{world.name}.yaml"
+    file.write_text(yaml.safe_dump_all([template, pod]))
+    arguments = ("-f", file, "--replicas", REPLICAS, "--snapshot", snapshot, "-o", "json")
+    placed: int = dra("simulate", *arguments, expected=(0, 1)).document["placed"]
+    return placed
+
+
+def copies(world: World, claim: Json) -> list[Json]:
+    """Return pods with a claim each."""
+    made: list[Json] = []
+    for index in range(REPLICAS):
+        name = f"more-{index}"
+        metadata = {"name": name, "namespace": world.name}
+        made += [{**claim, "metadata": metadata}, world.pod(name, name)]
+    return made
+
+
+def test_virtual_nodes_are_what_real_ones_become(
+    plane: ControlPlane, stage: Stage, tmp_path: Path
+) -> None:
+    world = make(7, prefix="virtual")
+    node, driver = "virtual7-n0", "d0.virtual7.example.com"
+    world.nodes, world.drivers = [node], [driver]
+    manifest = objects.node(node)
+    manifest["metadata"]["labels"][LABEL] = world.name
+    devices = [{"name": name} for name in ("c", "a", "b")]
+    slices = [
+        objects.resource_slice(node, devices[:2], driver, f"{node}-x"),
+        objects.resource_slice(node, devices[2:], driver, f"{node}-a"),
+    ]
+    for one in slices:
+        one["spec"]["pool"]["resourceSliceCount"] = 2
+    world.manifests = [manifest, objects.device_class("virtual7-c0", driver), *slices]
+    stage.build([world])
+    try:
+        file = tmp_path / "job.yaml"
+        template = objects.template("more", world.name, "virtual7-c0")
+        pod = objects.pod(
+            "more", world.name, templates={"a": "more"}, nodeSelector={LABEL: world.name}
+        )
+        file.write_text(yaml.safe_dump_all([template, pod]))
+        arguments = ("--add-node", f"like={node}", "--without-node", node, "--replicas", 3)
+        said = dra(
+            "simulate", "-f", file, *arguments, "--kubeconfig", plane.kubeconfig, "-o", "json"
+        ).document
+        stage.api.delete("nodes", node)
+        for one in slices:
+            stage.api.delete("resourceslices", one["metadata"]["name"])
+        stage.api.in_parallel(stage.api.create, said["virtual"])
+        world.manifests += said["virtual"]
+        expected = [
+            device
+            for one in said["nodes"]
+            if one["virtual"]
+            for placed in one["pods"]
+            for device in placed["devices"]
+        ]
+        got = []
+        for index in range(3):
+            pair = world.simple_pod(f"p{index}", "virtual7-c0")
+            stage.add(pair)
+            stage.settled(named(pair))
+            status = stage.api.get("resourceclaims", f"p{index}", world.name)["status"]
+            (result,) = status["allocation"]["devices"]["results"]
+            got.append(f"{result['driver']}/{result['pool']}/{result['device']}")
+        assert got == expected
+        assert len(got) == 3
+    finally:
+        stage.remove([world])

@@ -1,0 +1,303 @@
+"""Random worlds of devices on a real scheduler, side by side on one control plane.
+
+Worlds do not touch each other: each has its own drivers, classes, namespace and nodes, and its pods
+select its nodes by a label.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.controlplane import objects
+from tests.controlplane.api import Api, ApiError, Json, wait_for
+from tests.controlplane.plane import ControlPlane
+
+LABEL = "example.com/world"
+ADMIN = "resource.kubernetes.io/admin-access"
+MODELS = ("a", "b")
+SELECTORS = (
+    'device.attributes["{driver}"].model == "a"',
+    'device.attributes["{driver}"].model == "b"',
+    'device.attributes["{driver}"].index > 1',
+    'device.attributes["{driver}"].?spare.orValue(false)',
+    'device.capacity["{driver}"].memory.isGreaterThan(quantity("3Gi"))',
+)
+BROKEN = 'device.attributes["{driver}"].spare'
+TAINT = {"key": "example.com/broken", "value": "yes"}
+
+
+@dataclass
+class World:
+    """One world.
+
+    Attributes:
+        name: Also of its namespace and label.
+        random: Where all chance comes from.
+        nodes: Names.
+        drivers: Names.
+        manifests: What is created before any pod.
+        shares: Whether devices may be shared.
+    """
+
+    name: str
+    random: random.Random
+    nodes: list[str] = field(default_factory=list)
+    drivers: list[str] = field(default_factory=list)
+    manifests: list[Json] = field(default_factory=list)
+    counted: int = 0
+
+    def chance(self, share: float) -> bool:
+        """Return True with this probability."""
+        return self.random.random() < share
+
+    # Pools ----------------------------------------------------------------------------------------
+
+    def populate(self, *, rules: bool = False) -> None:
+        """Make nodes, drivers, slices and classes."""
+        self.nodes = [f"{self.name}-n{i}" for i in range(self.random.choice((1, 1, 2, 3, 4)))]
+        self.drivers = [
+            f"d{i}.{self.name}.example.com" for i in range(self.random.choice((1, 1, 2, 3)))
+        ]
+        for node in self.nodes:
+            manifest = objects.node(node)
+            manifest["metadata"]["labels"][LABEL] = self.name
+            self.manifests.append(manifest)
+        for index, driver in enumerate(self.drivers):
+            self.manifests.append(self.device_class(f"{self.name}-c{index}", driver))
+            for node in self.nodes:
+                if self.chance(0.9):
+                    self.manifests += self.pool(driver, node)
+        if rules and self.chance(0.2):
+            self.manifests.append(self.rule())
+
+    def device_class(self, name: str, driver: str) -> Json:
+        """Make a class of all devices of a driver."""
+        made = objects.device_class(name, driver)
+        if self.chance(0.1):
+            selector = self.random.choice(SELECTORS).format(driver=driver)
+            made["spec"]["selectors"].append({"cel": {"expression": selector}})
+        return made
+
+    def pool(self, driver: str, node: str) -> list[Json]:
+        """Make the slices of a pool."""
+        kind = self.random.choice(("plain", "plain", "plain", "counters", "shares"))
+        count = self.random.choice((1, 1, 2))
+        slices = []
+        for part in range(count):
+            devices = [
+                self.device(kind, f"d{part}{index}") for index in range(self.random.randint(1, 4))
+            ]
+            slices.append(self.slice(driver, node, part, devices))
+        if kind == "counters":
+            slices.append(self.slice(driver, node, len(slices), []))
+            spec = slices[-1]["spec"]
+            del spec["devices"]
+            left = self.random.randint(2, 6)
+            spec["sharedCounters"] = [
+                {"name": "set", "counters": {"memory": {"value": f"{left}Gi"}}}
+            ]
+        for one in slices:
+            one["spec"]["pool"]["resourceSliceCount"] = len(slices)
+        self.break_pool(slices)
+        return slices
+
+    def break_pool(self, slices: list[Json]) -> None:
+        """Leave a pool incomplete, obsolete in part, or invalid, now and then."""
+        if self.chance(0.06):
+            for one in slices:
+                one["spec"]["pool"]["resourceSliceCount"] += 1
+        elif self.chance(0.06):
+            for one in slices:
+                one["spec"]["pool"]["generation"] = 2
+            old = self.slice(
+                slices[0]["spec"]["driver"],
+                slices[0]["spec"]["nodeName"],
+                9,
+                [self.device("plain", "old")],
+            )
+            slices.append(old)
+        elif self.chance(0.06) and len(slices) > 1 and "devices" in slices[1]["spec"]:
+            slices[1]["spec"]["devices"][0]["name"] = slices[0]["spec"]["devices"][0]["name"]
+
+    def slice(self, driver: str, node: str, part: int, devices: list[Json]) -> Json:
+        """Make one slice."""
+        return objects.resource_slice(node, devices, driver, f"{node}-{driver}-{part}")
+
+    def device(self, kind: str, name: str) -> Json:
+        """Make one device."""
+        made: Json = {
+            "name": name,
+            "attributes": {
+                "model": {"string": self.random.choice(MODELS)},
+                "index": {"int": self.random.randint(0, 3)},
+            },
+            "capacity": {"memory": {"value": f"{self.random.choice((2, 4, 8))}Gi"}},
+        }
+        if self.chance(0.85):
+            made["attributes"]["spare"] = {"bool": self.chance(0.5)}
+        if self.chance(0.12):
+            effect = self.random.choice(("NoSchedule", "NoExecute", "None"))
+            made["taints"] = [{**TAINT, "effect": effect}]
+        if kind == "counters":
+            need = f"{self.random.randint(1, 3)}Gi"
+            made["consumesCounters"] = [
+                {"counterSet": "set", "counters": {"memory": {"value": need}}}
+            ]
+        if kind == "shares":
+            made["allowMultipleAllocations"] = True
+            if self.chance(0.6):
+                made["capacity"]["memory"]["requestPolicy"] = {
+                    "default": "1Gi",
+                    "validRange": {"min": "1Gi", "step": "1Gi"},
+                }
+        return made
+
+    def rule(self) -> Json:
+        """Make a DeviceTaintRule for a driver, or for one of its pools."""
+        selector = {"driver": self.random.choice(self.drivers)}
+        if self.chance(0.7):
+            selector["pool"] = self.random.choice(self.nodes)
+        return {
+            "apiVersion": "resource.k8s.io/v1beta2",
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": f"{self.name}-rule"},
+            "spec": {
+                "deviceSelector": selector,
+                "taint": {"key": "example.com/rule", "effect": "NoSchedule"},
+            },
+        }
+
+    # Claims and pods ------------------------------------------------------------------------------
+
+    def ask(self, driver: str, *, calm: bool, alternative: bool = False) -> Json:
+        """Make what one request asks for."""
+        made: Json = {"deviceClassName": f"{self.name}-c{self.drivers.index(driver)}"}
+        count = self.random.choice((1, 1, 1, 2, 3))
+        if not calm and self.chance(0.1):
+            made["allocationMode"] = "All"
+        else:
+            made |= {"allocationMode": "ExactCount", "count": count}
+        if self.chance(0.4):
+            selector = self.random.choice(SELECTORS)
+            if not calm and self.chance(0.15):
+                selector = BROKEN
+            made["selectors"] = [{"cel": {"expression": selector.format(driver=driver)}}]
+        if self.chance(0.15):
+            made["tolerations"] = [{"key": TAINT["key"], "operator": "Exists"}]
+        if self.chance(0.2):
+            made["capacity"] = {"requests": {"memory": f"{self.random.choice((1, 2, 5))}Gi"}}
+        if not calm and not alternative and self.chance(0.05):
+            made["adminAccess"] = True
+        return made
+
+    def claim(self, name: str, *, calm: bool = False) -> Json:
+        """Make a claim; a calm one has nothing that stops a pod on all nodes."""
+        requests: list[Json] = []
+        for index in range(self.random.choice((1, 1, 2))):
+            driver = self.random.choice(self.drivers)
+            if not calm and self.chance(0.15):
+                alternatives = [
+                    {"name": f"s{part}", **self.ask(driver, calm=calm, alternative=True)}
+                    for part in range(2)
+                ]
+                requests.append({"name": f"r{index}", "firstAvailable": alternatives})
+            else:
+                requests.append({"name": f"r{index}", "exactly": self.ask(driver, calm=calm)})
+        devices: Json = {"requests": requests}
+        if not calm and self.chance(0.2):
+            driver = self.random.choice(self.drivers)
+            attribute = self.random.choice(("model", "index"))
+            devices["constraints"] = [{"matchAttribute": f"{driver}/{attribute}"}]
+        meta = {"name": name, "namespace": self.name}
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": meta,
+            "spec": {"devices": devices},
+        }
+
+    def pod(self, name: str, *claims: str) -> Json:
+        """Make a pod with claims that runs on nodes of this world."""
+        entries = {f"e{index}": claim for index, claim in enumerate(claims)}
+        return objects.pod(name, self.name, claims=entries, nodeSelector={LABEL: self.name})
+
+    def simple_pod(self, name: str, class_name: str) -> list[Json]:
+        """Make a pod, and a claim for any one device of a class."""
+        claim = objects.claim(name, self.name, class_name)
+        return [claim, self.pod(name, name)]
+
+
+def make(seed: int, *, rules: bool = False, prefix: str = "w") -> World:
+    """Make the world of a seed, with nothing in it created yet."""
+    world = World(f"{prefix}{seed}", random.Random(seed))
+    world.populate(rules=rules)
+    return world
+
+
+class Stage:
+    """Worlds on a control plane.
+
+    Args:
+        plane: With its scheduler running.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.api: Api = plane.api()
+
+    def build(self, worlds: Iterable[World]) -> None:
+        """Create what belongs to worlds, all side by side."""
+        manifests: list[Mapping[str, Any]] = []
+        for world in worlds:
+            manifests.append(objects.namespace(world.name, {ADMIN: "true"}))
+            manifests += world.manifests
+        self.api.in_parallel(self._create, manifests)
+
+    def remove(self, worlds: Iterable[World]) -> None:
+        """Delete it all; namespaces stay, empty."""
+        for world in worlds:
+            self.plane.clear_namespace(world.name)
+            for manifest in world.manifests:
+                kind = self.api.home(manifest).plural
+                self.api.delete(kind, manifest["metadata"]["name"])
+
+    def add(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Create objects side by side, claims before pods."""
+        ordered = list(manifests)
+        claims = [one for one in ordered if one["kind"] != "Pod"]
+        self.api.in_parallel(self.api.create, claims)
+        self.api.in_parallel(self.api.create, [one for one in ordered if one["kind"] == "Pod"])
+
+    def settled(self, pods: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Json]:
+        """Wait until the scheduler has decided on pods, by namespace and name; return them."""
+        wanted = set(pods)
+
+        def decided() -> dict[tuple[str, str], Json] | None:
+            found = {key: self.api.get("pods", key[1], key[0]) for key in sorted(wanted)}
+            return found if all(map(_decided, found.values())) else None
+
+        return wait_for(decided, 60, f"decisions about {len(wanted)} pods", every=0.2)
+
+    def _create(self, manifest: Mapping[str, Any]) -> None:
+        try:
+            self.api.create(manifest)
+        except ApiError as error:
+            if error.code != 409:
+                raise
+
+
+def _decided(pod: Json) -> bool:
+    return bool(pod["spec"].get("nodeName")) or refusal(pod) is not None
+
+
+def refusal(pod: Json) -> Json | None:
+    """Return the condition by which the scheduler refused a pod."""
+    conditions: Iterator[Json] = (
+        one
+        for one in pod["status"].get("conditions") or ()
+        if one["type"] == "PodScheduled" and one["status"] == "False" and one.get("reason")
+    )
+    return next(conditions, None)

@@ -1,0 +1,180 @@
+"""A cluster that changes, and what an allocation says beside its devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.allocation import (
+    Allocated,
+    DeviceID,
+    DoesNotFit,
+    FatalError,
+    NodeError,
+    Outcome,
+    allocate,
+    fits,
+    parse_claim,
+    parse_node,
+    parse_slice,
+    parse_taint_rule,
+    profile,
+)
+from tests.unit.allocation.objects import (
+    DRIVER,
+    Json,
+    claim,
+    cluster,
+    device,
+    device_class,
+    held,
+    node,
+    pod,
+    request,
+    slice_,
+)
+
+
+def devices(outcome: Outcome) -> list[str]:
+    assert isinstance(outcome, Allocated), outcome
+    return [one.device for allocation in outcome.allocations for one in allocation.devices]
+
+
+def local(name: str, *names: str, **pool: Any) -> Json:
+    """Make a slice of a node's own pool."""
+    found = slice_(f"slice-{name}", [device(one) for one in names])
+    found["spec"]["nodeName"] = name
+    found["spec"]["pool"] = {"name": name, "generation": 1, "resourceSliceCount": 1, **pool}
+    return found
+
+
+def rule(name: str, effect: str = "NoSchedule", **selector: str) -> Json:
+    taint = {"key": "broken", "effect": effect}
+    spec = {"taint": taint, **({"deviceSelector": selector} if selector else {})}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_each_claim_that_comes_or_goes_changes_what_is_free() -> None:
+    world = cluster(local("node-1", "d0", "d1"))
+    assert devices(allocate("node-1", pod(), world)) == ["d0"]
+    world.put_claim(parse_claim(held("other", "d0")))
+    assert devices(allocate("node-1", pod(), world)) == ["d1"]
+    assert [holder.claim for holder in world.holders(DeviceID(DRIVER, "node-1", "d0"))] == [
+        "default/other"
+    ]
+    world.put_claim(parse_claim(held("more", "d1")))
+    assert isinstance(allocate("node-1", pod(), world), DoesNotFit)
+    world.remove_claim("default/other")
+    assert devices(allocate("node-1", pod(), world)) == ["d0"]
+
+
+def test_a_slice_changes_its_own_node_only() -> None:
+    nodes = [node("node-1"), node("node-2")]
+    world = cluster(local("node-1", "a"), local("node-2", "b"), nodes=nodes)
+    assert {name: devices(one) for name, one in fits(pod(), world).items()} == {
+        "node-1": ["a"],
+        "node-2": ["b"],
+    }
+    other = world.node_pools("node-2")
+    world.put_slice(parse_slice(local("node-1", "c", generation=2)))
+    assert world.node_pools("node-2") is other
+    assert devices(allocate("node-1", pod(), world)) == ["c"]
+    world.remove_slice("slice-node-1")
+    assert isinstance(allocate("node-1", pod(), world), DoesNotFit)
+    assert world.pools("node-1") == ()
+
+
+def test_a_node_that_is_labelled_sees_other_pools() -> None:
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "fabric", "operator": "In", "values": ["f1"]}]}]}  # fmt: skip
+    world = cluster(slice_("s", [device("d")], nodeSelector=selector))
+    assert isinstance(allocate("node-1", pod(), world), DoesNotFit)
+    world.put_node(parse_node(node("node-1", fabric="f1")))
+    outcome = allocate("node-1", pod(), world)
+    assert devices(outcome) == ["d"]
+    assert isinstance(outcome, Allocated)
+    assert outcome.allocations[0].node_selector == selector
+
+
+def test_a_virtual_node_needs_no_place_in_the_cluster() -> None:
+    world = cluster(slice_("s", [device("d")], allNodes=True))
+    outcome = allocate(parse_node(node("to-come")), pod(), world)
+    assert devices(outcome) == ["d"]
+    assert "to-come" not in world.nodes
+
+
+def test_a_taint_rule_keeps_devices_back_until_it_goes() -> None:
+    world = cluster(local("node-1", "d0", "d1"), of=profile("1.37"))
+    world.put_taint_rule(parse_taint_rule(rule("r", driver=DRIVER, pool="node-1", device="d0")))
+    assert devices(allocate("node-1", pod(), world)) == ["d1"]
+    tolerations = [{"key": "broken", "operator": "Exists"}]
+    tolerant = claim("c", request("r", tolerations=tolerations))
+    outcome = allocate("node-1", pod(tolerant), world)
+    assert devices(outcome) == ["d0"]
+    assert isinstance(outcome, Allocated)
+    assert outcome.allocations[0].document()["devices"]["results"][0]["tolerations"] == tolerations
+    world.remove_taint_rule("r")
+    assert devices(allocate("node-1", pod(), world)) == ["d0"]
+
+
+def test_a_taint_rule_without_selector_taints_everything_in_1_36_only() -> None:
+    gate = {"DRADeviceTaintRules": True}
+    for kubernetes, fitting in (("1.36", False), ("1.37", True)):
+        world = cluster(local("node-1", "d"), rules=[rule("r")], of=profile(kubernetes, gate))
+        assert isinstance(allocate("node-1", pod(), world), Allocated) is fitting
+
+
+def test_an_allocated_claim_only_has_to_be_usable_on_the_node() -> None:
+    nodes = [node("node-1"), node("node-2")]
+    world = cluster(local("node-1", "a", "b"), local("node-2", "c"), nodes=nodes)
+    allocated = held("mine", "a")
+    requirement = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
+    allocated["status"]["allocation"]["nodeSelector"] = {
+        "nodeSelectorTerms": [{"matchFields": [requirement]}]
+    }
+    world.put_claim(parse_claim(allocated))
+    claims = pod(allocated, claim("new"))
+    assert devices(allocate("node-1", claims, world)) == ["a", "b"]
+    outcome = allocate("node-2", claims, world, reasons=True)
+    assert isinstance(outcome, DoesNotFit)
+    assert outcome.message == "resourceclaim not available on the node"
+    assert [reason.code for reason in outcome.reasons][0] == "NodeSelectorMismatch"
+
+
+def test_share_ids_are_the_caller_s() -> None:
+    shared = device("d", allowMultipleAllocations=True, capacity={"memory": {"value": "8"}})
+    asked = claim("c", request("r", 1, capacity={"requests": {"memory": "2"}}))
+    made = iter(["one", "two"])
+    outcome = allocate(
+        "node-1",
+        pod(asked, claim("d", request("r", capacity={"requests": {"memory": "6"}}))),
+        cluster(slice_("s", [shared])),
+        share_ids=lambda: next(made),
+    )
+    assert isinstance(outcome, Allocated)
+    found = [one.devices[0] for one in outcome.allocations]
+    assert [(one.share_id, one.consumed_capacity) for one in found] == [
+        ("one", {"memory": "2"}),
+        ("two", {"memory": "6"}),
+    ]
+    assert outcome.allocations is outcome.allocations
+
+
+def test_errors_name_the_claim_of_each_pod_although_pods_share_a_template() -> None:
+    world = cluster(local("node-1", "d"), classes=[device_class("gpu", "device.driver.bad")])
+    for name in ("one", "two"):
+        wrong = claim(name, request("r", 1, "1 +"))
+        assert isinstance(allocate("node-1", pod(wrong), world), FatalError)
+    world = cluster(local("node-1", "d"))
+    for name in ("one", "two"):
+        outcome = allocate("node-1", pod(claim(name, request("r", 1, "1 +"))), world)
+        assert isinstance(outcome, FatalError)
+        assert outcome.message.startswith(f"claim default/{name}: selector #0: CEL compile error")
+
+
+def test_a_broken_pool_rules_out_its_node_only_if_nothing_else_fits() -> None:
+    broken = local("node-1", "d", "d")
+    world = cluster(broken)
+    assert isinstance(allocate("node-1", pod(), world), NodeError)
+    world.put_slice(parse_slice(slice_("free", [device("e")], allNodes=True, pool={
+        "name": "z", "generation": 1, "resourceSliceCount": 1})))  # fmt: skip
+    assert devices(allocate("node-1", pod(), world)) == ["e"]
