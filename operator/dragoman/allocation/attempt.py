@@ -285,8 +285,8 @@ class Attempt:
         available, charged = self._available[table], self._charged[table]
         for key, need in plan.needs.items():
             charged[key] = charged.get(key, 0) + need
-        # All counters of the pool count: one that is overdrawn stops every device. Without one, only
-        # those that the device takes from can have become too small.
+        # All counters of the pool count: one that is overdrawn stops every device. Without one,
+        # only those that the device takes from can have become too small.
         looked_at = available if self._overdrawn[table] else plan.needs.keys() & available.keys()
         if all(available[key] >= charged.get(key, 0) for key in looked_at):
             return True
