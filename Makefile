@@ -112,6 +112,10 @@ bench-node: controlplane ## Measure jobs on a real node, with each claim control
 bench-cel: setup ## Measure CEL evaluation
 	@$(PY) -m tests.bench.cel
 
+.PHONY: bench-allocator
+bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
+	@$(PY) -m tests.bench.allocation
+
 .PHONY: bench-webhook
 bench-webhook: setup ## Measure the webhook beside a vendor's
 	@$(PY) -m tests.bench.webhook
@@ -142,6 +146,7 @@ pages: setup ## Renew what is generated in docs/ and charts/ from code, comments
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report
+	@$(PY) -m tests.bench.allocation.report
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/site
