@@ -128,6 +128,10 @@ comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs
 fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 	@$(PY) -m tests.conformance.fuzz $(N)
 
+.PHONY: test-allocator
+test-allocator: controlplane ## Compare 1,000 random worlds with a real kube-scheduler (WORLDS=n SEED=n)
+	@DRAGOMAN_WORLDS=$(or $(WORLDS),1000) $(if $(SEED),DRAGOMAN_SEED=$(SEED)) $(PYTEST) -q -s tests/e2e/allocation
+
 .PHONY: fuzz-allocator
 fuzz-allocator: setup ## Compare N random allocations with the Go implementation (ARGS="--kubernetes 1.37 --seed 7")
 	@$(PY) -m tests.conformance.fuzz_allocator $(N) $(ARGS)

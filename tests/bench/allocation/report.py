@@ -23,7 +23,8 @@ def section(record: Record) -> str:
         f"{record.library}, on {record.machine}, load average {record.load:g} before. Both decide "
         "the same pods on the same nodes in turn, and every result is compared: nodes that fit, "
         "steps, devices. Go makes a new allocator for each pod, as kube-scheduler does; its time "
-        "includes that. dragoman's time includes making all results. "
+        "includes that. dragoman's time includes making all results. What is measured alone is "
+        "processor time. "
         f"Of {len(judge(record))} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
     )
     return f"{fill(text, 100)}\n\n{table(record)}"

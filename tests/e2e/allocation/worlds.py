@@ -120,8 +120,10 @@ class Valid(Builder):
                 spec["devices"] = [self.device(driver, "only", {})]
                 if spec.get("perDeviceNodeSelection"):
                     spec["devices"][0].update(self.device_place())
-            if "sharedCounters" in spec and spec.get("allNodes"):
-                del spec["allNodes"]
+            where = [one for one in ("nodeName", "nodeSelector", "allNodes") if one in spec]
+            if "allNodes" in where or len(where) > 1:
+                for one in where:
+                    del spec[one]
                 spec.update(self.everywhere())
         return made
 
