@@ -141,7 +141,7 @@ class Attempt:
         """Tell whether selectors match a device and it can be used on the node.
 
         Raises:
-            FatalProblemError: That cannot be told.
+            FatalProblemError: That is unknown, with the scheduler's text.
         """
         content = self._contents[position]
         if not ask.selectable(content, self._view, position):

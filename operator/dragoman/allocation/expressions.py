@@ -88,7 +88,7 @@ class Expression:
             self._reads = None if reads is None else tuple(sorted(reads))
 
     def on(self, content: Content) -> Result:
-        """Return whether a device meets the selector, or why that cannot be told."""
+        """Return whether a device meets the selector, or why that is unknown."""
         found: Result | None = content.cache.get(self.serial)
         if found is None:
             found = content.cache[self.serial] = self._evaluate(content)

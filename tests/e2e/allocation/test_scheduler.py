@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from random import Random, SystemRandom
 from typing import Any
 
@@ -74,21 +75,18 @@ class Batch:
         """Let each world's pods come one after the other, all worlds at once."""
         for number in range(3):
             pods = {f"{one.name}-{number}": one for one in self.worlds}
-            started = self._api.in_parallel(
-                lambda name, pods=pods, number=number: self._start(name, pods[name], number), pods
-            )
+            started = self._api.in_parallel(partial(self._start, pods, number), pods)
             pods = {one: pods[one] for one, good in zip(pods, started, strict=True) if good}
             decided = wait_for(
-                lambda pods=pods: self._decided(pods),
-                timeout=PATIENCE,
-                message=f"{len(pods)} decisions",
+                partial(self._decided, pods), timeout=PATIENCE, message=f"{len(pods)} decisions"
             )
             self._compare(pods, decided)
             waiting = [name for name, pod in decided.items() if not pod["spec"].get("nodeName")]
             for name in waiting:
                 self._api.delete("pods", name, self._namespace, gracePeriodSeconds=0)
 
-    def _start(self, name: str, one: World, number: int) -> bool:
+    def _start(self, pods: dict[str, World], number: int, name: str) -> bool:
+        one = pods[name]
         entries = {}
         for index, spec in enumerate(one.pods[number]):
             template = f"{name}-{index}"

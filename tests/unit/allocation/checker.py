@@ -182,14 +182,10 @@ def _tolerated(asked: Json, device: Json) -> bool:
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
-    return (
-        toleration.get("effect", taint["effect"]) == taint["effect"]
-        and toleration.get("key", taint["key"]) == taint["key"]
-        and (
-            toleration["operator"] == "Exists"
-            or toleration.get("value", "") == taint.get("value", "")
-        )
-    )
+    same = all(toleration.get(key, taint[key]) == taint[key] for key in ("effect", "key"))
+    if toleration["operator"] == "Exists":
+        return same
+    return same and bool(toleration.get("value", "") == taint.get("value", ""))
 
 
 def _constraints(
@@ -218,7 +214,7 @@ def _values(name: str, item: Json, device: Json, *, lists: bool) -> set[tuple[st
     attribute = attributes.get(name)
     if attribute is None and domain == item["spec"]["driver"]:
         attribute = attributes.get(local)
-    found = set()
+    found: set[tuple[str, Any]] = set()
     for kind, value in (attribute or {}).items():
         if isinstance(value, list):
             found |= {(kind.removesuffix("s"), one) for one in value} if lists else {("list", name)}
