@@ -112,6 +112,10 @@ bench-node: controlplane ## Measure jobs on a real node, with each claim control
 bench-cel: setup ## Measure CEL evaluation
 	@$(PY) -m tests.bench.cel
 
+.PHONY: bench-allocator
+bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
+	@$(PY) -m tests.bench.allocation
+
 .PHONY: bench-webhook
 bench-webhook: setup ## Measure the webhook beside a vendor's
 	@$(PY) -m tests.bench.webhook
@@ -123,6 +127,10 @@ comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs
 .PHONY: fuzz-cel
 fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 	@$(PY) -m tests.conformance.fuzz $(N)
+
+.PHONY: test-allocator
+test-allocator: controlplane ## Compare 1,000 random worlds with a real kube-scheduler (WORLDS=n SEED=n)
+	@DRAGOMAN_WORLDS=$(if $(filter command,$(origin WORLDS)),$(WORLDS),1000) $(if $(SEED),DRAGOMAN_SEED=$(SEED)) $(PYTEST) -q -s tests/e2e/allocation
 
 .PHONY: fuzz-allocator
 fuzz-allocator: setup ## Compare N random allocations with the Go implementation (ARGS="--kubernetes 1.37 --seed 7")
@@ -142,6 +150,7 @@ pages: setup ## Renew what is generated in docs/ and charts/ from code, comments
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report
+	@$(PY) -m tests.bench.allocation.report
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/site

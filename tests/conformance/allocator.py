@@ -1,7 +1,8 @@
 """Run allocator cases: what the Go library answered, against dragoman.allocation.
 
-`python tests/conformance/allocator.py FILE...` prints every difference and last `N passed, M failed`.
-A file is a JSON array; each case is one call of `Allocate` with its expectation.
+`python tests/conformance/allocator.py FILE...` prints every difference, and as its last line
+`N passed, M failed`. A file is a JSON array; each case is one call of `Allocate` with its
+expectation.
 """
 
 from __future__ import annotations

@@ -38,11 +38,11 @@ class PreparedAsk:
         device_class: Its class.
         selectors: Compiled selectors in order of evaluation, with what a message calls them.
         constraints: Indexes of the claim's constraints that apply.
-        everything: Whether all devices are asked for.
-        admin: Whether admin access is asked for.
+        everything: Whether the request wants all devices.
+        admin: Whether the request wants admin access.
         profile: Which scheduler decides.
-        known: Whether selectors match, as far as it was asked.
-        plans: What the request means for contents of the same traits, as far as it was asked.
+        known: Whether selectors match, as far as known.
+        plans: What the request means for contents of the same traits, as far as known.
     """
 
     __slots__ = (

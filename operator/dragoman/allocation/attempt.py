@@ -63,7 +63,9 @@ class Attempt:
             for claim in prepared.claims
         ]
 
-    def pick(self, ask: PreparedAsk, claim: int, start: int) -> Taken | None:
+    def pick(  # noqa: C901 — one check after the other, for each device of each step
+        self, ask: PreparedAsk, claim: int, start: int
+    ) -> Taken | None:
         """Take the first device from a position on that can serve, None if there is none.
 
         Raises:
@@ -71,6 +73,7 @@ class Attempt:
         """
         taken_by, in_use, contents = self._taken, self._in_use, self._contents
         known, plans, admin, own = ask.known, ask.plans, ask.admin, 1 << claim
+        consumed, shares = self._view.consumed, self._shares
         per_device = self._view.per_device
         for position in range(start, self._count):
             if admin:
@@ -85,7 +88,10 @@ class Attempt:
             if not selectable:
                 continue
             plan = plans.get(content.traits) or self._plan(ask, position)
-            if plan is None or not self._enough(plan, position):
+            if plan is None:
+                continue
+            shared = position in consumed or position in shares
+            if not (self._enough(plan, position) if shared else plan.alone):
                 continue
             if plan.blocked:
                 self._touch(plan, position)
@@ -126,14 +132,16 @@ class Attempt:
                 del self._shares[position]
         else:
             self._taken[position] &= ~(1 << taken.claim)
-        self._leave(taken.ask, taken.claim, len(taken.ask.constraints))
-        self._restore(taken)
+        if taken.ask.constraints:
+            self._leave(taken.ask, taken.claim, len(taken.ask.constraints))
+        if taken.charged or taken.groups:
+            self._restore(taken)
 
     def selectable(self, ask: PreparedAsk, position: int) -> bool:
         """Tell whether selectors match a device and it can be used on the node.
 
         Raises:
-            FatalProblemError: That cannot be told.
+            FatalProblemError: That is unknown, with the scheduler's text.
         """
         content = self._contents[position]
         if not ask.selectable(content, self._view, position):
@@ -285,8 +293,8 @@ class Attempt:
         available, charged = self._available[table], self._charged[table]
         for key, need in plan.needs.items():
             charged[key] = charged.get(key, 0) + need
-        # All counters of the pool count: one that is overdrawn stops every device. Without one, only
-        # those that the device takes from can have become too small.
+        # All counters of the pool count: one that is overdrawn stops every device. Without one,
+        # only those that the device takes from can have become too small.
         looked_at = available if self._overdrawn[table] else plan.needs.keys() & available.keys()
         if all(available[key] >= charged.get(key, 0) for key in looked_at):
             return True

@@ -11,7 +11,7 @@ from dragoman.allocation.facts import NOTHING, DeviceID, Document, NodeSelector,
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What one request, or one subrequest, asks for.
+    """What one request, or one subrequest, wants.
 
     Attributes:
         name: Own name.
@@ -42,7 +42,7 @@ class Request:
 
     Attributes:
         name: Its name.
-        exactly: What it asks for, None if it has alternatives.
+        exactly: What it requests, None if it has alternatives.
         first_available: The alternatives, in the order of preference.
     """
 
@@ -122,7 +122,7 @@ class Claim:
     Attributes:
         name: `metadata.name`.
         namespace: `metadata.namespace`.
-        spec: What it asks for.
+        spec: What it requests.
         held: `status.allocation`, None while the claim is not allocated.
     """
 

@@ -1,7 +1,7 @@
 """Everything the allocator decides on, kept up to date event by event.
 
-Pools of a node are gathered when first asked for and kept until one of their slices changes; what
-claims hold of a pool is computed anew after one of those claims changed.
+Pools of a node are gathered on first use and kept until one of their slices changes; what
+claims hold of a pool is computed again after one of those claims changed.
 """
 
 from __future__ import annotations

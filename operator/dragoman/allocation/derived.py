@@ -41,7 +41,7 @@ class Derivation:
         shares = profile.features.ConsumableCapacity
         scope = environment(profile.version, True, True, shares)  # noqa: FBT003 — a cache key
         try:
-            self._program = scope.compile(text, complain=_complain)
+            self._program = scope.compile(text, check_result=_complain)
         except CompileError as error:
             message = f"compilation failed: {error.message}" if error.issues else error.message
             self._failure = Failure(message, compiling=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.allocation import derived
 from dragoman.allocation.expressions import Expression, Views
 from dragoman.allocation.facts import DeviceClass
 from dragoman.allocation.features import Profile
+
+if TYPE_CHECKING:
+    from dragoman.allocation.derived import Derivation
 
 _EXPRESSIONS: Final = 256
 
@@ -21,7 +23,7 @@ class Environment:
         self.classes = classes
         self.views = Views(profile)
         self._expressions: dict[str, Expression] = {}
-        self._derived: dict[str, derived.Derivation] = {}
+        self._derived: dict[str, Derivation] = {}
 
     def expression(self, text: str) -> Expression:
         """Compile a selector, once while it is among the last ones used."""
@@ -29,8 +31,10 @@ class Environment:
         _remember(self._expressions, text, found)
         return found
 
-    def derivation(self, text: str) -> derived.Derivation:
+    def derivation(self, text: str) -> Derivation:
         """Compile the expression of a derived attribute."""
+        from dragoman.allocation import derived  # noqa: PLC0415 — loads the engine of CEL
+
         found = self._derived.pop(text, None) or derived.Derivation(text, self.profile, self.views)
         _remember(self._derived, text, found)
         return found

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.allocation.facts import Content, Document
 from dragoman.allocation.features import Profile
-from dragoman.cel import selectors
 from dragoman.cel.deviceview import Device as View
 from dragoman.cel.deviceview import prepare
 from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.selectors import Selector
+
+if TYPE_CHECKING:
+    from dragoman.cel.selectors import Selector
 
 _HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
@@ -70,6 +71,9 @@ class Expression:
         self._selector: Selector | None = None
         self._failure = Failure("")
         self._reads: Reads | None = None
+        # The engine takes longer to load than the rest of the package; many uses compile nothing.
+        from dragoman.cel import selectors  # noqa: PLC0415
+
         try:
             self._selector = selectors.compile(
                 text,
@@ -84,7 +88,7 @@ class Expression:
             self._reads = None if reads is None else tuple(sorted(reads))
 
     def on(self, content: Content) -> Result:
-        """Return whether a device meets the selector, or why that cannot be told."""
+        """Return whether a device meets the selector, or why that is unknown."""
         found: Result | None = content.cache.get(self.serial)
         if found is None:
             found = content.cache[self.serial] = self._evaluate(content)
@@ -178,7 +182,7 @@ def _values(named: Document, path: tuple[str, ...], driver: str) -> Iterator[Any
         yield _frozen(named.get(name))
 
 
-def _frozen(value: Document | None) -> Any:
+def _frozen(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, Mapping) and len(value) == 1:

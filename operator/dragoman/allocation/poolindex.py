@@ -1,6 +1,6 @@
 """The slices of a cluster by pool and node, and the pools that are made of them.
 
-A pool is gathered for a node when first asked for, and kept until one of its slices changes. Pools
+A pool is gathered for a node on first use, and kept until one of its slices changes. Pools
 that all nodes see alike are made once.
 """
 
@@ -119,7 +119,7 @@ class PoolIndex:
             del self._order[item.name]
 
     def forget_node(self, name: str) -> None:
-        """Gather the pools of a node again when asked next."""
+        """Gather the pools of a node again on next use."""
         self._found.pop(name, None)
 
     def usage_changed(self, pools: Iterable[PoolID]) -> None:

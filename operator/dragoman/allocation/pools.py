@@ -95,7 +95,7 @@ class Pool:
         return self._usage
 
     def forget_usage(self) -> None:
-        """Look at the claims again when asked next."""
+        """Look at the claims again on next use."""
         self._usage = None
 
 

@@ -158,7 +158,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.NODE_OPERATIONS: "the node does not declare DRAOptionalNodeOperations ({operations})",
     Code.CAPACITY_UNKNOWN: "the device has no capacity {capacity}",
     Code.CAPACITY_POLICY: "the request policy of capacity {capacity} forbids {rounded} "
-    "(asked for: {asked})",
+    "(requested: {asked})",
     Code.CAPACITY_EXCEEDED: "capacity {capacity} has {free} of {value} free, the request takes "
     "{rounded} (held by {holders})",
     Code.CAPACITY_ERROR: "the amount of capacity cannot be computed",

@@ -116,7 +116,7 @@ class Allocated:
 
     Attributes:
         steps: Effort of the search.
-        allocations: One for each claim, in their order; made when first asked for.
+        allocations: One for each claim, in their order; made on first use.
     """
 
     __slots__ = ("_allocated", "_made", "_pools", "_share_ids", "_solution", "steps")

@@ -14,7 +14,10 @@ clock, has no effects, and bounds time and memory of every expression.
 
 from __future__ import annotations
 
-from dragoman.cel import rules, selectors
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import (
     CompileError,
@@ -25,6 +28,9 @@ from dragoman.cel.errors import (
     Issue,
     StepBudgetExceeded,
 )
+
+if TYPE_CHECKING:
+    from dragoman.cel import rules, selectors
 
 __all__ = [
     "CompileError",
@@ -38,3 +44,10 @@ __all__ = [
     "rules",
     "selectors",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load an environment when it is first used: values and errors alone need no engine."""
+    if name in ("rules", "selectors"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

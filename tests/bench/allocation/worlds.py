@@ -63,7 +63,7 @@ def gpu(number: int, model: str, memory: str, **more: Json) -> Json:
 
 
 def fleet(nodes: int, *, distinct: bool = False) -> Iterator[Json]:
-    """Make a slice of 8 GPUs for each node; with `distinct`, every GPU has its own serial number."""
+    """Make a slice of 8 GPUs for each node; with `distinct`, every GPU has its own number."""
     for number in range(nodes):
         name = f"node-{number:05d}"
         model, memory = ("h100", "80Gi") if number % 4 == 3 else ("a100", "40Gi")
@@ -79,40 +79,43 @@ def fleet(nodes: int, *, distinct: bool = False) -> Iterator[Json]:
         yield slice_(f"{name}-gpu", name, devices, nodeName=name)
 
 
-def partitions(cards: int) -> list[Json]:
-    """Make one pool of cards that split into 7 parts at most; 14 partitions a card."""
-    kinds = ((1, 7), (2, 3), (3, 2), (4, 1), (7, 1))
+KINDS = ((1, 8), (2, 4), (4, 2), (8, 1), (3, 1))
+"""Sizes of partitions, and how many of each a card offers: 16 in all."""
+
+
+def partitions(cards: int = 8) -> list[Json]:
+    """Make one pool of cards with 8 slices each, that split into 16 partitions each."""
     devices = [
         {
-            "name": f"card-{card:02d}-{size}g-{number}",
+            "name": f"card-{card}-{size}g-{number}",
             "attributes": {"parts": {"int": size}},
             "consumesCounters": [
                 {"counterSet": f"card-{card}", "counters": {"slices": {"value": str(size)}}}
             ],
         }
         for card in range(cards)
-        for size, count in kinds
+        for size, count in KINDS
         for number in range(count)
     ]
-    pool = {"name": "node-00000", "generation": 1}
-    parts = [devices[first : first + 64] for first in range(0, len(devices), 64)]
-    sets = [
-        {"name": f"card-{card}", "counters": {"slices": {"value": "7"}}} for card in range(cards)
+    name = node(0)["metadata"]["name"]
+    halves = [devices[first : first + 64] for first in range(0, len(devices), 64)]
+    made = [
+        slice_(f"part-{number}", name, half, len(halves) + 1, nodeName=name)
+        for number, half in enumerate(halves)
     ]
-    specs: list[Json] = [{"devices": part} for part in parts]
-    specs += [{"sharedCounters": sets[first : first + 8]} for first in range(0, cards, 8)]
-    return [
-        {
-            "metadata": {"name": f"part-{number}"},
-            "spec": {
-                "driver": GPU,
-                "pool": {**pool, "resourceSliceCount": len(specs)},
-                "nodeName": "node-00000",
-                **spec,
-            },
-        }
-        for number, spec in enumerate(specs)
+    counters = slice_("counters", name, [], len(halves) + 1, nodeName=name)
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [
+        {"name": f"card-{card}", "counters": {"slices": {"value": "8"}}} for card in range(cards)
     ]
+    return [*made, counters]
+
+
+def equal(count: int) -> list[Json]:
+    """Make one slice of devices that do not differ."""
+    name = node(0)["metadata"]["name"]
+    devices: list[Json] = [{"name": f"gpu-{number}"} for number in range(count)]
+    return [slice_("equal", name, devices, nodeName=name)]
 
 
 def body(count: int, *selectors: str) -> Json:
@@ -164,9 +167,8 @@ def pod(number: int) -> list[Json]:
 
 def parts_pod(number: int) -> list[Json]:
     """Make the claim of a pod that wants partitions."""
-    sizes = [(3, 1), (2, 2), (7, 1), (1, 3), (4, 1)][number % 5]
-    selector = f"{ATTRIBUTES}.parts == {sizes[0]}"
-    return [claim("c0", exact("r", sizes[1], selector))]
+    size, count = ((3, 1), (2, 2), (1, 3), (4, 1), (1, 1))[number % 5]
+    return [claim("c0", exact("r", count, f"{ATTRIBUTES}.parts == {size}"))]
 
 
 def held(number: int, devices: list[tuple[str, str, str]]) -> Json:

@@ -196,7 +196,7 @@ class Builder:
             return {"allNodes": True} if self.chance(0.5) else {"nodeSelector": self.selector()}
         return {"nodeName": node}
 
-    def pool(self, driver: str, name: str, node: str) -> list[Json]:
+    def pool(self, driver: str, name: str, node: str) -> list[Json]:  # noqa: C901 — many themes
         """Make the slices of one pool."""
         pick = self.pick
         generation = pick(1, 1, 1, 2)
@@ -280,7 +280,7 @@ class Builder:
             f'{device}.model == "m1"',
             f'has({device}.model) && {device}.model == "m2"',
             f"{device}.?index.orValue(0) < 2",
-            f'has(device.attributes["shared.io"].numa)',
+            'has(device.attributes["shared.io"].numa)',
             f'"{driver}" in device.capacity',
             f"cel.bind(d, {device}, has(d.ok) && d.ok)",
             "true",

@@ -202,7 +202,7 @@ func idOf(parts []string) structured.DeviceID {
 func sweep(world, asked *request) answer {
 	structured.EnableAllocators()
 	cache := newCache(world.Features)
-	state := held(world)
+	state := held(&request{Features: world.Features, Allocated: append(world.Allocated, asked.Allocated...)})
 	var pods []answer
 	for _, claims := range asked.Pods {
 		ctx := context.Background()
@@ -212,10 +212,11 @@ func sweep(world, asked *request) answer {
 			return answer{"unsupported": err.Error()}
 		}
 		fits, errs := 0, 0
-		devices := 0
+		devices, first := 0, -1
+		var found []resourceapi.AllocationResult
 		calls := make([]float64, 0, len(world.Nodes))
 		var last string
-		for _, node := range world.Nodes {
+		for index, node := range world.Nodes {
 			before := time.Now()
 			results, err := allocator.Allocate(ctx, node, claims)
 			calls = append(calls, float64(time.Since(before).Nanoseconds())/1000)
@@ -225,6 +226,9 @@ func sweep(world, asked *request) answer {
 				last = err.Error()
 			case results != nil:
 				fits++
+				if first < 0 {
+					first, found = index, results
+				}
 				for i := range results {
 					devices += len(results[i].Devices.Results)
 				}
@@ -234,6 +238,7 @@ func sweep(world, asked *request) answer {
 		sort.Float64s(calls)
 		pods = append(pods, answer{
 			"seconds": seconds, "fits": fits, "errors": errs, "error": last, "devices": devices,
+			"first": first, "results": found,
 			"steps": stepsOf(allocator), "p50": calls[len(calls)/2], "p99": calls[len(calls)*99/100],
 		})
 	}

@@ -182,14 +182,10 @@ def _tolerated(asked: Json, device: Json) -> bool:
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
-    return (
-        toleration.get("effect", taint["effect"]) == taint["effect"]
-        and toleration.get("key", taint["key"]) == taint["key"]
-        and (
-            toleration["operator"] == "Exists"
-            or toleration.get("value", "") == taint.get("value", "")
-        )
-    )
+    same = all(toleration.get(key, taint[key]) == taint[key] for key in ("effect", "key"))
+    if toleration["operator"] == "Exists":
+        return same
+    return same and bool(toleration.get("value", "") == taint.get("value", ""))
 
 
 def _constraints(
@@ -218,7 +214,7 @@ def _values(name: str, item: Json, device: Json, *, lists: bool) -> set[tuple[st
     attribute = attributes.get(name)
     if attribute is None and domain == item["spec"]["driver"]:
         attribute = attributes.get(local)
-    found = set()
+    found: set[tuple[str, Any]] = set()
     for kind, value in (attribute or {}).items():
         if isinstance(value, list):
             found |= {(kind.removesuffix("s"), one) for one in value} if lists else {("list", name)}
@@ -230,13 +226,14 @@ def _values(name: str, item: Json, device: Json, *, lists: bool) -> set[tuple[st
 def _capacity(
     case: Json, before: list[Json], now: list[Json], devices: dict[Key, tuple[Json, Json]]
 ) -> Iterator[str]:
-    used: Counter[tuple[Key, str]] = Counter()
+    used: dict[tuple[Key, str], Fraction] = {}
     touched = {_key(result) for result in now if result.get("shareID")}
     for result in (*before, *now):
         if result in before and not _is_share(case, result):
             continue
         for name, amount in result.get("consumedCapacity", {}).items():
-            used[_key(result), name] += _number(amount)  # type: ignore[assignment]
+            at = (_key(result), name)
+            used[at] = used.get(at, Fraction(0)) + _number(amount)
     for (key, name), amount in used.items():
         if key in touched and amount > _number(devices[key][1]["capacity"][name]["value"]):
             yield f"{key} has too little {name}"
@@ -246,22 +243,21 @@ def _counters(
     case: Json, before: list[Json], now: list[Json], devices: dict[Key, tuple[Json, Json]]
 ) -> Iterator[str]:
     new = {_key(result) for result in now}
-    holders = {_key(result) for result in before} | new
-    for pool in {key[:2] for key in new if devices[key][1].get("consumesCounters")}:
-        used: Counter[tuple[str, str]] = Counter()
-        for key in holders & devices.keys():
-            if key[:2] == pool:
-                for item in devices[key][1].get("consumesCounters", ()):
-                    for name, value in item["counters"].items():
-                        used[item["counterSet"], name] += _number(value["value"])  # type: ignore[assignment]
-        for item in case["slices"]:
-            spec = item["spec"]
-            if (spec["driver"], spec["pool"]["name"]) != pool:
-                continue
-            for counters in spec.get("sharedCounters", ()):
-                for name, value in counters["counters"].items():
-                    if used[counters["name"], name] > _number(value["value"]):
-                        yield f"{pool} has too little of {counters['name']}/{name}"
+    holders = ({_key(result) for result in before} | new) & devices.keys()
+    used: dict[tuple[str, ...], Fraction] = {}
+    for key in holders:
+        for item in devices[key][1].get("consumesCounters", ()):
+            for name, value in item["counters"].items():
+                at = (*key[:2], item["counterSet"], name)
+                used[at] = used.get(at, Fraction(0)) + _number(value["value"])
+    touched = {key[:2] for key in new if devices[key][1].get("consumesCounters")}
+    for item in case["slices"]:
+        pool = (item["spec"]["driver"], item["spec"]["pool"]["name"])
+        for counters in item["spec"].get("sharedCounters", ()):
+            for name, value in counters["counters"].items():
+                left = _number(value["value"]) - used.get((*pool, counters["name"], name), 0)
+                if pool in touched and left < 0:
+                    yield f"{pool} has too little of {counters['name']}/{name}"
 
 
 def _is_share(case: Json, result: Json) -> bool:

@@ -40,7 +40,7 @@ def slice_(name: str, devices: list[Json], **spec: Any) -> Json:
     }
 
 
-def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Json:
+def device_class(name: str = "gpu", *expressions: Any, **spec: Any) -> Json:
     selectors = [{"cel": {"expression": text}} for text in expressions]
     return {"metadata": {"name": name}, "spec": {"selectors": selectors, **spec}}
 

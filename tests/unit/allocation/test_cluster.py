@@ -137,7 +137,7 @@ def test_an_allocated_claim_only_has_to_be_usable_on_the_node() -> None:
     outcome = allocate("node-2", claims, world, reasons=True)
     assert isinstance(outcome, DoesNotFit)
     assert outcome.message == "resourceclaim not available on the node"
-    assert [reason.code for reason in outcome.reasons][0] == "NodeSelectorMismatch"
+    assert outcome.reasons[0].code == "NodeSelectorMismatch"
 
 
 def test_share_ids_are_the_caller_s() -> None:

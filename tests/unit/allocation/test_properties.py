@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from dragoman.allocation import (
     Allocated,
     BudgetExceeded,
+    Claim,
     Cluster,
     Features,
     Outcome,
     Profile,
+    Slice,
     allocate,
     parse_claim,
     parse_class,
@@ -134,6 +136,20 @@ def plain(allocations: list[Json]) -> list[Json]:
     ]
 
 
+def put(cluster: Cluster, event: Slice | Claim) -> None:
+    if isinstance(event, Slice):
+        cluster.put_slice(event)
+    else:
+        cluster.put_claim(event)
+
+
+def remove(cluster: Cluster, event: Slice | Claim) -> None:
+    if isinstance(event, Slice):
+        cluster.remove_slice(event.name)
+    else:
+        cluster.remove_claim(event.key)
+
+
 @tries(60)
 @given(SEEDS, VERSIONS)
 def test_a_cluster_that_lived_through_changes_decides_as_a_new_one(
@@ -152,24 +168,21 @@ def test_a_cluster_that_lived_through_changes_decides_as_a_new_one(
     cluster.put_node(parse_node(case["node"]))
     for kind in case["classes"]:
         cluster.put_class(parse_class(kind))
-    events = [*map(parse_slice, case["slices"]), *map(parse_claim, case["allocated"])]
+    events: list[Slice | Claim] = [
+        *map(parse_slice, case["slices"]),
+        *map(parse_claim, case["allocated"]),
+    ]
     for event in events:
-        (cluster.put_slice if hasattr(event, "pool_id") else cluster.put_claim)(event)  # type: ignore[arg-type]
+        put(cluster, event)
         if random.random() < 0.5:
             decide(case, cluster)
     for event in random.sample(events, len(events) // 2):
-        if hasattr(event, "pool_id"):
-            cluster.remove_slice(event.name)
-        else:
-            cluster.remove_claim(event.key)
+        remove(cluster, event)
         decide(case, cluster)
+    for event in events:  # what was removed comes back, in the order of the case
+        remove(cluster, event)
+        put(cluster, event)
     fresh = cluster_of(case)
-    for event in events:  # slices that were removed come back, in the order of the case
-        if hasattr(event, "pool_id"):
-            cluster.remove_slice(event.name)
-            cluster.put_slice(event)
-        else:
-            cluster.put_claim(event)
     assert answered(decide(case, cluster)) == answered(decide(case, fresh))
 
 

@@ -1,0 +1,46 @@
+"""Renew the measurements in docs/allocation.md from docs/bench/allocation.json.
+
+python -m tests.bench.allocation.report
+"""
+
+from __future__ import annotations
+
+from textwrap import fill
+
+from tests.bench.allocation.bars import judge, table
+from tests.bench.allocation.record import Record
+from tests.bench.claims.record import ROOT
+
+PAGE = ROOT / "docs" / "allocation.md"
+BEGIN, END = "<!-- allocation-bench:begin -->", "<!-- allocation-bench:end -->"
+
+
+def section(record: Record) -> str:
+    """Write the part of the page about speed."""
+    missed = sum(verdict.met is False for verdict in judge(record))
+    text = (
+        f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} beside "
+        f"{record.library}, on {record.machine}, load average {record.load:g} before. Both decide "
+        "the same pods on the same nodes in turn, and every result is compared: nodes that fit, "
+        "steps, devices. Go makes a new allocator for each pod, as kube-scheduler does; its time "
+        "includes that. dragoman's time includes making all results. What is measured alone is "
+        "processor time. "
+        f"Of {len(judge(record))} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
+    )
+    return f"{fill(text, 100)}\n\n{table(record)}"
+
+
+def renewed(page: str, record: Record) -> str:
+    """Return the page with the measurements of a record."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{section(record)}\n{END}{after}"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(renewed(PAGE.read_text(), Record.read()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Random worlds that an API server stores: nodes with devices, and pods that want them in turn.
+
+Names carry the number of the world, and every slice and pod keeps to the nodes of its world, so
+that many worlds share a control plane.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.conformance.allocating.worlds import BASE, DRIVERS, LABELS, Builder
+from tests.controlplane import objects
+
+Json = dict[str, Any]
+
+THEMES = (
+    "pools", "network", "per-device", "counters", "capacity", "taints", "admin", "list", "match",
+    "distinct", "all", "config",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One world.
+
+    Attributes:
+        name: Such as `w7`.
+        themes: What it is about.
+        nodes: Names of its nodes.
+        objects: Nodes, classes and slices.
+        pods: The specs of the claims of each pod.
+    """
+
+    name: str
+    themes: tuple[str, ...]
+    nodes: tuple[str, ...]
+    objects: tuple[Json, ...]
+    pods: tuple[tuple[Json, ...], ...]
+
+
+class Valid(Builder):
+    """Leaves out what the API server refuses."""
+
+    def policy(self) -> Json:
+        """Make a request policy that every capacity of these worlds can have."""
+        return dict(
+            self.pick(
+                {"default": "1", "validRange": {"min": "1", "step": "1"}},
+                {"default": "1", "validRange": {"min": "1", "max": "2"}},
+                {"default": "1", "validRange": {"min": "1"}},
+                {"default": "1", "validValues": ["1", "2"]},
+            )
+        )
+
+    def capacity(self) -> Json:
+        """Make capacities of at least two."""
+        found = super().capacity()
+        for item in found.values():
+            if item["value"] == "1500m":
+                item["value"] = "3"
+        return found
+
+    def device(self, driver: str, name: str, sets: dict[str, list[str]]) -> Json:
+        """Make a device; only shared ones have request policies."""
+        found = super().device(driver, name, sets)
+        for capacity in found.get("capacity", {}).values():
+            if not found.get("allowMultipleAllocations"):
+                capacity.pop("requestPolicy", None)
+        return found
+
+    def taint(self) -> Json:
+        """Make a taint of a known effect."""
+        return {**super().taint(), "effect": self.pick("NoSchedule", "NoExecute", "None")}
+
+    def toleration(self) -> Json:
+        """Make a toleration of one key."""
+        found = {"key": self.pick("unhealthy", "maintenance"), **super().toleration()}
+        if found.get("effect") not in ("NoSchedule", "NoExecute"):
+            found.pop("effect", None)
+        return found
+
+    def selector(self) -> Json:
+        """Make a node selector of one term, within the world."""
+        term = super().selector()["nodeSelectorTerms"][0] or {}
+        here = {"key": "world", "operator": "In", "values": ["WORLD"]}
+        expressions = [here, *term.get("matchExpressions", ())]
+        return {"nodeSelectorTerms": [{**term, "matchExpressions": expressions}]}
+
+    def everywhere(self) -> Json:
+        """Make a node selector for the whole world."""
+        here = {"key": "world", "operator": "In", "values": ["WORLD"]}
+        return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}
+
+    def place(self, node: str) -> Json:
+        """Make the part of a slice that says where it is."""
+        found = super().place(node)
+        return self.everywhere() if "allNodes" in found else found
+
+    def device_place(self) -> Json:
+        """Make the part of a device that says where it is."""
+        found = super().device_place()
+        return found if found and "allNodes" not in found else self.everywhere()
+
+    def disturb(self, made: list[Json]) -> None:
+        """Break a pool, with numbers that are valid alone."""
+        super().disturb(made)
+        for item in made:
+            pool = item["spec"]["pool"]
+            pool["resourceSliceCount"] = max(pool["resourceSliceCount"], 1)
+
+    def pool(self, driver: str, name: str, node: str) -> list[Json]:
+        """Make the slices of a pool; each has devices or counters."""
+        made = super().pool(driver, name, node)
+        for item in made:
+            spec = item["spec"]
+            if "sharedCounters" not in spec and not spec.get("devices"):
+                spec["devices"] = [self.device(driver, "only", {})]
+                if spec.get("perDeviceNodeSelection"):
+                    spec["devices"][0].update(self.device_place())
+            where = [one for one in ("nodeName", "nodeSelector", "allNodes") if one in spec]
+            if "allNodes" in where or len(where) > 1:
+                for one in where:
+                    del spec[one]
+                spec.update(self.everywhere())
+        return made
+
+
+def world(random: Random, number: int) -> World:
+    """Make one world."""
+    themes = {theme for theme in THEMES if random.random() < 0.25}
+    builder = Valid(random, "1.36", themes)
+    builder.enabled = dict.fromkeys(BASE, True)
+    builder.second = "b"
+    nodes = ["node-1", "node-2"][: random.choice((1, 1, 2))]
+    # 1.36 keeps counters by pool name alone, and for all nodes of an attempt: which of two drivers'
+    # pools of one name is looked at first depends on which node comes first (#140434). Worlds of
+    # several nodes have other names for each driver's pools.
+    prefix = {driver: driver[0] if len(nodes) > 1 else "" for driver in DRIVERS}
+    pools = [
+        (driver, f"{prefix[driver]}p{index}")
+        for driver in DRIVERS
+        for index in range(random.choice((1, 1, 2)))
+    ]
+    slices = [
+        item for driver, name in pools for item in builder.pool(driver, name, random.choice(nodes))
+    ]
+    pods = [
+        [
+            builder.claim(f"c{index}", random.choice((1, 1, 2)))
+            for index in range(random.choice((1, 1, 2)))
+        ]
+        for _ in range(3)
+    ]
+    made = [_node(name) for name in nodes]
+    made += [_of("DeviceClass", one) for one in _bounded(builder.classes())]
+    made += [_of("ResourceSlice", one) for one in slices]
+    name = f"w{number}"
+    document = {"objects": made, "pods": [[one["spec"] for one in pod] for pod in pods]}
+    text = json.dumps(document)
+    for old, new in (
+        *((driver, f"{driver[0]}.{name}.example.com") for driver in DRIVERS),
+        *((f'"{node}"', f'"{name}-{node}"') for node in ("node-1", "node-2")),
+        ("WORLD", name),
+    ):
+        text = text.replace(old, new)
+    document = json.loads(text)
+    for item in document["objects"]:
+        if item["kind"] != "Node":
+            item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
+    for specs in document["pods"]:
+        for spec in specs:
+            _rename_classes(spec, name)
+    return World(
+        name,
+        tuple(sorted(themes)),
+        tuple(f"{name}-{node}" for node in nodes),
+        tuple(document["objects"]),
+        tuple(map(tuple, document["pods"])),
+    )
+
+
+def _node(name: str) -> Json:
+    node = objects.node(name)
+    node["metadata"]["labels"] |= {**LABELS[name], "world": "WORLD"}
+    return node
+
+
+def _of(kind: str, document: Json) -> Json:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, **document}
+
+
+def _bounded(classes: list[Json]) -> list[Json]:
+    """Keep the class of all devices to the drivers of the world."""
+    listed = ", ".join(f'"{driver}"' for driver in DRIVERS)
+    for item in classes:
+        if item["metadata"]["name"] == "any":
+            item["spec"]["selectors"] = [{"cel": {"expression": f"device.driver in [{listed}]"}}]
+    return classes
+
+
+def _rename_classes(spec: Json, world: str) -> None:
+    for request in spec["devices"]["requests"]:
+        for body in (request.get("exactly"), *request.get("firstAvailable", ())):
+            if body is not None:
+                body["deviceClassName"] = f"{world}-{body['deviceClassName']}"
