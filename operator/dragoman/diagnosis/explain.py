@@ -217,7 +217,8 @@ def node_answer(
     pinned = tuple(_pinned(subject.allocated, node))
     if rejected or isinstance(outcome, Allocated):
         return NodeAnswer(name, rejected, outcome, pinned)
-    reasons = reasons_of(name, subject.claims, cluster, outcome)
+    found = reasons_of(name, subject.claims, cluster, outcome)
+    reasons = tuple(_reached(cluster, one) for one in found)
     total = sum(len(pool.contents) for pool in cluster.node_pools(name).pools)
     return NodeAnswer(
         node=name,
@@ -226,6 +227,16 @@ def node_answer(
         requests=tuple(_requests(subject.claims, reasons, total)),
         others=tuple(one for one in reasons if one.device is None),
     )
+
+
+def _reached(cluster: Cluster, reason: Reason) -> Reason:
+    """Return that a device is in use where its selector fails: no search evaluates it then."""
+    if reason.code is not Code.CEL_ERROR or reason.device is None:
+        return reason
+    holders = tuple(one.claim for one in cluster.holders(reason.device))
+    if not holders:
+        return reason
+    return reason._replace(code=Code.DEVICE_IN_USE, details={"holders": holders})
 
 
 def _requests(
