@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -19,12 +19,14 @@ from dragoman.allocation import (
     Outcome,
     Reason,
     allocate,
+    class_of,
+    extended_resources,
 )
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.claimfacts import Ask
 from dragoman.allocation.nodeselector import matches
 from dragoman.diagnosis.filters import Load, rejections, requests
-from dragoman.diagnosis.subject import Subject
+from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.facts import ClaimFact, NodeFact
 from dragoman.inventory.inventory import Inventory
 
@@ -190,15 +192,58 @@ def explain(
         return Explanation(subject, Answer.ALLOCATED)
     cluster = cluster or cluster_of(inventory)
     load = Load.of(inventory.world.pods.values())
-    need = requests(subject.pod.document)
+    extended = Extended(cluster, subject)
     found: list[NodeAnswer] = []
     for name in sorted(inventory.world.nodes):
         if only in ("", name):
             node = inventory.world.nodes[name]
-            rejected = rejections(subject.pod.document, node, load, need)
-            found.append(node_answer(cluster, subject, node, rejected))
+            rejected = rejections(subject.pod.document, node, load, extended.requests(node))
+            found.append(node_answer(cluster, extended.subject(node), node, rejected))
             progress("nodes", len(found))
-    return conclude(subject, found)
+    return conclude(extended.shown, found)
+
+
+class Extended:
+    """The claim for a pod's extended resources, which depends on what a node's plugins publish.
+
+    Attributes:
+        shown: The subject with the claim that any node needs.
+    """
+
+    def __init__(self, cluster: Cluster, subject: Subject) -> None:
+        self.shown = subject
+        self._cluster = cluster
+        self._subject = subject
+        self._need = requests(subject.pod.document)
+        on = cluster.profile.extended_resources
+        self._served = {name for name in self._need if on and class_of(name, cluster.classes)}
+        self._subjects: dict[frozenset[str], Subject] = {frozenset(): subject}
+
+    def requests(self, node: NodeFact) -> dict[str, int]:
+        """Return what a node itself has to provide; classes serve the rest."""
+        served = self._by_classes(node)
+        return {name: need for name, need in self._need.items() if name not in served}
+
+    def subject(self, node: NodeFact) -> Subject:
+        """Return the subject with the claim that the node needs; nodes alike share it."""
+        served = self._by_classes(node)
+        found = self._subjects.get(served)
+        if found is None:
+            claim = extended_resources(self._subject.pod.document, node.node, self._cluster).claim
+            found = self._subject
+            if claim is not None:
+                wanted = (*found.wanted, Wanted(claim, "extended resources"))
+                found = self.shown = replace(found, wanted=wanted)
+            self._subjects[served] = found
+        return found
+
+    def _by_classes(self, node: NodeFact) -> frozenset[str]:
+        return frozenset(name for name in self._served if not node.node.allocatable.get(name))
+
+
+def uses_extended_resources(cluster: Cluster, subject: Subject) -> bool:
+    """Whether a DeviceClass may serve a resource that the pod's containers ask for."""
+    return bool(Extended(cluster, subject)._served)  # noqa: SLF001 — of this module
 
 
 def node_answer(
@@ -217,7 +262,8 @@ def node_answer(
     pinned = tuple(_pinned(subject.allocated, node))
     if rejected or isinstance(outcome, Allocated):
         return NodeAnswer(name, rejected, outcome, pinned)
-    reasons = reasons_of(name, subject.claims, cluster, outcome)
+    found = reasons_of(name, subject.claims, cluster, outcome)
+    reasons = tuple(_reached(cluster, one) for one in found)
     total = sum(len(pool.contents) for pool in cluster.node_pools(name).pools)
     return NodeAnswer(
         node=name,
@@ -226,6 +272,16 @@ def node_answer(
         requests=tuple(_requests(subject.claims, reasons, total)),
         others=tuple(one for one in reasons if one.device is None),
     )
+
+
+def _reached(cluster: Cluster, reason: Reason) -> Reason:
+    """Return that a device is in use where its selector fails: no search evaluates it then."""
+    if reason.code is not Code.CEL_ERROR or reason.device is None:
+        return reason
+    holders = tuple(one.claim for one in cluster.holders(reason.device))
+    if not holders:
+        return reason
+    return reason._replace(code=Code.DEVICE_IN_USE, details={"holders": holders})
 
 
 def _requests(

@@ -12,16 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, Node, allocate, parse_claim
+from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.nodeselector import NodeSelectorError, matches
 from dragoman.diagnosis.explain import (
     BUDGET,
     Explanation,
+    Extended,
     NodeAnswer,
     cluster_of,
     conclude,
     explain,
 )
-from dragoman.diagnosis.filters import Load, rejections, requests
+from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject, Wanted, of_pod
 from dragoman.inventory.facts import PodFact
 from dragoman.inventory.inventory import Inventory
@@ -117,11 +119,13 @@ def _place_one(room: _Room, placement: Placement, pod: PodFact, name: str) -> bo
     subject = _subject(room, pod, name)
     if subject.stopped:
         return False
-    need = requests(pod.document)
+    extended = Extended(room.cluster, subject)
     for node in sorted(room.inventory.world.nodes):
         fact = room.inventory.world.nodes[node]
+        need = extended.requests(fact)
         if rejections(pod.document, fact, room.load, need):
             continue
+        subject = _named(extended.subject(fact), name)
         if not _shared_here(room, pod, fact.node):
             continue
         outcome = allocate(
@@ -148,6 +152,17 @@ def _subject(room: _Room, pod: PodFact, name: str) -> Subject:
         elif one.claim.key not in room.shared:
             wanted.append(one)
     return replace(found, wanted=tuple(wanted))
+
+
+def _named(subject: Subject, name: str) -> Subject:
+    """Give the claim for extended resources a name of the copy, so that each keeps its own."""
+    wanted = (
+        replace(one, claim=replace(one.claim, name=f"{name}-extended-resources"))
+        if one.claim.name == EXTENDED
+        else one
+        for one in subject.wanted
+    )
+    return replace(subject, wanted=tuple(wanted))
 
 
 def _shared_here(room: _Room, pod: PodFact, node: Node) -> bool:
@@ -187,7 +202,7 @@ def _take(
         claim = replace(wanted.claim, held=parse_claim(document).held)
         room.cluster.put_claim(claim)
         devices += [f"{one.driver}/{one.pool}/{one.device}" for one in made.devices]
-        if not wanted.template:
+        if not wanted.template and wanted.claim.key in room.inventory.world.claims:
             room.shared[claim.key] = (claim, 0)
     for entry in subject.pod.pod.entries:
         key = f"{subject.pod.pod.metadata.namespace}/{entry.claim_name}"
@@ -201,10 +216,10 @@ def _why(room: _Room, pod: PodFact) -> Explanation:
     """Explain the refusal against what is left."""
     subject = _subject(room, pod, pod.pod.metadata.name)
     before = explain(room.inventory, subject, cluster=room.cluster)
-    need = requests(pod.document)
-    world = room.inventory.world
+    extended = Extended(room.cluster, subject)
     filtered = {
-        name: rejections(pod.document, node, room.load, need) for name, node in world.nodes.items()
+        name: rejections(pod.document, node, room.load, extended.requests(node))
+        for name, node in room.inventory.world.nodes.items()
     }
     nodes = [_filtered(one, filtered[one.node]) for one in before.nodes]
     return conclude(subject, nodes)

@@ -1,6 +1,7 @@
 """`explain` says what the real scheduler then does: same verdicts, devices, messages, errors."""
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.controlplane import objects
 from tests.controlplane.api import Json
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
-from tests.e2e.toolkit.worlds import Stage, World, make, refusal
+from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
 
 BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
 SEEN: Counter[str] = Counter()
@@ -108,3 +110,34 @@ def devices_compared(stage: Stage, world: World, said: Any, pod: Json) -> list[s
         [one["driver"], one["pool"], one["device"], one["request"]] for one in node["devices"]
     ]
     return [] if got == expected else [f"devices {json.dumps(got)}, but {json.dumps(expected)}"]
+
+
+def test_extended_resources_are_explained_as_the_scheduler_decides(
+    plane: ControlPlane, stage: Stage, tmp_path: Path
+) -> None:
+    world = World("extended", random.Random(0))
+    node, driver = "extended-n0", "d0.extended.example.com"
+    world.nodes, world.drivers = [node], [driver]
+    manifest = objects.node(node)
+    manifest["metadata"]["labels"][LABEL] = world.name
+    served = objects.device_class("extended-c0", driver)
+    served["spec"]["extendedResourceName"] = "extended.example.com/gpu"
+    world.manifests = [manifest, served, objects.resource_slice(node, 3, driver)]
+    stage.build([world])
+    try:
+        snapshot = tmp_path / "before.jsonl"
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        for count, fits in ((4, False), (2, True)):
+            pod = world.pod(f"p{count}")
+            amounts = {"extended.example.com/gpu": str(count)}
+            container = pod["spec"]["containers"][0]
+            container["resources"] = {"requests": amounts, "limits": amounts}
+            said = explained([pod], snapshot, tmp_path)
+            stage.add([pod])
+            (decided,) = stage.settled(named([pod])).values()
+            assert bool(decided["spec"].get("nodeName")) is fits
+            assert said["answer"] == ("Fits" if fits else "DoesNotFit")
+            refused = refusal(decided)
+            assert refused is None or refused["message"].startswith(said["schedulerMessage"])
+    finally:
+        stage.remove([world])

@@ -20,6 +20,7 @@ from dragoman.diagnosis.explain import (
     explain,
     scheduler_message,
     times_out,
+    uses_extended_resources,
 )
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.diagnosis.suggestions import Guard, Kind, Suggestion, guard, suggest
@@ -78,7 +79,8 @@ def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambd
     if found is None:
         raise Unusable(_not_found(view, "pod", key))
     subject = subjects.of_pod(world, found, planned=planned)
-    if not subject.wanted and not subject.allocated and not subject.obstacles:
+    silent = not subject.wanted and not subject.allocated and not subject.obstacles
+    if silent and not uses_extended_resources(view.cluster, subject):
         return _report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
     if found.pod.node_name and not subject.wanted and not subject.stopped:
         return _allocated(view, subject, kubelet)
@@ -184,7 +186,7 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
         blocks.append(f"{obstacle.message}{remedy}")
     if explanation.fatals:
         blocks += [*_fatal(view, explanation)]
-    for wanted in subject.wanted:
+    for wanted in explanation.subject.wanted:
         blocks += ["", *_claim_lines(wanted)]
     if view.devices:
         blocks += ["", _devices(explanation)]

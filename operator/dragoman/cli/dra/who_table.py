@@ -146,7 +146,8 @@ _STYLES: Final = {
 
 def _states(inventory: Inventory, device: Device, holding: Holding | None) -> Iterator[str]:
     """Yield the state of a device, what identifies it, and what its driver reported."""
-    yield str(device.state)
+    if device.state is not State.TAINTED:  # its taints follow
+        yield str(device.state)
     if holding is not None and holding.result.admin:
         yield "admin access"
     if holding is not None and holding.idle:

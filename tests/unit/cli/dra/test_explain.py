@@ -363,6 +363,32 @@ def test_a_pod_with_devices_says_which_and_why(tmp_path: Path) -> None:
     assert desk.document("explain", "pod", "pod", "-n", "ns")["answer"] == "Allocated"
 
 
+def extended(count: int) -> Json:
+    """Return a pod that asks for devices by the name of an extended resource."""
+    made = pod()
+    amounts = {"example.com/gpu": str(count)}
+    made["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    made["status"] = {"phase": "Pending", "conditions": [REFUSED]}
+    return made
+
+
+@pytest.mark.parametrize(("count", "status"), [(2, 0), (3, 1)])
+def test_extended_resources_are_claims_of_their_class(
+    tmp_path: Path, count: int, status: int
+) -> None:
+    served = device_class()
+    served["spec"]["extendedResourceName"] = "example.com/gpu"
+    plugin = objects.node("plugin")
+    plugin["status"]["allocatable"] = {**plugin["status"]["allocatable"], "example.com/gpu": "1"}
+    desk = Desk(tmp_path, *nodes("n"), plugin, served, pool("n", ["a", "b"]), extended(count))
+    document = desk.document("explain", "pod", "pod", "-n", "ns", status=status)
+    assert document["fits"] == ["n"][: 1 - status]
+    (wanted,) = document["claims"]
+    assert wanted["requests"][0]["asksFor"] == f"{count} x {CLASS}"
+    # The device plugin of the other node has too few of them.
+    assert any("Insufficient example.com/gpu" in one["why"] for one in document["groups"])
+
+
 def test_another_scheduler_is_named(tmp_path: Path) -> None:
     desk = Desk(
         tmp_path,
