@@ -136,7 +136,8 @@ def _classes(holder: Any) -> Iterator[tuple[str, str]]:
 
 
 def _named(target: Any, class_name: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(target, str) and isinstance(class_name, str):
+    # In v1beta1 a request with alternatives has an empty class of its own.
+    if isinstance(target, str) and isinstance(class_name, str) and class_name:
         yield target, class_name
 
 

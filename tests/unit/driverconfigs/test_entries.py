@@ -101,3 +101,9 @@ def test_entries_beyond_the_limits_of_the_api_server_are_ignored() -> None:
     assert len(configured("ResourceClaim", builders.claim(requests=alternatives)).targets) == 8
     entry = builders.entry(GOOD, requests=names)
     assert len(configured("ResourceClaim", builders.claim(entry)).entries[0].requests) == 32
+
+
+def test_a_request_with_alternatives_has_no_class_of_its_own_in_v1beta1() -> None:
+    claim = builders.claim(requests=[("main", ["small"])])
+    claim["spec"]["devices"]["requests"][0]["deviceClassName"] = ""
+    assert configured("ResourceClaim", claim).classes == {"main/small": "gpus"}
