@@ -1,7 +1,6 @@
 """Structured logs as text or JSON; records of other libraries get the same form.
 
-A log that cannot be written costs lines, which are counted, and nothing else: records are queued,
-and one thread writes them.
+A log that cannot be written costs records, which are counted: one thread writes them from a queue.
 """
 
 import atexit
