@@ -25,9 +25,10 @@ NEWER = frozenset(
         "the same folder",
         "64 characters",
         "a trailing line break",
+        "the API group of the newer domain, which this release does not know",
     }
 )
-"""Rows about what NVIDIA's driver learned after the release whose webhook is built here."""
+"""Rows about what a driver learned after the release whose webhook is built here."""
 
 EXAMPLE_KIND = {"apiVersion": "gpu.resource.example.com/v1alpha1", "kind": "GpuConfig"}
 NVIDIA_KIND = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
