@@ -9,7 +9,7 @@ import click
 from dragoman import __version__
 
 COMMANDS = {
-    "check": "Check driver configs in manifests, offline.",
+    "check": "Find in manifests what can never work, offline.",
     "delete-webhooks": "Delete the webhook configuration.",
     "operator": "Run the claim controller.",
     "verify": "Try whether the cluster's webhook refuses what it must.",
