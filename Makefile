@@ -140,9 +140,13 @@ fuzz-allocator: setup ## Compare N random allocations with the Go implementation
 image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)
 	@$(PY) -m tests.image $(ARCH)
 
-.PHONY: catalogue-drift
-catalogue-drift: setup ## Compare the catalogue with the Go types of the drivers' pinned modules
-	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)
+.PHONY: zipapp
+zipapp: setup ## Make the check as one file for CI, without servers: dist/dragoman-check.pyz
+	@$(PY) -m tests.zipapp
+
+.PHONY: test-check
+test-check: controlplane ## Compare the check with real API servers over N generated manifests
+	@DRAGOMAN_MANIFESTS=$(N) $(PYTEST) -ra tests/e2e/check
 
 .PHONY: pages
 pages: setup ## Renew what is generated in docs/ and charts/ from code, comments and benches

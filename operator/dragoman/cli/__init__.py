@@ -10,7 +10,7 @@ from dragoman import __version__
 
 USER_COMMANDS = {
     "auth": "Print which rights are missing, and a ClusterRole that grants them.",
-    "check": "Check driver configs in manifests, offline.",
+    "check": "Find in manifests what can never work, offline.",
     "explain": "Say why a pod has no devices, and what would change that.",
     "simulate": "Say where pods would fit if the cluster were different.",
     "snapshot": "Write what every answer is computed from to a file.",

@@ -1,117 +1,87 @@
-"""`dragoman check`: the webhook's verdicts for files, without a cluster."""
+"""`dragoman check`: find in manifests what can never work, without a cluster."""
 
 from __future__ import annotations
 
-import json
+import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs.crd import compile_crd, validate_object
-from dragoman.driverconfigs.driverconfigschema import (
-    KIND,
-    VARIABLE_TYPES,
-    DriverConfigSchema,
-    Variable,
-    parse,
-)
-from dragoman.driverconfigs.hints import undecided
-from dragoman.driverconfigs.manifests.documents import ManifestError
-from dragoman.driverconfigs.manifests.review import LocatedViolation, documents, validate_manifests
-from dragoman.driverconfigs.registry import Registry, register
+from dragoman.cli import output as formats
+from dragoman.cli.checksettings import CheckSettings, find_settings, load_settings, severities
+from dragoman.cli.configchecker import CATALOGUE, ConfigChecker
+from dragoman.cli.manifests import STANDARD_INPUT, texts
+from dragoman.cli.unusable import Unusable
+from dragoman.linting import engine
+from dragoman.linting.api import PINNED, api_of, parse_version
+from dragoman.linting.devices import Devices, given
+from dragoman.linting.documents import Document
+from dragoman.linting.finding import Failure
+from dragoman.linting.fixes import difference, fixed
+from dragoman.linting.objects import Object, objects
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
-
-CATALOGUE: Final = "catalogue"
-
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
-_MAX_FILE: Final = 16 * 1024 * 1024
+CLUSTER: Final = "cluster"
 
 _EXAMPLES: Final = """\
 \b
 Examples:
-  dragoman check -f claim.yaml
-  helm template . | dragoman check -f -
-  dragoman check -f manifests/ --variable gpu.nvidia.com:MPSSupport=true
-  dragoman check -f claim.yaml --schemas catalogue --schemas my-schemas/
-  dragoman check -f manifests/ -o github
+  dragoman check manifests/ claim.yaml 'overlays/**/*.yaml'
+  helm template . | dragoman check -
+  dragoman check manifests/ --variable gpu.nvidia.com:MPSSupport=true
+  dragoman check claim.yaml --schemas catalogue --schemas my-schemas/
+  dragoman check manifests/ --rules dra/api-old=off --strict -o github
+  dragoman check manifests/ --diff        # what --fix would change
+  dragoman check claim.yaml --slices cluster
 
 \b
 Exit status:
-  0  clean; warnings do not count
-  1  violations
-  2  unusable input: no YAML or JSON, a schema that does not compile, a missing file
+  0  clean; warnings do not count unless --strict is given
+  1  errors
+  2  unusable input: an unreadable file, a schema that does not compile, no object at all
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of output.
+class Arguments:
+    """What was typed, with the settings file behind it."""
 
-    Attributes:
-        file: as it was named, `-` for standard input.
-        located: the complaint.
-    """
-
-    file: str
-    located: LocatedViolation
-
-    @property
-    def severity(self) -> str:
-        """Name the severity: `error` for what would be refused, else `warning`."""
-        return "error" if self.located.denies else "warning"
-
-    def text(self) -> str:
-        """Write the line for people, clickable in most terminals and editors."""
-        place = f"{self.file}:{self.located.line}"
-        error = self.located.violation.error
-        return f"{place}: {self.severity}: {self.located.object}: {error}"
-
-    def github(self) -> str:
-        """Write the line as a workflow command, which annotates the file in a pull request."""
-        title = self.located.violation.schema or self.located.violation.driver
-        place = f"file={_property(self.file)},line={self.located.line},title={_property(title)}"
-        body = f"{self.located.object}: {self.located.violation.error}"
-        return f"::{self.severity} {place}::{_escaped(body)}"
-
-    def document(self) -> dict[str, Any]:
-        """Write the line as an object; its keys are stable."""
-        violation = self.located.violation
-        return {
-            "file": self.file,
-            "line": self.located.line,
-            "severity": self.severity,
-            "object": self.located.object,
-            "schema": violation.schema,
-            "driver": violation.driver,
-            "path": violation.error.path,
-            "reason": violation.error.reason,
-            "message": str(violation.error),
-        }
+    names: tuple[str, ...]
+    exclude: tuple[str, ...]
+    schemas: tuple[str, ...]
+    variables: tuple[str, ...]
+    slices: tuple[str, ...]
+    rules: dict[str, str]
+    kubernetes: str
+    strict: bool
+    complete: bool
+    cluster: bool
+    kubeconfig: Path | None
+    context: str | None
 
 
 @click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR|PATTERN|-]...")
 @click.option(
     "-f",
     "--filename",
     "filenames",
     multiple=True,
-    required=True,
     metavar="FILE|DIR|-",
-    help="Manifests to check; a folder with all below it, - for standard input.",
+    help="Manifests to check, as the arguments.",
 )
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or folders.")
 @click.option(
     "--schemas",
     multiple=True,
-    default=(CATALOGUE,),
-    show_default=True,
     metavar="FILE|DIR|catalogue|DRIVER@RELEASE",
-    help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name.",
+    help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name."
+    f"  [default: {CATALOGUE}]",
 )
 @click.option(
     "--variable",
@@ -121,184 +91,191 @@ class Line:
     help="Set a variable of a schema, such as a feature gate of the driver.",
 )
 @click.option(
+    "--slices",
+    multiple=True,
+    metavar="FILE|DIR|cluster",
+    help="ResourceSlices whose devices selectors are evaluated on.",
+)
+@click.option("--rules", multiple=True, metavar="RULE=off|warning|error", help="Change severities.")
+@click.option(
+    "--kubernetes",
+    metavar="VERSION",
+    help=f"Version of the cluster.  [default: {PINNED[-1][0]}.{PINNED[-1][1]}]",
+)
+@click.option("--complete", is_flag=True, help="Report names that no object of the input has.")
+@click.option("--cluster", is_flag=True, help="Look names up in the cluster too; read-only.")
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="For --cluster."
+)
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--strict", is_flag=True, help="Fail for warnings and for what was skipped.")
+@click.option("--fix", is_flag=True, help="Mend files in place, comments and order kept.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: .dragoman.yaml, here or above]",
+)
+@click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "json", "github"]),
+    type=click.Choice(list(formats.FORMATS)),
     default="text",
     show_default=True,
     help="Form of the output.",
 )
-def check(
-    filenames: tuple[str, ...], schemas: tuple[str, ...], variables: tuple[str, ...], output: str
-) -> None:
-    """Check driver configs in ResourceClaims, their templates and DeviceClasses.
+def check(**options: Any) -> None:
+    """Find in manifests what can never work: fields, selectors, references, driver configs.
 
-    The verdicts are those of the admission webhook. Objects of other kinds are ignored;
-    DriverConfigSchemas are compiled.
+    Pods and everything that makes pods, ResourceClaims and their templates, DeviceClasses,
+    ResourceSlices, DeviceTaintRules and DriverConfigSchemas are checked; other objects are left
+    alone.
     """
+    # The command ends soon; collecting cycles would double the time that reading takes.
+    gc.disable()
     try:
-        registry = _registry(schemas, variables)
-        lines, objects = _review(registry, filenames, _given(variables))
-    except _Unusable as error:
+        arguments = _arguments(options)
+        status = _run(arguments, options["output"], fix=options["fix"], diff=options["diff"])
+    except Unusable as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(UNUSABLE)
-    _print(lines, objects, output)
-    sys.exit(VIOLATIONS if any(line.located.denies for line in lines) else CLEAN)
+        status = UNUSABLE
+    finally:
+        gc.enable()
+    sys.exit(status)
 
 
-class _Unusable(Exception):  # noqa: N818 — about the input
-    """Input that cannot be used, in words for the user."""
+def _arguments(options: dict[str, Any]) -> Arguments:
+    names = (*options["paths"], *options["filenames"])
+    if not names:
+        raise Unusable("name files or folders to check, or - for standard input")
+    if options["fix"] and STANDARD_INPUT in names:
+        raise Unusable("--fix changes files in place; for standard input use --diff")
+    path = options["config"] or find_settings(Path.cwd())
+    settings = load_settings(path) if path else CheckSettings()
+    return Arguments(
+        names,
+        (*settings.exclude, *options["exclude"]),
+        options["schemas"] or (CATALOGUE, *settings.schemas),
+        (*settings.variables, *options["variables"]),
+        options["slices"] or settings.slices,
+        {**settings.rules, **severities(options["rules"], "--rules")},
+        options["kubernetes"] or settings.kubernetes,
+        options["strict"] or settings.strict,
+        options["complete"] or options["cluster"] or settings.complete,
+        options["cluster"],
+        options["kubeconfig"],
+        options["context"],
+    )
 
 
-def _registry(sources: Iterable[str], variables: Iterable[str]) -> Registry:
-    parsed = {one.name: one for source in sources for one in _schemas(source)}
-    for setting in variables:
-        _set_variable(parsed, setting)
-    registry = Registry()
-    for one in parsed.values():
-        registered = register(one)
-        if registered.compilation.errors:
-            listed = "\n".join(f"  {error}" for error in registered.compilation.errors)
-            raise _Unusable(f"{KIND} {one.name} does not compile:\n{listed}")
-        registry = registry.with_object(registered)
-    return registry
+def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
+    sources, failures = _sources(arguments)
+    check_one = _Check(arguments)
+    checked = check_one(sources)
+    if diff or fix:
+        mended = {
+            source.name: fixed(source.text, checked.problems[source.name])
+            for source in sources
+            if source.name in checked.problems
+        }
+        if diff:
+            _print_diff(sources, mended)
+            return VIOLATIONS if any(mended) else CLEAN
+        for name, text in mended.items():
+            Path(name).write_text(text, encoding="utf-8", newline="")
+        sources = [
+            engine.read(one.name, mended[one.name]) if one.name in mended else one
+            for one in sources
+        ]
+        checked = check_one(sources)
+    report = engine.as_failures(checked.report, failures)
+    if text := formats.FORMATS[output](report):
+        click.echo(text)
+    if output != "json":
+        click.echo(report.summary(), err=True)
+    return _status(report, sources, strict=arguments.strict)
 
 
-def _schemas(source: str) -> Iterator[DriverConfigSchema]:
-    if source == CATALOGUE:
-        yield from map(parse, catalogue.schemas())
-        return
-    if "@" in source and (release := catalogue.releases().get(source)):
-        yield parse(release)
-        return
-    found = [
-        tree
-        for _, text in _texts(source)
-        for tree in _trees(source, text)
-        if isinstance(tree, dict) and tree.get("kind") == KIND
-    ]
-    if not found:
-        raise _Unusable(f"{source}: no {KIND} in it")
-    definition = compile_crd(catalogue.definition())
-    for document in found:
-        if malformed := validate_object(definition, document):
-            listed = "\n".join(f"  {complaint}" for complaint in malformed)
-            raise _Unusable(f"{source}: malformed {KIND}:\n{listed}")
-    yield from map(parse, found)
+def _status(report: Any, sources: list[engine.Source], *, strict: bool) -> int:
+    if report.failures:
+        return UNUSABLE
+    if not any(one.documents or one.template for one in sources):
+        click.echo("Error: no object in the input", err=True)
+        return UNUSABLE
+    return VIOLATIONS if engine.failed(report, strict=strict) else CLEAN
 
 
-def _trees(source: str, text: str) -> Iterator[Any]:
-    try:
-        for document in documents(text):
-            tree = document.tree
-            items = tree.get("items") if isinstance(tree, dict) else None
-            yield from items if isinstance(items, list) else [tree]
-    except ManifestError as error:
-        raise _Unusable(f"{source}:{error.line}: {error}") from None
+def _sources(arguments: Arguments) -> tuple[list[engine.Source], list[Failure]]:
+    sources: list[engine.Source] = []
+    failures: list[Failure] = []
+    for one in texts(arguments.names, arguments.exclude):
+        if isinstance(one, Failure):
+            failures.append(one)
+        else:
+            sources.append(engine.read(*one))
+    return sources, failures
 
 
-def _set_variable(parsed: dict[str, DriverConfigSchema], setting: str) -> None:
-    name, _, rest = setting.partition(":")
-    variable, equals, text = rest.partition("=")
-    schema = parsed.get(name)
-    known = {one.name: one for one in schema.variables} if schema else {}
-    if not equals or schema is None or variable not in known:
-        listed = ", ".join(
-            sorted(f"{s.name}:{v.name}" for s in parsed.values() for v in s.variables)
-        )
-        raise _Unusable(f"--variable {setting}: must be SCHEMA:NAME=VALUE with one of {listed}")
-    known[variable] = Variable(variable, known[variable].type, _value(known[variable].type, text))
-    parsed[name] = replace(schema, variables=tuple(known.values()))
+class _Check:
+    """The check with everything that stays the same between two runs."""
 
-
-def _value(kind: str, text: str) -> bool | int | str:
-    try:
-        value = text if kind == "string" else json.loads(text)
-    except ValueError:
-        value = None
-    if type(value) is not VARIABLE_TYPES[kind]:
-        raise _Unusable(f"--variable: {text} is no value of type {kind}")
-    return value
-
-
-def _given(settings: Iterable[str]) -> Mapping[str, set[str]]:
-    """List the variables that the user sets, by schema."""
-    found: dict[str, set[str]] = {}
-    for setting in settings:
-        schema, _, rest = setting.partition(":")
-        found.setdefault(schema, set()).add(rest.partition("=")[0])
-    return found
-
-
-def _offline(
-    registry: Registry, located: LocatedViolation, given: Mapping[str, set[str]]
-) -> LocatedViolation:
-    """Warn of what depends on a variable that the user has not set, instead of refusing it."""
-    registered = registry.objects.get(located.violation.schema)
-    if registered is None:
-        return located
-    names = given.get(registered.parsed.name, ())
-    violation = undecided(located.violation, registered.parsed, names)
-    return replace(located, violation=violation, denies=violation.denies)
-
-
-def _review(
-    registry: Registry, filenames: Iterable[str], given: Mapping[str, set[str]]
-) -> tuple[list[Line], int]:
-    lines: list[Line] = []
-    objects = 0
-    definition = compile_crd(catalogue.definition())
-    for filename in filenames:
-        for name, text in _texts(filename):
-            try:
-                reviewed = validate_manifests(registry, text, definition)
-            except ManifestError as error:
-                raise _Unusable(f"{name}:{error.line}: {error}") from None
-            objects += reviewed.objects
-            violations = (_offline(registry, one, given) for one in reviewed.violations)
-            lines += [Line(name, violation) for violation in violations]
-    return lines, objects
-
-
-def _texts(filename: str) -> Iterator[tuple[str, str]]:
-    """Yield names and texts: one for a file, many for a folder."""
-    if filename == "-":
-        yield "-", _decoded("-", sys.stdin.buffer.read(_MAX_FILE + 1))
-        return
-    path = Path(filename)
-    paths = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if path.is_dir() else [path]
-    if not paths:
-        raise _Unusable(f"{filename}: no {', '.join(_SUFFIXES)} file in it")
-    for one in paths:
+    def __init__(self, arguments: Arguments) -> None:
         try:
-            yield str(one), _decoded(str(one), one.read_bytes())
-        except OSError as error:
-            raise _Unusable(f"{one}: {error.strerror}") from None
+            version = parse_version(arguments.kubernetes) if arguments.kubernetes else PINNED[-1]
+        except ValueError as error:
+            raise Unusable(f"--kubernetes: {error}") from None
+        self._api = api_of(version)
+        self._arguments = arguments
+        self._known = tuple(_cluster_objects(arguments))
+        self._devices = Devices(tuple(given(_slices(arguments, self._known))))
+        self._options = engine.Options(arguments.rules, arguments.complete)
+
+    def __call__(self, sources: list[engine.Source]) -> engine.Checked:
+        configs = ConfigChecker(self._arguments.schemas, self._arguments.variables)
+        checked = engine.check(
+            sources,
+            self._api,
+            self._devices,
+            self._options,
+            driver_configs=configs,
+            known=self._known,
+        )
+        skipped = Counter(checked.report.skipped) + configs.skipped
+        report = replace(checked.report, configs=configs.configs, skipped=dict(skipped))
+        return replace(checked, report=report)
 
 
-def _decoded(name: str, content: bytes) -> str:
-    if len(content) > _MAX_FILE:
-        raise _Unusable(f"{name}: larger than {_MAX_FILE >> 20} MiB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _Unusable(f"{name}: not UTF-8") from None
+def _slices(arguments: Arguments, known: Iterable[Object]) -> Iterator[dict[str, Any]]:
+    if CLUSTER in arguments.slices or arguments.cluster:
+        yield from (one.tree for one in known if one.kind == "ResourceSlice")
+    files = [name for name in arguments.slices if name != CLUSTER]
+    for one in texts(files):
+        if isinstance(one, Failure):
+            raise Unusable(f"--slices: {one}")
+        source = engine.read(*one)
+        if source.failure:
+            raise Unusable(f"--slices: {source.failure}")
+        found = [tree for text in source.documents for tree in objects(source.name, text)]
+        slices = [one.tree for one in found if one.kind == "ResourceSlice"]
+        if not slices:
+            raise Unusable(f"--slices: {source.name}: no ResourceSlice in it")
+        yield from slices
 
 
-def _print(lines: list[Line], objects: int, output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps([line.document() for line in lines], indent=2))
+def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
+    if not arguments.cluster and CLUSTER not in arguments.slices:
         return
-    for line in lines:
-        click.echo(line.github() if output == "github" else line.text())
-    errors = sum(line.located.denies for line in lines)
-    summary = f"{objects} objects checked: {errors} violations, {len(lines) - errors} warnings"
-    click.echo(summary, err=True)
+    try:
+        from dragoman.cli.clusterobjects import read_cluster  # noqa: PLC0415 — the client is heavy
+    except ImportError:
+        raise Unusable("this archive cannot ask a cluster; use `pip install dragoman`") from None
+
+    everything = arguments.cluster
+    for tree in read_cluster(arguments.kubeconfig, arguments.context, everything=everything):
+        yield Object(CLUSTER, Document(tree, "", 0, 0), (), tree)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+def _print_diff(sources: list[engine.Source], mended: dict[str, str]) -> None:
+    for source in sources:
+        if source.name in mended:
+            click.echo(difference(source.name, source.text, mended[source.name]), nl=False)

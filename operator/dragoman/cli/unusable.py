@@ -1,0 +1,7 @@
+"""Input that a command cannot use."""
+
+from __future__ import annotations
+
+
+class Unusable(Exception):  # noqa: N818 — about the input
+    """Input that cannot be used, in words for the user."""

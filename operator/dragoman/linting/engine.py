@@ -1,0 +1,219 @@
+"""The check: texts in, a report out, the same for the same input."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dragoman.linting import documents, ignores, versions
+from dragoman.linting.api import Api
+from dragoman.linting.context import Context
+from dragoman.linting.devices import Devices
+from dragoman.linting.documents import Document, Positions, UnreadableError
+from dragoman.linting.finding import ERROR, OFF, Failure, Finding, Problem, Report
+from dragoman.linting.objectrules import RULES_OF_OBJECTS
+from dragoman.linting.objects import Object, objects
+from dragoman.linting.paths import render
+from dragoman.linting.rules import RULES
+from dragoman.linting.validation.check import invalid
+
+TEMPLATE: Final = "unrendered Helm template"
+_BRACES: Final = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
+
+DriverConfigs = Callable[[Object], Iterable[Problem]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose.
+
+    Attributes:
+        severities: by rule; rules that are not named keep their own.
+        complete: whether the input holds everything that its objects may name.
+    """
+
+    severities: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+
+
+@dataclass
+class Source:
+    """One text and its documents.
+
+    Attributes:
+        name: of the file, `-` for standard input.
+        text: its content.
+        documents: what was read of it.
+        failure: why it could not be read.
+        template: whether it is a template of Helm that was not rendered.
+    """
+
+    name: str
+    text: str
+    documents: tuple[Document, ...] = ()
+    failure: Failure | None = None
+    template: bool = False
+
+
+def read(name: str, text: str) -> Source:
+    """Read one text; what cannot be read is noted in the result."""
+    try:
+        return Source(name, text, tuple(documents.read(text)))
+    except UnreadableError as error:
+        if _BRACES.search(text):
+            return Source(name, text, template=True)
+        return Source(name, text, failure=Failure(name, error.line, error.column, str(error)))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The report together with the problems that `fixes` can mend.
+
+    Attributes:
+        report: for the user.
+        problems: problems with edits, by file, with the object that they concern.
+    """
+
+    report: Report
+    problems: Mapping[str, list[tuple[Object, Problem]]]
+
+
+def check(  # noqa: PLR0913 — two have defaults
+    sources: Iterable[Source],
+    api: Api,
+    devices: Devices,
+    options: Options,
+    *,
+    driver_configs: DriverConfigs = lambda _: (),
+    known: tuple[Object, ...] = (),
+) -> Checked:
+    """Check texts.
+
+    Args:
+        sources: the texts, read.
+        api: the API of the chosen version.
+        devices: known devices.
+        options: the user's choices.
+        driver_configs: judges driver configs.
+        known: objects of the cluster, which are named but not checked.
+    """
+    sources = list(sources)
+    found = tuple(
+        one for source in sources for text in source.documents for one in objects(source.name, text)
+    )
+    context = Context(api, devices, (*found, *known), options.complete, driver_configs)
+    run = _Run(context, options)
+    for obj in found:
+        run.object(obj)
+    skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
+    failures = tuple(one.failure for one in sources if one.failure is not None)
+    report = Report(
+        tuple(sorted(set(run.findings))), failures, run.objects, 0, dict(skipped), run.ignored
+    )
+    return Checked(report, run.fixable)
+
+
+@dataclass
+class _Run:
+    """One check under way."""
+
+    context: Context
+    options: Options
+    findings: list[Finding] = field(default_factory=list)
+    fixable: dict[str, list[tuple[Object, Problem]]] = field(default_factory=dict)
+    objects: int = 0
+    ignored: int = 0
+    _last: tuple[int, Positions] | None = None
+
+    def object(self, obj: Object) -> None:
+        problems = list(problems_of(obj, self.context))
+        self.objects += is_checked(obj, self.context)
+        if not problems and not ignores.mentioned(obj):
+            return
+        rules = ignores.rules_of(obj)
+        problems += rules.problems
+        for problem in problems:
+            self._add(obj, problem, rules)
+
+    def _add(self, obj: Object, problem: Problem, rules: ignores.Ignores) -> None:
+        severity = self._severity(problem)
+        if severity == OFF:
+            return
+        at = self._positions(obj.document).find(
+            (*obj.root, *problem.steps), at_key=problem.at_key, offset=problem.offset
+        )
+        if rules.cover(problem.id, at.line):
+            self.ignored += 1
+            return
+        finding = Finding(
+            obj.file,
+            at.line,
+            at.column,
+            problem.id,
+            render(problem.steps),
+            problem.message,
+            severity,
+            obj.title,
+            problem.suggestion,
+            bool(problem.edits),
+        )
+        self.findings.append(finding)
+        if problem.edits:
+            self.fixable.setdefault(obj.file, []).append((obj, problem))
+
+    def _severity(self, problem: Problem) -> str:
+        return (
+            self.options.severities.get(problem.id)
+            or problem.severity
+            or RULES[problem.id].severity
+        )
+
+    def _positions(self, document: Document) -> Positions:
+        if self._last is None or self._last[0] != id(document):
+            self._last = (id(document), Positions(document))
+        return self._last[1]
+
+
+def is_checked(obj: Object, context: Context) -> bool:
+    """Tell whether rules look at objects of this kind."""
+    served = context.api.schema(obj.api_version, obj.kind) is not None
+    return served or obj.in_group or obj.group == "dragoman.dev"
+
+
+def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
+    """Yield what is wrong with one object."""
+    schema = context.api.schema(obj.api_version, obj.kind)
+    yield from versions.removed(obj, context)
+    if schema is None:
+        yield from context.driver_configs(obj)
+        return
+    misfits = tuple(context.api.misfits(schema, obj.tree))
+    yield from versions.old(obj, context)
+    yield from versions.unknown(obj, context, misfits)
+    shaped = list(versions.shape(misfits))
+    yield from shaped
+    # Where a value has the wrong type, more than that would be said twice.
+    wrong = {problem.steps for problem in shaped}
+    yield from (one for one in invalid(obj, context.api.version) if not _below(one.steps, wrong))
+    for rule in RULES_OF_OBJECTS:
+        yield from rule(obj, context)
+    yield from context.driver_configs(obj)
+
+
+def _below(steps: tuple[str | int, ...], wrong: set[tuple[str | int, ...]]) -> bool:
+    return bool(wrong) and any(steps[:length] in wrong for length in range(len(steps) + 1))
+
+
+def as_failures(report: Report, failures: Iterable[Failure]) -> Report:
+    """Return a report with further files that could not be read."""
+    return replace(report, failures=tuple(sorted((*report.failures, *failures))))
+
+
+def failed(report: Report, *, strict: bool) -> bool:
+    """Tell whether the check must fail."""
+    if any(finding.severity == ERROR for finding in report.findings):
+        return True
+    return strict and bool(report.findings or report.skipped)

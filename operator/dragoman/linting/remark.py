@@ -1,0 +1,31 @@
+"""What is wrong with a selector, before it is known where the selector stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+INVALID: Final = "dra/cel-invalid"
+UNGUARDED: Final = "dra/cel-unguarded"
+UNKNOWN: Final = "dra/attribute-unknown"
+MIXED: Final = "dra/attribute-is-capacity"
+NEVER: Final = "dra/never-matches"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is wrong with one selector, wherever it stands.
+
+    Attributes:
+        id: the rule.
+        message: without the path.
+        suggestion: what to write instead.
+        index: number of the selector.
+        offset: line and column in the expression, from 0.
+    """
+
+    id: str
+    message: str
+    suggestion: str = ""
+    index: int = 0
+    offset: tuple[int, int] = (0, 0)

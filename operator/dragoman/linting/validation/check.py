@@ -1,0 +1,67 @@
+"""`dra/invalid`: everything beyond the schema that makes the API server refuse an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dragoman.driverconfigs.strictjson import DuplicateKeys
+from dragoman.linting.finding import Problem, Steps
+from dragoman.linting.objects import Object, mapping, reach
+from dragoman.linting.validation.claims import check_claim, check_class
+from dragoman.linting.validation.errors import Errors
+from dragoman.linting.validation.names import check_driver, check_metadata
+from dragoman.linting.validation.pods import check_pod_claims, check_pods
+from dragoman.linting.validation.slices import check_slice, check_taint_rule
+
+_MAX_POOLS: Final = 1000
+
+
+def invalid(obj: Object, version: tuple[int, int] = (1, 36)) -> list[Problem]:
+    """Find what the validation of an API server of some version refuses."""
+    errors = Errors(version)
+    check_metadata(errors, obj)
+    if obj.in_group:
+        if check := _CHECKS.get(obj.kind):
+            check(errors, obj)
+    elif obj.pods is not None:
+        check_pods(errors, obj)
+    elif obj.kind == "PodGroup":
+        claims = reach(obj.tree, ("spec", "resourceClaims"))
+        check_pod_claims(errors, ("spec", "resourceClaims"), claims)
+    _check_repeated(errors, (), obj.tree)
+    return errors.problems
+
+
+def _check_pool_request(errors: Errors, obj: Object) -> None:
+    spec = mapping(obj.tree.get("spec"))
+    check_driver(errors, ("spec", "driver"), spec.get("driver"))
+    limit = spec.get("limit")
+    if type(limit) is int and not 1 <= limit <= _MAX_POOLS:
+        detail = f"must be between 1 and {_MAX_POOLS}"
+        errors.invalid(("spec", "limit"), limit, detail)
+
+
+def _check_repeated(errors: Errors, steps: Steps, value: Any) -> None:
+    """Report keys that occur twice: strict validation refuses them, a lax one keeps the last."""
+    if isinstance(value, DuplicateKeys):
+        for key in value.duplicate_keys:
+            errors.add((*steps, key), "duplicate field")
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if isinstance(member, dict | list):
+                _check_repeated(errors, (*steps, key), member)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            if isinstance(member, dict | list):
+                _check_repeated(errors, (*steps, index), member)
+
+
+_CHECKS: Final[Mapping[str, Callable[[Errors, Object], None]]] = {
+    "ResourceClaim": check_claim,
+    "ResourceClaimTemplate": check_claim,
+    "DeviceClass": check_class,
+    "ResourceSlice": check_slice,
+    "DeviceTaintRule": check_taint_rule,
+    "ResourcePoolStatusRequest": _check_pool_request,
+}

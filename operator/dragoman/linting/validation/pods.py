@@ -1,0 +1,72 @@
+"""What pods say about claims, beyond the schema; the rest of a pod is not looked at."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.linting.finding import Steps
+from dragoman.linting.objects import Object, PodSpec, mapping, sequence, text
+from dragoman.linting.validation.errors import Errors
+from dragoman.linting.validation.names import label_fault, subdomain_fault
+
+_NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+_NEITHER: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+
+
+def check_pods(errors: Errors, obj: Object) -> None:
+    """Check the claims of the pods that an object is or makes."""
+    assert obj.pods is not None
+    check_pod_claims(
+        errors, (*obj.pods.steps, "resourceClaims"), obj.pods.spec.get("resourceClaims")
+    )
+    for steps, container in obj.pods.containers():
+        claims = mapping(container.get("resources")).get("claims")
+        check_container_claims(errors, (*steps, "resources", "claims"), claims, obj.pods)
+
+
+def check_pod_claims(errors: Errors, steps: Steps, claims: Any) -> None:
+    """Check `resourceClaims` of a pod or pod group."""
+    seen: set[str] = set()
+    for index, claim in enumerate(map(mapping, sequence(claims))):
+        at, name = (*steps, index), text(claim.get("name"))
+        if not name:
+            errors.required((*at, "name"))
+        elif name in seen:
+            errors.duplicate((*at, "name"), name)
+        elif fault := label_fault(name):
+            errors.invalid((*at, "name"), name, fault)
+        seen.add(name)
+        given = [one for one in _NAMES if claim.get(one) is not None]
+        if len(given) == 2:
+            errors.add(at, f"Invalid value: {_BOTH}")
+        elif not given and "source" not in claim:
+            errors.add(at, f"Invalid value: {_NEITHER}")
+        for one in given:
+            if fault := subdomain_fault(text(claim[one])):
+                errors.invalid((*at, one), text(claim[one]), fault)
+
+
+def check_container_claims(errors: Errors, steps: Steps, claims: Any, pods: PodSpec) -> None:
+    """Check `resources.claims` of a container."""
+    declared = [text(mapping(one).get("name")) for one in sequence(pods.spec.get("resourceClaims"))]
+    whole: set[str] = set()
+    parts: set[tuple[str, str]] = set()
+    for index, claim in enumerate(map(mapping, sequence(claims))):
+        at, name, request = (*steps, index), text(claim.get("name")), text(claim.get("request"))
+        if not name:
+            errors.required(at)
+            continue
+        if request and (fault := label_fault(request)):
+            errors.invalid((*at, "request"), request, fault)
+        overlaps = not request and any(name == one for one, _ in parts)
+        if name in whole or (name, request) in parts or overlaps:
+            errors.duplicate(at, f"{name}/{request}" if request and name not in whole else name)
+        if request:
+            parts.add((name, request))
+        else:
+            whole.add(name)
+        if name not in declared:
+            listed = ", ".join(sorted({one for one in declared if one})) or "none"
+            detail = f"must be one of the names in pod.spec.resourceClaims: {listed}"
+            errors.add(at, f'Not found: "{name}": {detail}', "dra/reference-missing")

@@ -1,0 +1,41 @@
+"""Manifests in the style of articles and vendors' pages: no false alarm, and each fault found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dragoman.cli.check import check
+
+ARTICLES = Path(__file__).parent / "articles"
+GOOD = sorted((ARTICLES / "good").iterdir())
+BAD = sorted((ARTICLES / "bad").iterdir())
+
+
+def found(path: Path) -> list[str]:
+    result = CliRunner().invoke(check, [str(path), "-o", "json"], catch_exceptions=False)
+    document = json.loads(result.stdout)
+    assert document["failures"] == []
+    return [finding["id"] for finding in document["findings"]]
+
+
+def expected(path: Path) -> str:
+    return path.read_text().partition("\n")[0].removeprefix("# expect: ")
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_article_has_no_finding(path: Path) -> None:
+    assert found(path) == []
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_article_is_found_by_its_rule(path: Path) -> None:
+    assert expected(path) in found(path)
+
+
+def test_there_are_enough_articles() -> None:
+    assert len(GOOD) >= 40
+    assert len(GOOD) + len(BAD) >= 60

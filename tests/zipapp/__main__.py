@@ -1,0 +1,91 @@
+"""`python -m tests.zipapp`: make `dragoman-check.pyz`, the check in one file, without servers.
+
+It holds the modules of the check and the packages that they need, taken from this environment, so
+that it runs with the same Python version on the same platform. shiv unpacks it into a cache folder
+when it is run first. The last line is its path.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+NAME: Final = "dragoman-check.pyz"
+PACKAGES: Final = (
+    "attrs",
+    "click",
+    "google-re2",
+    "jsonschema",
+    "jsonschema-specifications",
+    "orjson",
+    "pyyaml",
+    "referencing",
+    "rpds-py",
+    "ruamel.yaml",
+    "typing-extensions",
+)
+"""What the check imports; a test runs it without any other package."""
+
+MODULES: Final = (
+    "__init__.py",
+    "cel",
+    "cli/__init__.py",
+    "cli/check.py",
+    "cli/checksettings.py",
+    "cli/configchecker.py",
+    "cli/manifests.py",
+    "cli/output.py",
+    "cli/unusable.py",
+    "controllers/__init__.py",
+    "controllers/driverconfigschemas/__init__.py",
+    "controllers/driverconfigschemas/catalogue.py",
+    "driverconfigs",
+    "linting",
+)
+
+
+def build(folder: Path) -> Path:
+    """Make the archive in a folder and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        site = Path(temporary)
+        for name in PACKAGES:
+            _copy_distribution(name, site)
+        for module in MODULES:
+            _copy(ROOT / "operator/dragoman" / module, site / "dragoman" / module)
+        _copy(ROOT / "crds", site / "dragoman/crds")
+        command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
+        entry = ["--entry-point", "dragoman.cli.check:check", "--compile-pyc"]
+        target = ["--python", "/usr/bin/env python3", "--output-file", str(folder / NAME)]
+        subprocess.run([*command, *entry, *target], check=True)
+    return folder / NAME
+
+
+def _copy_distribution(name: str, site: Path) -> None:
+    found = distribution(name)
+    for file in found.files or ():
+        source = Path(str(found.locate_file(file)))
+        inside = ".." not in file.parts and source.suffix != ".pyc"
+        if inside and source.is_file():
+            _copy(source, site / file)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        leave = shutil.ignore_patterns("__pycache__", "*.lark")
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=leave)
+    else:
+        shutil.copyfile(source, target)
+
+
+if __name__ == "__main__":
+    made = build(ROOT / "dist")
+    print(f"{made.stat().st_size / 1e6:.1f} MB")
+    print(made)

@@ -1,0 +1,58 @@
+"""The check in one file: it runs without any installed package, and says what the command says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.zipapp.__main__ import ROOT, build
+
+MANIFEST = ROOT / "examples/configs/mistyped.yaml"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("zipapp"))
+
+
+def run(archive: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-S", str(archive), *arguments],
+        env={"PATH": os.environ["PATH"], "SHIV_ROOT": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_checks_without_installed_packages(archive: Path, tmp_path: Path) -> None:
+    answer = run(archive, tmp_path, str(MANIFEST))
+    assert answer.returncode == 1, answer.stderr
+    assert answer.stdout.count("[dra/driver-config]") == 2
+    assert answer.stderr == "checked 1 object, 1 config; 2 errors, 0 warnings\n"
+
+
+def test_it_mends_and_reads_settings(archive: Path, tmp_path: Path) -> None:
+    path = tmp_path / "class.yaml"
+    path.write_text("apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\n")
+    assert run(archive, tmp_path / "cache", str(path), "--fix").returncode == 0
+    assert "resource.k8s.io/v1\n" in path.read_text()
+
+
+def test_it_says_that_it_cannot_ask_a_cluster(archive: Path, tmp_path: Path) -> None:
+    answer = run(archive, tmp_path, str(MANIFEST), "--cluster")
+    assert answer.returncode == 2
+    assert "pip install dragoman" in answer.stderr
+
+
+def test_it_is_small_and_holds_no_server(archive: Path) -> None:
+    names = zipfile.ZipFile(archive).namelist()
+    assert not [
+        name for name in names if "webhooks" in name or "/kopf/" in name or "aiohttp" in name
+    ]
+    assert archive.stat().st_size < 8_000_000
