@@ -36,7 +36,7 @@ PLACES = {
     "dragoman.controllers": (0, 3),
     "dragoman.httpserver": (1, 3),
     "dragoman_webhooks": (2, 3),
-    "dragoman.linting": (3, 3),
+    "dragoman.linting": (3, 2),
     "dragoman.kube": (0, 4),
     "dragoman.claims": (1, 4),
     "dragoman.driverconfigs": (2, 4),
