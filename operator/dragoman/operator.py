@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LEASE_NAME = "dragoman-operator"
 ONCE = "start of the schema controller"
-"""The one task that may end by itself."""
+"""Name of the tasks that end by themselves."""
 
 log = logger("dragoman")
 
@@ -208,9 +208,13 @@ class Operator:
 
     async def _run_schemas(self) -> None:
         assert self.schemas is not None
-        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
-        self._watch(self.schemas.schemas.informer)
+        # The controller runs before its API is served: it reports wrong settings of the catalogue.
+        self._spawn(ONCE, self._watch_schemas_when_served(self.schemas))
         await self.schemas.run()
+
+    async def _watch_schemas_when_served(self, controller: "SchemaController") -> None:
+        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
+        self._watch(controller.schemas.informer)
 
     def _watch(self, informer: Informer[Any]) -> None:
         """Feed an informer: by a reflector that calls kopf's event handler, or by kopf itself."""
