@@ -14,7 +14,7 @@ from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.claimfacts import Claim
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.compatibility import Groups
-from dragoman.allocation.facts import Content, Node
+from dragoman.allocation.facts import Content, DeviceID, Node
 from dragoman.allocation.nodeselector import NodeSelectorError, usable_on
 from dragoman.allocation.obstacles import Details, Obstacle, exceeded, rejected, too_little
 from dragoman.allocation.pools import Pool
@@ -62,22 +62,12 @@ def explain(
     view = NodeView(pools, cluster.usage, cluster.profile)
     found += _of_pools(view, cluster)
     found += _of_allocated(claims, pools.node)
-    requests = _Requests(cluster.prepared(claims), view, cluster)
     names = [claim.key for claim in claims if claim.held is None]
-    found += (_named(reason, names) for reason in requests.reasons())
+    requests = _Requests(cluster.prepared(claims), view, cluster, names)
+    found += requests.reasons()
     if requests.served and not isinstance(outcome, FatalError):
         found.append(Reason(Code.NO_COMBINATION, details=requests.combination()))
     return tuple(found)
-
-
-def _named(reason: Reason, names: Sequence[str]) -> Reason:
-    details = reason.details
-    if any(isinstance(value, str) and PLACE in value for value in details.values()):
-        details = {
-            name: named(value, names) if isinstance(value, str) else value
-            for name, value in details.items()
-        }
-    return reason._replace(claim=named(reason.claim, names), details=details)
 
 
 def _of_allocated(claims: Sequence[Claim], node: Node) -> Iterator[Reason]:
@@ -105,7 +95,10 @@ def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:
 class _Requests:
     """The reasons of all requests of a pod on one node."""
 
-    def __init__(self, prepared: Prepared, view: NodeView, cluster: Cluster) -> None:
+    def __init__(
+        self, prepared: Prepared, view: NodeView, cluster: Cluster, names: Sequence[str]
+    ) -> None:
+        self._names = names
         self._prepared = prepared
         self._view = view
         self._cluster = cluster
@@ -136,7 +129,8 @@ class _Requests:
     def _too_few(self, ask: PreparedAsk, usable: int) -> Reason:
         wanted = "all" if ask.everything else ask.ask.count
         details = {"wanted": wanted, "usable": usable, "seen": len(self._view.contents)}
-        return Reason(Code.NOT_ENOUGH_DEVICES, ask.place, ask.full_name, details=details)
+        claim = self._name(ask.place)
+        return Reason(Code.NOT_ENOUGH_DEVICES, claim, ask.full_name, details=details)
 
     def combination(self) -> Details:
         """Return what has to fit together."""
@@ -156,16 +150,38 @@ class _Requests:
 
     def _of_ask(self, ask: PreparedAsk) -> Iterator[Reason | None]:
         """Yield the reason of each device, None for one that can serve."""
-        claim, request, view = ask.place, ask.full_name, self._view
-        for position, content in enumerate(view.contents):
-            key = (ask, content)
-            if key not in self._known:
-                self._known[key] = self._of_content(ask, content)
-            found = self._known[key] or self._of_device(ask, position)
-            if found is None:
-                yield None
-            else:
-                yield Reason(found.code, claim, request, view.id(position), None, found.details)
+        claim, request, known = self._name(ask.place), ask.full_name, self._known
+        position = -1
+        for pool in self._view.pools:
+            driver, name = pool.id
+            for device, content in pool.devices:
+                position += 1
+                key = (ask, content)
+                if key not in known:
+                    if content not in ask.obstacles:
+                        ask.obstacles[content] = self._of_content(ask, content)
+                    known[key] = self._with_names(ask.obstacles[content])
+                found = known[key] or self._of_device(ask, position)
+                if found is None:
+                    yield None
+                else:
+                    where = DeviceID(driver, name, device)
+                    yield Reason(found.code, claim, request, where, None, found.details)
+
+    def _name(self, text: str) -> str:
+        return named(text, self._names) if PLACE in text else text
+
+    def _with_names(self, found: Obstacle | None) -> Obstacle | None:
+        """Put the names of claims into the texts of an obstacle."""
+        if found is None:
+            return None
+        places = [
+            key for key, text in found.details.items() if isinstance(text, str) and PLACE in text
+        ]
+        if not places:
+            return found
+        changed = {key: self._name(found.details[key]) for key in places}
+        return Obstacle(found.code, {**found.details, **changed})
 
     def _of_content(self, ask: PreparedAsk, content: Content) -> Obstacle | None:
         """Find what keeps every device of a content from a request, apart from what is held."""
