@@ -18,8 +18,7 @@ DEVICE = 'device.attributes["a.example.com"]'
         (f"{DEVICE}.?index.orValue(0) > 1", {("attributes", "a.example.com", "index")}),
         (f'{DEVICE}[?"index"].orValue(0) > 1', {("attributes", "a.example.com", "index")}),
         (
-            'device.capacity["c"].memory.isGreaterThan(quantity("1Gi"))'
-            " && device.allowMultipleAllocations",
+            'device.capacity["c"].memory == quantity("1") && device.allowMultipleAllocations',
             {("capacity", "c", "memory"), ("allowMultipleAllocations",)},
         ),
         (f"[1, 2].exists(n, {DEVICE}.index == n)", {("attributes", "a.example.com", "index")}),
