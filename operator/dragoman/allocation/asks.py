@@ -43,12 +43,13 @@ class PreparedAsk:
         profile: Which scheduler decides.
         known: Whether selectors match, as far as known.
         plans: What the request means for contents of the same traits, as far as known.
+        obstacles: What keeps devices of a content from the request, as far as known.
     """
 
     __slots__ = (
         "_environment", "_values", "admin", "ask", "claim", "constraints",
-        "device_class", "everything", "full_name", "known", "place", "plans", "profile",
-        "request_name", "selectors",
+        "device_class", "everything", "full_name", "known", "obstacles", "place", "plans",
+        "profile", "request_name", "selectors",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 — each is a fact of its own
@@ -83,6 +84,7 @@ class PreparedAsk:
         ]
         self.plans: dict[object, Plan | None] = {}
         self.known: dict[Content, bool] = {}
+        self.obstacles: dict[Content, Any] = {}
         self._values: dict[tuple[int, Content], Any] = {}
 
     def selectable(self, content: Content, devices: Devices, position: int) -> bool:

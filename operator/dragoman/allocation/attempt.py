@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dragoman.allocation import constraints
 from dragoman.allocation.asks import PreparedAsk
 from dragoman.allocation.compatibility import Before, Groups
+from dragoman.allocation.counters import Counters
 from dragoman.allocation.nodeselector import NodeSelectorError
 from dragoman.allocation.plans import TAINT, Plan
 from dragoman.allocation.problems import FatalProblemError
@@ -35,9 +36,6 @@ class Taken(NamedTuple):
     groups: Before = ()
 
 
-Key = tuple[str, str]
-
-
 class Attempt:
     """The state of one search.
 
@@ -54,9 +52,7 @@ class Attempt:
         self._count = len(self._contents)
         self._taken = [0] * self._count
         self._shares: dict[int, list[dict[str, int]]] = {}
-        self._available: dict[object, dict[Key, int]] = {}
-        self._charged: dict[object, dict[Key, int]] = {}
-        self._overdrawn: dict[object, bool] = {}
+        self._counters = Counters(view, prepared.profile)
         self._groups: dict[object, Groups] = {}
         self._constraints = [
             [constraints.start(constraint, prepared.profile) for constraint in claim.constraints]
@@ -267,7 +263,7 @@ class Attempt:
             if before is None:
                 return None
             taken = taken._replace(groups=before)
-        if not self._charge_counters(position, plan):
+        if not self._counters.charge(position, plan):
             self._restore(taken)
             return None
         return taken._replace(charged=True)
@@ -281,46 +277,16 @@ class Attempt:
         if self._profile.new or plan.blocked != TAINT or not plan.content.consumes:
             return
         if not (plan.shareable and self._already_shared(position)):
-            self._table(position)
+            self._counters.touch(position)
 
     def _already_shared(self, position: int) -> bool:
         if position in self._view.consumed or position in self._shares:
             return True
         return self._profile.new and position in self._view.shared
 
-    def _charge_counters(self, position: int, plan: Plan) -> bool:
-        table = self._table(position)
-        available, charged = self._available[table], self._charged[table]
-        for key, need in plan.needs.items():
-            charged[key] = charged.get(key, 0) + need
-        # All counters of the pool count: one that is overdrawn stops every device. Without one,
-        # only those that the device takes from can have become too small.
-        looked_at = available if self._overdrawn[table] else plan.needs.keys() & available.keys()
-        if all(available[key] >= charged.get(key, 0) for key in looked_at):
-            return True
-        for key, need in plan.needs.items():
-            charged[key] -= need
-        return False
-
-    def _table(self, position: int) -> object:
-        """Return under which name a pool's counters are kept.
-
-        1.36 keeps them by pool name: two drivers with pools of one name share a table
-        (kubernetes/kubernetes#140434).
-        """
-        pool = self._view.pool(position)
-        table: object = pool.id if self._profile.new else pool.id.pool
-        if table not in self._available:
-            self._available[table] = pool.usage(self._view.usage).available
-            self._charged[table] = {}
-            self._overdrawn[table] = any(left < 0 for left in self._available[table].values())
-        return table
-
     def _restore(self, taken: Taken) -> None:
         """Give counters and groups back."""
         if taken.charged:
-            charged = self._charged[self._table(taken.position)]
-            for key, need in taken.plan.needs.items():
-                charged[key] -= need
+            self._counters.refund(taken.position, taken.plan)
         if taken.groups:
             self._groups[self._view.pool(taken.position)].restore(taken.groups)

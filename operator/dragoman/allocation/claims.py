@@ -19,7 +19,7 @@ from dragoman.allocation.claimfacts import (
     Request,
 )
 from dragoman.allocation.facts import DeviceID, Document, Toleration
-from dragoman.allocation.parsing import (
+from dragoman.allocation.reading import (
     flag,
     integer,
     node_selector,

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.allocation.facts import Content, Document
 from dragoman.allocation.features import Profile
-from dragoman.cel.deviceview import Device as View
-from dragoman.cel.deviceview import prepare
 from dragoman.cel.errors import CompileError, EvaluationError
 
 if TYPE_CHECKING:
+    from dragoman.cel.deviceview import Device as View
     from dragoman.cel.selectors import Selector
 
 _HINT: Final = (
@@ -142,6 +141,8 @@ class Views:
             document = content.document
             if content.shareable and not self._shares:
                 document = {**document, "allowMultipleAllocations": False}
+            from dragoman.cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
+
             view = prepare(document, driver=content.driver, list_attributes=self._lists)
             self._found[content] = view
         return view

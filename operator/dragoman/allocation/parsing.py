@@ -7,12 +7,11 @@ the API server fills in is taken as it stands: an absent field is absent for the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from weakref import WeakValueDictionary
 
 import orjson
 
-from dragoman.allocation.amounts import Amount, AmountError, amount
+from dragoman.allocation.amounts import Amount, amount
 from dragoman.allocation.facts import (
     NOTHING,
     Capacity,
@@ -25,11 +24,18 @@ from dragoman.allocation.facts import (
     DeviceTaintRule,
     Document,
     Node,
-    NodeSelector,
-    NodeSelectorTerm,
-    Requirement,
     Slice,
     Taint,
+)
+from dragoman.allocation.reading import (
+    flag,
+    integer,
+    node_selector,
+    quantity,
+    read_quantity,
+    require_object,
+    selectors,
+    strings,
 )
 from dragoman.model.fields import (
     MalformedObjectError,
@@ -40,6 +46,7 @@ from dragoman.model.fields import (
     texts,
 )
 
+_ZERO = amount("0")
 _contents: WeakValueDictionary[tuple[str, bytes], Content] = WeakValueDictionary()
 """Devices that look alike, by driver and JSON text, while any slice has them."""
 
@@ -188,7 +195,7 @@ def _policy(capacity: Document, within: str) -> CapacityPolicy | None:
         step=quantity(limits, "step", f"{within}validRange."),
         valid_values=None
         if values is None
-        else tuple(_quantity(value, f"{within}validValues") for value in values),
+        else tuple(read_quantity(value, f"{within}validValues") for value in values),
     )
 
 
@@ -220,100 +227,3 @@ def _taint(document: Document, within: str, rule: str = "") -> Taint:
         optional_text(document, "value", within) or "",
         rule,
     )
-
-
-def require_object(document: object) -> None:
-    """Raise MalformedObjectError for what is not a JSON object."""
-    if not isinstance(document, Mapping):
-        raise MalformedObjectError(f"expected an object, found {_kind(document)}")
-
-
-def selectors(document: Document, within: str) -> tuple[str | None, ...]:
-    """Read `selectors`: the CEL expressions, None for a selector of another kind."""
-    found = []
-    for index, item in enumerate(items(document, "selectors", within)):
-        inner = f"{within}selectors[{index}]."
-        cel = mapping(item, "cel", inner)
-        known = item.get("cel") is not None
-        found.append(optional_text(cel, "expression", f"{inner}cel.") or "" if known else None)
-    return tuple(found)
-
-
-def node_selector(document: Document, key: str, within: str) -> NodeSelector | None:
-    """Read a node selector, None where it is absent."""
-    if document.get(key) is None:
-        return None
-    selector = mapping(document, key, within)
-    within = f"{within}{key}."
-    return NodeSelector(
-        tuple(
-            NodeSelectorTerm(
-                _requirements(term, "matchExpressions", f"{within}nodeSelectorTerms[{index}]."),
-                _requirements(term, "matchFields", f"{within}nodeSelectorTerms[{index}]."),
-            )
-            for index, term in enumerate(items(selector, "nodeSelectorTerms", within))
-        )
-    )
-
-
-def _requirements(term: Document, key: str, within: str) -> tuple[Requirement, ...]:
-    return tuple(
-        Requirement(
-            optional_text(item, "key", f"{within}{key}[{index}].") or "",
-            optional_text(item, "operator", f"{within}{key}[{index}].") or "",
-            texts(item, "values", f"{within}{key}[{index}]."),
-        )
-        for index, item in enumerate(items(term, key, within))
-    )
-
-
-def integer(document: Document, key: str, within: str) -> int:
-    """Read an integer; absent is 0."""
-    found = document.get(key)
-    if found is None:
-        return 0
-    if type(found) is int:
-        return found
-    raise MalformedObjectError(f"{within}{key}: expected an integer, found {_kind(found)}")
-
-
-def flag(document: Document, key: str, within: str) -> bool | None:
-    """Read a boolean, None where it is absent."""
-    found = document.get(key)
-    if found is None or type(found) is bool:
-        return found
-    raise MalformedObjectError(f"{within}{key}: expected true or false, found {_kind(found)}")
-
-
-def strings(document: Document, key: str, within: str) -> Mapping[str, str]:
-    """Read an object whose values are strings."""
-    found = mapping(document, key, within)
-    for name, value in found.items():
-        if not isinstance(value, str):
-            raise MalformedObjectError(
-                f"{within}{key}.{name}: expected a string, found {_kind(value)}"
-            )
-    return found
-
-
-def quantity(document: Document, key: str, within: str) -> Amount | None:
-    """Read a quantity, None where it is absent."""
-    found = document.get(key)
-    return None if found is None else _quantity(found, within + key)
-
-
-def _quantity(found: Any, path: str) -> Amount:
-    # The API takes numbers as well.
-    if type(found) is not str and type(found) is not int:
-        raise MalformedObjectError(f"{path}: expected a quantity, found {_kind(found)}")
-    try:
-        return amount(str(found))
-    except (AmountError, ValueError) as error:
-        raise MalformedObjectError(f"{path}: {error}") from None
-
-
-def _kind(found: object) -> str:
-    return type(found).__name__
-
-
-_ZERO = amount("0")

@@ -158,7 +158,12 @@ def race(
             world.place(own.results)
     calls = pods * len(world.nodes)
     ours, theirs = (
-        {"calls_per_s": calls / spent, "us_per_call": spent / calls * 1e6, "placed": placed}
+        {
+            "calls_per_s": calls / spent,
+            "us_per_call": spent / calls * 1e6,
+            "pods": pods,
+            "placed": placed,
+        }
         for spent in seconds
     )
     return ours, theirs

@@ -16,9 +16,9 @@ def speed(scenario: str, what: str, bound: float) -> Bar:
 
 
 BARS = (
-    speed("alike", "5,000 nodes x 8 GPUs, 100 pods, every node", 1),
-    speed("distinct", "200 nodes x 8 GPUs with serial numbers, 100 pods, every node", 0.1),
-    speed("partitions", "one node with 128 partitions, 60 pods one after the other", 0.1),
+    speed("alike", "5,000 nodes x 8 GPUs, every node", 1),
+    speed("distinct", "200 nodes x 8 GPUs with serial numbers, every node", 0.1),
+    speed("partitions", "one node with 128 partitions", 0.1),
     Bar("backtracking", "25 of 24 equal devices, at most 1,000,000 steps", "s", "<=", 10, unit="s"),
     Bar("update", "one slice of 5,000 changes: p99", "p99_ms", "<=", 1, unit="ms"),
     Bar("update", "the same, and its node is allocated on: p99", "used_p99_ms", "<=", 1, unit="ms"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from tests.bench.allocation.bars import judge, table
+from tests.bench.allocation.bars import OWN, judge, table
 from tests.bench.allocation.record import Record
 from tests.bench.claims.record import ROOT
 
@@ -18,13 +18,14 @@ BEGIN, END = "<!-- allocation-bench:begin -->", "<!-- allocation-bench:end -->"
 def section(record: Record) -> str:
     """Write the part of the page about speed."""
     missed = sum(verdict.met is False for verdict in judge(record))
+    pods = record.value("alike", OWN, "pods") or 0
     text = (
         f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} beside "
         f"{record.library}, on {record.machine}, load average {record.load:g} before. Both decide "
-        "the same pods on the same nodes in turn, and every result is compared: nodes that fit, "
-        "steps, devices. Go makes a new allocator for each pod, as kube-scheduler does; its time "
-        "includes that. dragoman's time includes making all results. What is measured alone is "
-        "processor time. "
+        f"the same {pods:g} pods one after the other on the same nodes, in turn, and every result "
+        "is compared: nodes that fit, steps, devices. Go makes a new allocator for each pod, as "
+        "kube-scheduler does; its time includes that. dragoman's time includes making all results. "
+        "What is measured alone is processor time. "
         f"Of {len(judge(record))} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
     )
     return f"{fill(text, 100)}\n\n{table(record)}"
