@@ -84,13 +84,13 @@ def choice(world: World, said: Any, stage: Stage, *, suggested: bool) -> Json | 
 
 def others(world: World, stage: Stage) -> list[Json]:
     """Return everything that could be changed about a world."""
-    changes: list[Json] = []
-    for index in range(2):
-        if stage.api.find("pods", f"held-{index}", world.name):
-            changes.append(
-                {"kind": "EndHolder", "holders": [f"{world.name}/held-{index}"]}
-                | {"claims": [f"{world.name}/held-{index}"]}
-            )
+    holders = [
+        f"held-{index}" for index in range(2) if stage.api.find("pods", f"held-{index}", world.name)
+    ]
+    changes: list[Json] = [
+        {"kind": "EndHolder", "holders": [key], "claims": [key]}
+        for key in (f"{world.name}/{name}" for name in holders)
+    ]
     changes += [
         {"kind": "AddToleration", "key": TAINT["key"], "effect": effect, "requests": None}
         for effect in ("NoSchedule", "NoExecute")
