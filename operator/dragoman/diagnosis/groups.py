@@ -112,14 +112,24 @@ def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str,
     if combined and first.requests and not isinstance(first.outcome, BudgetExceeded):
         yield str(Code.NO_COMBINATION), f"no combination serves all requests ({_counts(first)})"
     elif not combined:
-        several = len(first.requests) > 1
         for one in concerned(first):
+            label = _label(first, one)
             for code, text in _request_parts(inventory, nodes, one):
-                yield code, f"request {one.name}: {text}" if several else text
+                yield code, f"{label}{text}"
+                label = ""
     yield from _pool_parts(inventory, nodes)
     if isinstance(first.outcome, BudgetExceeded):
         text = "the search is so large that the scheduler may run into its time-out of 10 s"
         yield str(Code.TIMEOUT), text
+
+
+def _label(node: NodeAnswer, request: RequestAnswer) -> str:
+    """Name a request before what it lacks, where the pod has several."""
+    if len(node.requests) == 1:
+        return ""
+    if len({one.claim for one in node.requests}) == 1:
+        return f"request {request.name}: "
+    return f"claim {request.claim.rpartition('/')[2]}, request {request.name}: "
 
 
 def _counts(node: NodeAnswer) -> str:

@@ -274,6 +274,7 @@ class Stage:
     def settled(self, pods: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Json]:
         """Wait until the scheduler has decided on pods, by namespace and name; return them."""
         wanted = set(pods)
+        assert wanted, "no pods to wait for"
 
         def decided() -> dict[tuple[str, str], Json] | None:
             found = {key: self.api.get("pods", key[1], key[0]) for key in sorted(wanted)}
