@@ -76,8 +76,22 @@ class ConfigChecker:
                 self.configs += 1
             else:
                 self.skipped[f"no schema for driver {driver}"] += 1
+        from dragoman.driverconfigs.hints import undecided  # noqa: PLC0415 — as above
+
+        given = self._given()
         for violation in validate_configs(registry, obj.kind, obj.tree).violations:
-            yield _problem(violation)
+            schema = registry.objects.get(violation.schema)
+            # Offline the driver's feature gates are not known: what depends on them is a warning.
+            names = given.get(violation.schema, set())
+            yield _problem(undecided(violation, schema.parsed, names) if schema else violation)
+
+    def _given(self) -> dict[str, set[str]]:
+        """List the variables that the user sets, by schema."""
+        found: dict[str, set[str]] = {}
+        for setting in self._variables:
+            schema, _, rest = setting.partition(":")
+            found.setdefault(schema, set()).add(rest.partition("=")[0])
+        return found
 
     def _schema(self, obj: Object) -> Iterator[Problem]:
         from dragoman.driverconfigs.validation import validate_schema  # noqa: PLC0415 — as above

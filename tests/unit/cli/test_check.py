@@ -84,11 +84,14 @@ def test_a_violation_exits_with_one_and_names_file_line_and_field(folder: Path) 
     )
 
 
-def test_feature_gates_of_the_driver_are_off_unless_said_otherwise(folder: Path) -> None:
+def test_a_feature_gate_that_is_not_given_makes_a_warning_with_the_remedy(folder: Path) -> None:
     (folder / "claim.yaml").write_text(claim())
     result = run("-f", "claim.yaml")
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert "MPSSupport, which is off" in result.stdout
+    assert "--variable gpu.nvidia.com:MPSSupport=true" in result.stdout
+    given = run("-f", "claim.yaml", "--variable", "gpu.nvidia.com:MPSSupport=false")
+    assert given.exit_code == 1
 
 
 def test_standard_input_is_read() -> None:
