@@ -217,7 +217,7 @@ def test_notes_tell_what_was_installed_and_what_to_try() -> None:
     ("values", "said"),
     [
         pytest.param('{"webhook": {"replicas": 1}}', "webhook.replicas is 1", id="one webhook"),
-        pytest.param('{"webhook": {"enabled": false}}', "nothing is refused", id="no webhook"),
+        pytest.param('{"webhook": {"enabled": false}}', "the API server rejects no driver configs", id="no webhook"),
         pytest.param(
             '{"operator": {"enabled": false}}', "The operator is not installed", id="no operator"
         ),
@@ -228,7 +228,7 @@ def test_notes_tell_what_was_installed_and_what_to_try() -> None:
         ),
         pytest.param(
             '{"monitoring": {"prometheusRule": {"enabled": true}}}',
-            "Left out, for the cluster does not know monitoring.coreos.com/v1: PrometheusRule",
+            "Skipped (CRDs of monitoring.coreos.com/v1 not installed): PrometheusRule",
             id="rules that nobody would read",
         ),
     ],
@@ -241,7 +241,7 @@ def test_notes_tell_whose_claims_are_not_reviewed() -> None:
     line = "Not reviewed are claims and templates in kube-system, dragoman-system, legacy.\n"
     assert line in notes_of('{"webhook": {"excludedNamespaces": ["legacy", "kube-system"]}}')
     assert "WARNING" not in notes_of("{}")
-    assert "what users apply there is let in unseen" in notes_of("{}", namespace="default")
+    assert "whose objects the webhook does not validate" in notes_of("{}", namespace="default")
 
 
 def notes_of(values: str, namespace: str = "dragoman-system") -> str:
