@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "a pod that is killed before it stops": (
         {"operator": {"preStopSeconds": 30}},
-        "killed before they can stop",
+        "kills pods before they shut down",
     ),
     "one port for two things": (
         {"webhook": {"ports": {"health": 9443}}},
@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "everything counted twice": (
         {"monitoring": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
-        "everything is counted twice",
+        "counts all metrics twice",
     ),
     "monitors of Services that are not there": (
         {"monitoring": {"serviceMonitor": {"enabled": True}, "services": False}},
@@ -217,7 +217,11 @@ def test_notes_tell_what_was_installed_and_what_to_try() -> None:
     ("values", "said"),
     [
         pytest.param('{"webhook": {"replicas": 1}}', "webhook.replicas is 1", id="one webhook"),
-        pytest.param('{"webhook": {"enabled": false}}', "the API server rejects no driver configs", id="no webhook"),
+        pytest.param(
+            '{"webhook": {"enabled": false}}',
+            "the API server rejects no driver configs",
+            id="no webhook",
+        ),
         pytest.param(
             '{"operator": {"enabled": false}}', "The operator is not installed", id="no operator"
         ),
