@@ -52,7 +52,7 @@ CLAIMS = f"max by (allocated, reserved, source) (dragoman_resource_claims{{{IN}}
 HELD_BY_NOBODY = (
     f'max(sum by (pod) (dragoman_resource_claims{{{IN}, allocated="true", reserved="false"}}))'
 )
-# Which device a pod uses is told by the driver's exporter; which claim gave it, by
+# The driver's exporter reports which device a pod uses; the claim comes from
 # kube-state-metrics. `label_replace` only where the exporter calls the pod otherwise.
 HOLDERS = (
     'group by (namespace, pod, Hostname, device, UUID, modelName) (DCGM_FI_DEV_GPU_UTIL{pod!=""})'
