@@ -50,11 +50,11 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "a URL without TLS": ({"webhook": {"url": "http://example.com"}}, "does not match pattern"),
     "nothing to install": (
         {"operator": {"enabled": False}, "webhook": {"enabled": False}},
-        "nothing would be installed",
+        "the release would be empty",
     ),
     "replicas without an election": (
         {"operator": {"replicas": 2}, "leaderElection": {"enabled": False}},
-        "replicas would work against each other",
+        "replicas would write conflicting changes",
     ),
     "a lease under which two could lead": (
         {"leaderElection": {"renewDeadlineSeconds": 15}},
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "a bundle that is none": (
         {"webhook": {"tls": {"mode": "secret", "secret": {"name": "a", "caBundle": "aGVsbG8="}}}},
-        "must be the base64 of certificates in PEM",
+        "must be base64-encoded PEM certificates",
     ),
     "both kinds of a budget": (
         {"webhook": {"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}},
@@ -242,7 +242,7 @@ def test_notes_warn_of(values: str, said: str) -> None:
 
 
 def test_notes_tell_whose_claims_are_not_reviewed() -> None:
-    line = "Not reviewed are claims and templates in kube-system, dragoman-system, legacy.\n"
+    line = "It does not validate claims and templates in kube-system, dragoman-system, legacy.\n"
     assert line in notes_of('{"webhook": {"excludedNamespaces": ["legacy", "kube-system"]}}')
     assert "WARNING" not in notes_of("{}")
     assert "whose objects the webhook does not validate" in notes_of("{}", namespace="default")

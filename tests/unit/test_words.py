@@ -51,7 +51,9 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and text of what people read: comments, docstrings and messages of a module."""
     source = path.read_text()
     if path.suffix != ".py":
-        yield from enumerate(re.sub(r"^```.*?^```", _blank, source, flags=re.M | re.S).split("\n"), 1)
+        yield from enumerate(
+            re.sub(r"^```.*?^```", _blank, source, flags=re.M | re.S).split("\n"), 1
+        )
         return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -102,9 +104,13 @@ def test_what_is_clean_is_not_excepted(area: str) -> None:
     assert any(faults(path) for path in files(area)), f"remove {area} from UNFINISHED"
 
 
-@pytest.mark.parametrize("text", ["# Whoever\n", '"""No\n\nit begins anew."""\n', 'x = "no JSON: x"\n'])
+@pytest.mark.parametrize(
+    "text", ["# Whoever\n", '"""No\n\nit begins anew."""\n', 'x = "no JSON: x"\n']
+)
 def test_a_banned_word_is_found(text: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(text)
     assert any(
-        pattern.search(line) for _, line in texts(tmp_path / "module.py") for pattern in BANNED.values()
+        pattern.search(line)
+        for _, line in texts(tmp_path / "module.py")
+        for pattern in BANNED.values()
     )
