@@ -52,7 +52,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text()
     if path.suffix != ".py":
         yield from enumerate(
-            re.sub(r"^```.*?^```", _blank, source, flags=re.M | re.S).split("\n"), 1
+            re.sub(r"^```.*?^```", _blank, source, flags=re.MULTILINE | re.DOTALL).split("\n"), 1
         )
         return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
