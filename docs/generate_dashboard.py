@@ -65,7 +65,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Claims": (
         Panel(
             "Mode",
-            "own: dragoman is the only claim controller. assist: it acts where another controller failed.",
+            "own: the only claim controller. assist: acts where another controller failed.",
             {"{{mode}}": f"max by (mode) (dragoman_claims_mode{{{IN}}}) == 1"},
             kind="stat",
             width=4,

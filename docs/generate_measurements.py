@@ -67,10 +67,10 @@ def comparison(record: Record) -> str:
     last = "last " if record.renewed else ""
     busy = ", which was busy with other work" if record.busy else ""
     where = (
-        f"Measured {record.measured} by `make bench`, {last}at {record.commit or 'an unknown commit'}, "
-        f"{record.runs}: Kubernetes {record.kubernetes}, everything on {record.machine}{busy}. Load "
-        f"average before the scenarios: {record.load}. The raw client sends the same writes and "
-        f"nothing else ({record.concurrency} in flight, its best); stock is "
+        f"Measured {record.measured} by `make bench`, {last}at "
+        f"{record.commit or 'an unknown commit'}, {record.runs}: Kubernetes {record.kubernetes}, "
+        f"everything on {record.machine}{busy}. Load average before the scenarios: {record.load}. "
+        f"The raw client sends the same writes and nothing else ({record.concurrency} in flight, its best); stock is "
         "kube-controller-manager with the named QPS/burst (20/30, the default, with "
         f"{STOCK_DEFAULT.most_pods} pods only)."
     )

@@ -65,7 +65,7 @@ The operator detects these faults in every mode, counts them in
 """
 
 FAULTS = {
-    Fault.FLAPPING: "The other controller repeatedly removes the names of valid claims from a pod's status.",
+    Fault.FLAPPING: "The other controller keeps removing names of valid claims from pod status.",
     Fault.FINISHED: "The other controller creates a claim for a finished pod.",
     Fault.DUPLICATE: "The other controller created a second claim for an entry.",
 }
@@ -105,7 +105,7 @@ def _rows() -> Iterator[str]:
         name = metric.name + ("_total" if metric.type == "counter" else "")
         if not name.startswith(("process_", "python_")):
             yield f"| `{name}` | {metric.type} | {_sentence(metric)} |\n"
-    yield "| `process_*`, `python_info` | gauge | Standard process metrics of prometheus-client. |\n"
+    yield "| `process_*`, `python_info` | gauge | Process metrics of prometheus-client. |\n"
 
 
 def _sentence(metric: Metric) -> str:

@@ -141,8 +141,8 @@ def renewed(page: str, text: str) -> str:
 _INTRODUCTION = """\
 A webhook is right if it rejects exactly what the driver would reject at prepare time, with the pod
 stuck in ContainerCreating, and if it warns of what the driver would silently ignore. All webhooks
-received the same {cases} AdmissionReviews: those of {titles}, built from their published Go modules,
-with the feature gates {gates} on, and dragoman with its catalog and the same gates.
+received the same {cases} AdmissionReviews: those of {titles}, built from their published Go
+modules, with the feature gates {gates} on, and dragoman with its catalog and the same gates.
 
 The driver's own code decides what is right; the tables and their sources are in
 tests/unit/driverconfigs/data. "crashes" is a panic on the input, which the API server reports as
