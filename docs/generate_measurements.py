@@ -70,8 +70,9 @@ def comparison(record: Record) -> str:
         f"Measured {record.measured} by `make bench`, {last}at "
         f"{record.commit or 'an unknown commit'}, {record.runs}: Kubernetes {record.kubernetes}, "
         f"everything on {record.machine}{busy}. Load average before the scenarios: {record.load}. "
-        f"The raw client sends the same writes and nothing else ({record.concurrency} in flight, its best); stock is "
-        "kube-controller-manager with the named QPS/burst (20/30, the default, with "
+        "The raw client sends the same writes and nothing else "
+        f"({record.concurrency} in flight, its best); stock is kube-controller-manager with the "
+        "named QPS/burst (20/30, the default, with "
         f"{STOCK_DEFAULT.most_pods} pods only)."
     )
     failed = "".join(f"\n* failed: {fault}" for fault in faults(record))
