@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a newcomer needs; both set everything up by themselves.
+# `make demo` and `make test` install all their dependencies.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -15,14 +15,14 @@ MINUTES ?= 10
 WORLDS ?= 2000
 
 .PHONY: help
-help: ## Say what can be made
+help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' Makefile | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; \
 		do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 # Set-up ------------------------------------------------------------------------------------------
 
 .PHONY: setup
-setup: $(INSTALLED) ## Make .venv with everything in it (any Python >= 3.11 that is found)
+setup: $(INSTALLED) ## Create .venv with all dependencies (Python >= 3.11)
 
 $(INSTALLED): pyproject.toml tests/requirements.txt
 	@python=; for name in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -38,31 +38,31 @@ $(INSTALLED): pyproject.toml tests/requirements.txt
 	@touch $@
 
 .PHONY: controlplane
-controlplane: setup ## Build the real control plane's binaries; the last line is their folder
+controlplane: setup ## Build the control plane's binaries; the last line is their folder
 	@$(PY) -m tests.controlplane.binaries
 
 .PHONY: requirements
-requirements: setup ## Pin the dependencies of pyproject.toml anew (ARGS=--upgrade for newer ones)
+requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(COMPILE) pyproject.toml $(ARGS) -o requirements.txt
 	@$(COMPILE) pyproject.toml --group dev --group docs $(ARGS) -o tests/requirements.txt
 
 # Seeing it ---------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## Show claims come and go on a real control plane (KEEP=1 leaves it running; NODE=1: real pods)
+demo: setup ## Show the life cycle of claims on a real control plane (KEEP=1 leaves it running; NODE=1: real pods)
 	@KEEP=$(KEEP) NODE=$(NODE) $(PY) -m tests.demo
 
 # Checking it -------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: setup ## Check style, types and the layers of the code
+lint: setup ## Check style, types and import layers
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
 .PHONY: unit
-unit: setup ## Run what needs no control plane, in seconds, with half the random examples
+unit: setup ## Run the tests without a control plane, in seconds, with half the random examples
 	@unset PYTHONDONTWRITEBYTECODE; export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
 		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 
@@ -89,7 +89,7 @@ test-slow: controlplane ## Run the tests that take minutes
 	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
 
 .PHONY: test-explain
-test-explain: controlplane ## Hold `kubectl dra` against the real scheduler in WORLDS random worlds
+test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters
 	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
 
 .PHONY: test-node
@@ -101,7 +101,7 @@ soak: controlplane ## Break the control plane at random under churn (MINUTES=n S
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
 
 .PHONY: bench
-bench: controlplane ## Measure the claim controller beside the stock one
+bench: controlplane ## Measure the claim controller beside the built-in one
 	@$(PY) -m tests.bench
 
 .PHONY: bench-node
@@ -121,7 +121,7 @@ bench-webhook: setup ## Measure the webhook beside a vendor's
 	@$(PY) -m tests.bench.webhook
 
 .PHONY: comparison
-comparison: setup ## Build the vendors' webhooks, ask them all again, renew docs/comparison.md
+comparison: setup ## Build the vendors' webhooks, repeat the comparison, update docs/comparison.md
 	@$(PY) -m tests.conformance.peer.comparison --ask
 
 .PHONY: fuzz-cel
@@ -149,7 +149,7 @@ test-check: controlplane ## Compare the check with real API servers over N gener
 	@DRAGOMAN_MANIFESTS=$(N) $(PYTEST) -ra tests/e2e/check
 
 .PHONY: pages
-pages: setup ## Renew what is generated in docs/ and charts/ from code, comments and benches
+pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
 	@for name in architecture catalogue chart measurements reference; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison

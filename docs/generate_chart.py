@@ -134,7 +134,7 @@ def schema(value: Value) -> dict[str, Any]:
 
 
 def _is_needed(value: Value) -> bool:
-    """Whether nothing can stand for it: helm drops a default where somebody sets null."""
+    """Whether null is a valid value: helm drops a default that is overridden with null."""
     if value.members or "minItems" in value.narrowing:
         return True
     return value.default not in (None, "") and not isinstance(value.default, dict | list)

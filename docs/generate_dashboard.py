@@ -52,7 +52,7 @@ CLAIMS = f"max by (allocated, reserved, source) (dragoman_resource_claims{{{IN}}
 HELD_BY_NOBODY = (
     f'max(sum by (pod) (dragoman_resource_claims{{{IN}, allocated="true", reserved="false"}}))'
 )
-# Which device a pod uses is told by the driver's exporter; which claim gave it, by
+# The driver's exporter reports which device a pod uses; the claim comes from
 # kube-state-metrics. `label_replace` only where the exporter calls the pod otherwise.
 HOLDERS = (
     'group by (namespace, pod, Hostname, device, UUID, modelName) (DCGM_FI_DEV_GPU_UTIL{pod!=""})'
@@ -65,36 +65,36 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Claims": (
         Panel(
             "Mode",
-            "own: dragoman is the claim controller. assist: it helps another one.",
+            "own: the only claim controller. assist: acts where another controller failed.",
             {"{{mode}}": f"max by (mode) (dragoman_claims_mode{{{IN}}}) == 1"},
             kind="stat",
             width=4,
         ),
         Panel(
-            "Pods that wait for claims",
-            "Live pods whose status does not name all their claims yet.",
+            "Pods waiting for claims",
+            "Live pods whose status does not name all claims yet.",
             {"pods": f"max(dragoman_waiting_pods{{{IN}}})"},
             kind="stat",
             width=4,
         ),
         Panel(
-            "Oldest of them",
-            "For how long it has waited.",
+            "Oldest waiting pod",
+            "Time since its creation.",
             {"age": f"max(dragoman_oldest_waiting_pod_seconds{{{IN}}})"},
             kind="stat",
             unit="s",
             width=4,
         ),
         Panel(
-            "Claims that hold devices for nobody",
-            "Allocated, and reserved for nobody: a leak, if it lasts.",
+            "Allocated, unreserved claims",
+            "Allocated claims with an empty reservedFor; a lasting value is a leak of devices.",
             {"claims": HELD_BY_NOBODY},
             kind="stat",
             width=4,
         ),
         Panel(
             "Leader",
-            "Replicas that lead: one.",
+            "Replicas that hold the Lease; the normal value is 1.",
             {"leaders": f'sum(leader_election_master_status{{{IN}, name="dragoman-operator"}})'},
             kind="stat",
             width=4,
@@ -111,31 +111,31 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
         Panel(
             "Claims by state",
-            "Whether they hold devices, whether they are reserved, and who made them.",
+            "Claims by allocation, reservation and source.",
             {"{{source}}, allocated {{allocated}}, reserved {{reserved}}": CLAIMS},
             stacked=True,
         ),
         Panel(
             "Time until a pod's status names its claims",
-            "From the pod's creation; the API tells creation times in whole seconds.",
+            "Measured from the pod's creation; creation times have a resolution of one second.",
             {
-                "half": quantile(0.5, "dragoman_claim_publication_seconds"),
-                "99 of 100": quantile(0.99, "dragoman_claim_publication_seconds"),
+                "median": quantile(0.5, "dragoman_claim_publication_seconds"),
+                "p99": quantile(0.99, "dragoman_claim_publication_seconds"),
             },
             unit="s",
         ),
         Panel(
             "Writes",
-            "What the operator does, and what came of it.",
+            "Writes of the operator, by action and outcome.",
             {"{{action}} {{outcome}}": rate("dragoman_actions_total", "action, outcome")},
             unit="ops",
         ),
         Panel(
-            "Waiting work",
-            "Pods and claims that wait for a worker, and for how long.",
+            "Work queue",
+            "Keys that wait for a worker, and their waiting time.",
             {
                 "keys": f'sum(workqueue_depth{{{IN}, name="claims"}})',
-                "seconds, 99 of 100": quantile(0.99, "workqueue_queue_duration_seconds"),
+                "p99 in seconds": quantile(0.99, "workqueue_queue_duration_seconds"),
             },
         ),
     ),
@@ -153,29 +153,29 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
         Panel(
             "Findings by driver",
-            "Reviews in which something was found.",
+            "Reviews with errors or warnings.",
             {"{{driver}} {{verdict}}": rate("dragoman_webhook_findings_total", "driver, verdict")},
             unit="reqps",
         ),
         Panel(
-            "Time of reviews",
-            "The API server gives up after the timeoutSeconds of the webhook.",
+            "Duration of reviews",
+            "The API server stops waiting after timeoutSeconds of the webhook.",
             {
-                "half": quantile(0.5, "dragoman_webhook_review_duration_seconds"),
-                "99 of 100": quantile(0.99, "dragoman_webhook_review_duration_seconds"),
+                "median": quantile(0.5, "dragoman_webhook_review_duration_seconds"),
+                "p99": quantile(0.99, "dragoman_webhook_review_duration_seconds"),
             },
             unit="s",
         ),
         Panel(
-            "Requests that were refused",
-            "No reviews, or not to be served; by HTTP status.",
+            "Failed requests",
+            "Requests that the webhook answered with an HTTP error, by status.",
             {"{{code}}": rate("dragoman_webhook_requests_refused_total", "code")},
             unit="reqps",
             width=6,
         ),
         Panel(
-            "Life of the certificate",
-            "Until the one that is served ends.",
+            "Certificate expiry",
+            "Time until the serving certificate expires.",
             {
                 "{{pod}}": "min by (pod) "
                 f"(dragoman_webhook_certificate_expiry_timestamp_seconds{{{IN}}}) - time()"
@@ -188,14 +188,14 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Schemas": (
         Panel(
             "Schemas that do not compile",
-            "Faults by driver; the last good generation stays active.",
+            "Errors by driver; the last valid generation stays active.",
             {"{{driver}}": f"max by (driver) (dragoman_schema_errors{{{IN}}}) > 0"},
             kind="stat",
             width=8,
         ),
         Panel(
             "Violations in stored objects",
-            "As of the last audit.",
+            "Result of the last audit.",
             {
                 "{{driver}} {{kind}}": "max by (driver, kind) "
                 f"(dragoman_audit_violations{{{IN}}}) > 0"
@@ -203,8 +203,8 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             width=8,
         ),
         Panel(
-            "Since the last audit",
-            "Audits come every ten minutes.",
+            "Time since the last audit",
+            "An audit runs every ten minutes.",
             {"age": f"time() - max(dragoman_audit_timestamp_seconds{{{IN}}})"},
             kind="stat",
             unit="s",
@@ -231,7 +231,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Process": (
         Panel(
             "Requests to the API server",
-            "By status; 0 is no answer.",
+            "By HTTP status; 0: no response.",
             {
                 "{{code}} {{method}}": rate(
                     "rest_client_requests_total", "code, method", 'container=~"operator|webhook"'
@@ -242,14 +242,14 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
         Panel(
             "Memory",
-            "Resident.",
+            "Resident memory.",
             {"{{pod}}": f'process_resident_memory_bytes{{{IN}, container=~"operator|webhook"}}'},
             unit="bytes",
             width=8,
         ),
         Panel(
-            "Lag of the event loop",
-            "99 of 100 looks, one each second.",
+            "Event loop lag",
+            "99th percentile of one measurement per second.",
             {"lag": quantile(0.99, "dragoman_event_loop_lag_seconds")},
             unit="s",
             width=8,

@@ -54,7 +54,7 @@ class Liveness:
             self._beat = now
 
     def fault(self) -> str | None:
-        """Return the fault that only a restart mends, or None."""
+        """Return the fault that only a restart fixes, or None."""
         now = time.monotonic()
         lag = now - self._beat - BEAT
         if lag > LAG_LIMIT:

@@ -89,7 +89,7 @@ def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
         assert {"summary", "description"} <= rule["annotations"].keys()
         page = (DOCS / "runbooks" / f"{name}.md").read_text()
         assert page.startswith(f"# {name}\n")
-        for heading in ("## What people notice", "## Finding the cause", "## What helps"):
+        for heading in ("## Symptoms", "## Diagnosis", "## Remedy"):
             assert heading in page
 
 

@@ -50,11 +50,11 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "a URL without TLS": ({"webhook": {"url": "http://example.com"}}, "does not match pattern"),
     "nothing to install": (
         {"operator": {"enabled": False}, "webhook": {"enabled": False}},
-        "nothing would be installed",
+        "the release would be empty",
     ),
     "replicas without an election": (
         {"operator": {"replicas": 2}, "leaderElection": {"enabled": False}},
-        "replicas would work against each other",
+        "replicas would write conflicting changes",
     ),
     "a lease under which two could lead": (
         {"leaderElection": {"renewDeadlineSeconds": 15}},
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "a bundle that is none": (
         {"webhook": {"tls": {"mode": "secret", "secret": {"name": "a", "caBundle": "aGVsbG8="}}}},
-        "must be the base64 of certificates in PEM",
+        "must be base64-encoded PEM certificates",
     ),
     "both kinds of a budget": (
         {"webhook": {"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}},
@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "a pod that is killed before it stops": (
         {"operator": {"preStopSeconds": 30}},
-        "killed before they can stop",
+        "kills pods before they shut down",
     ),
     "one port for two things": (
         {"webhook": {"ports": {"health": 9443}}},
@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "everything counted twice": (
         {"monitoring": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
-        "everything is counted twice",
+        "counts all metrics twice",
     ),
     "monitors of Services that are not there": (
         {"monitoring": {"serviceMonitor": {"enabled": True}, "services": False}},
@@ -217,7 +217,11 @@ def test_notes_tell_what_was_installed_and_what_to_try() -> None:
     ("values", "said"),
     [
         pytest.param('{"webhook": {"replicas": 1}}', "webhook.replicas is 1", id="one webhook"),
-        pytest.param('{"webhook": {"enabled": false}}', "nothing is refused", id="no webhook"),
+        pytest.param(
+            '{"webhook": {"enabled": false}}',
+            "the API server rejects no driver configs",
+            id="no webhook",
+        ),
         pytest.param(
             '{"operator": {"enabled": false}}', "The operator is not installed", id="no operator"
         ),
@@ -228,7 +232,7 @@ def test_notes_tell_what_was_installed_and_what_to_try() -> None:
         ),
         pytest.param(
             '{"monitoring": {"prometheusRule": {"enabled": true}}}',
-            "Left out, for the cluster does not know monitoring.coreos.com/v1: PrometheusRule",
+            "Skipped (CRDs of monitoring.coreos.com/v1 not installed): PrometheusRule",
             id="rules that nobody would read",
         ),
     ],
@@ -238,10 +242,10 @@ def test_notes_warn_of(values: str, said: str) -> None:
 
 
 def test_notes_tell_whose_claims_are_not_reviewed() -> None:
-    line = "Not reviewed are claims and templates in kube-system, dragoman-system, legacy.\n"
+    line = "It does not validate claims and templates in kube-system, dragoman-system, legacy.\n"
     assert line in notes_of('{"webhook": {"excludedNamespaces": ["legacy", "kube-system"]}}')
     assert "WARNING" not in notes_of("{}")
-    assert "what users apply there is let in unseen" in notes_of("{}", namespace="default")
+    assert "whose objects the webhook does not validate" in notes_of("{}", namespace="default")
 
 
 def notes_of(values: str, namespace: str = "dragoman-system") -> str:

@@ -38,6 +38,12 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_test_that_a_page_names_exists(page: Path) -> None:
+    for name, target in re.findall(r"\[`(test_\w+)`\]\(([^)#\s]+)\)", page.read_text()):
+        assert f"def {name}(" in (page.parent / target).read_text()
+
+
 @pytest.mark.parametrize("block", EXCERPTS, ids=lambda block: block.name)
 def test_an_excerpt_is_a_part_of_its_file(block: Block) -> None:
     assert block.text in (ROOT / block.mark.removeprefix("from: ")).read_text()

@@ -54,7 +54,7 @@ def test_it_says_how_often_was_measured(often: tuple[int, int], says: str) -> No
     once, again = often
     row = {"claims_per_s": 1.0}
     measured = record(*[("life", "raw", row)] * once, *[("catch-up", "raw", row)] * again)
-    assert says in " ".join(report.section(measured).split())
+    assert says in " ".join(report.section(measured).lower().split())
 
 
 def test_a_failed_measurement_is_shown() -> None:

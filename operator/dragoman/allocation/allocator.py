@@ -55,7 +55,7 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
         cluster: Everything else; it is not changed.
         budget: Steps after which the search ends without a result.
         share_ids: Makes a fresh UUID for each share of a device; without it, IDs count up.
-        reasons: Whether an outcome other than `Allocated` tells what stood in the way.
+        reasons: Whether an outcome other than `Allocated` contains its reasons.
 
     Raises:
         UnknownNodeError: The cluster has no node of this name.

@@ -87,7 +87,7 @@ class PublishClaims:
 
 @dataclass(frozen=True, slots=True)
 class UpdateReservedFor:
-    """PATCH `status.reservedFor` of a claim, and free its devices where nobody is left.
+    """PATCH `status.reservedFor` of a claim, and deallocate it when the last consumer is removed.
 
     The resourceVersion in the merge patch makes it fail (409) when anything has changed.
 

@@ -276,7 +276,7 @@ def _creation_reason(facts: HolderFacts, entry: ClaimEntry) -> Reason:
 
 
 def _foreign_notice(facts: HolderFacts, entry: ClaimEntry) -> tuple[Pending, ...]:
-    """Tell people that the status named somebody else's claim."""
+    """Report that the status named a claim of another owner."""
     name = facts.holder.published_name(entry)
     if name is None or _stored(facts, name) is None:
         return ()

@@ -31,7 +31,7 @@ def base_name(owner: str, entry: str) -> str:
     Longer bases are cut in proportion to both parts, with the stock controller's integer
     arithmetic. Where that cut ends the first part in a dot, the dot goes, and where it leaves
     nothing of it, one character stays: `a.-b` and `-b` are no valid names, and the API server
-    would refuse them for ever.
+    would reject them on every retry.
     """
     base = f"{owner}-{entry}-"
     length = len(base)

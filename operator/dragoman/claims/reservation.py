@@ -155,7 +155,7 @@ def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> Plan | Non
 
 
 def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
-    """Return what users are told where more pods use a claim than reservedFor can hold."""
+    """Return the report for users if more pods use a claim than reservedFor can hold."""
     if not reserved.over_limit:
         return ()
     message = (

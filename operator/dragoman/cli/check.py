@@ -109,7 +109,7 @@ class Arguments:
 )
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--strict", is_flag=True, help="Fail for warnings and for what was skipped.")
-@click.option("--fix", is_flag=True, help="Mend files in place, comments and order kept.")
+@click.option("--fix", is_flag=True, help="Fix files in place; comments and order stay.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change.")
 @click.option(
     "--config",

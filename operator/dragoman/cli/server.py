@@ -1,4 +1,4 @@
-"""Run the operator, or the webhook, in this process until it is told to stop."""
+"""Run the operator, or the webhook, in this process until a signal stops it."""
 
 import asyncio
 from typing import Any

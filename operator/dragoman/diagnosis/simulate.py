@@ -93,7 +93,7 @@ def place(
 
     Args:
         inventory: The cluster.
-        pod: What is placed; claims from templates are made anew for each copy.
+        pod: What is placed; each copy gets its own claims from templates.
         replicas: How many copies; with `fill` the most that are tried.
         fill: Whether the first refusal ends it, and is not counted as one.
         progress: Called with "pods" and how many were placed.

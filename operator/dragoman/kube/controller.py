@@ -15,7 +15,7 @@ Key = TypeVar("Key", bound=Hashable)
 LONGEST_RETRY = 60.0
 """Longest back-off in seconds after a failure."""
 LONGEST_REFUSED_RETRY = 300.0
-"""Longest back-off after a 403 or 422: no event tells when a quota or policy is lifted."""
+"""Longest back-off after a 403 or 422: no event reports the end of a quota or policy."""
 STOP_GRACE = 3.0
 """Seconds that a stop waits for requests in flight; a server that hangs must not delay it more."""
 

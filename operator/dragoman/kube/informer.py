@@ -21,7 +21,7 @@ log = logger("dragoman.informer")
 class Informer(Generic[Fact]):
     """Keeps a store of facts like the API server's objects of one resource.
 
-    Events come from a `Reflector` or from kopf's watches, live reads from whoever reconciles.
+    Events come from a `Reflector` or from kopf's watches, live reads from reconcilers.
 
     Attributes:
         client: Where objects are read.
@@ -151,7 +151,7 @@ class Informer(Generic[Fact]):
             error=str(error),
         )
         if kind == "DELETED":
-            # The stored fact knows the claims of the object, which the event no longer tells.
+            # The stored fact knows the claims of the object, which the event no longer contains.
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):
                 self.deleted(known)

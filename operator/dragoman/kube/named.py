@@ -15,7 +15,7 @@ from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 
 WATCH_SECONDS = 60
-"""After this time the object is read anew, so that nothing is missed for longer."""
+"""After this time the object is read again, so that nothing is missed for longer."""
 
 log = logger("dragoman.feed")
 

@@ -75,7 +75,7 @@ class Reflector(Generic[Fact]):
     """Lists and watches the resource of an informer; retries without end.
 
     Attributes:
-        informer: What is watched; its store tells which objects were deleted during an outage.
+        informer: What is watched; its store shows which objects were deleted during an outage.
         handle: Receives each raw event, as kopf's event handlers do.
         health: When anything was last received.
     """
@@ -249,7 +249,7 @@ class Reflector(Generic[Fact]):
         return False
 
     def _is_news(self, line: bytes) -> bool:
-        """Whether a line tells more than the response to an own write did."""
+        """Whether a line contains more than the response to an own write did."""
         if not self._is_relevant(line):
             return False
         # The object's own version comes first: only names and the UID stand before it.

@@ -81,7 +81,7 @@ def _seconds(steps: Steps, effect: str, seconds: int) -> Iterator[Problem]:
         message = (
             f"{shown}: {seconds} overflows in the stock eviction controller and evicts at once"
         )
-        yield Problem(TOLERATION, place, message, "leave it out to tolerate for ever")
+        yield Problem(TOLERATION, place, message, "omit it to tolerate the taint indefinitely")
     else:
         message = (
             f"{shown}: counts from the taint's timeAdded, not from the pod's start: on a device"

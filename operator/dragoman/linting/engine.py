@@ -70,7 +70,7 @@ def read(name: str, text: str) -> Source:
 
 @dataclass(frozen=True)
 class Checked:
-    """The report together with the problems that `fixes` can mend.
+    """The report together with the problems that `fixes` can correct.
 
     Attributes:
         report: for the user.

@@ -26,7 +26,7 @@ class Problem:
         message: what is wrong, one line.
         suggestion: what to write instead; empty without one.
         severity: where it differs from the rule's own.
-        edits: changes that mend it; empty where `--fix` cannot.
+        edits: changes that correct it; empty where `--fix` cannot.
         offset: line and column inside a multi-line string, both from 0.
         at_key: whether the position is that of the key instead of its value.
     """
@@ -55,7 +55,7 @@ class Finding:
         severity: `error` or `warning`.
         object: kind, namespace and name.
         suggestion: what to write instead; empty without one.
-        fixable: whether `--fix` mends it.
+        fixable: whether `--fix` corrects it.
     """
 
     file: str

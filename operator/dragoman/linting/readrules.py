@@ -46,7 +46,7 @@ def check_read(
 def _unknown_domain(read: Read, devices: Devices) -> Iterator[Remark]:
     guess = closest(read.domain, set(devices.domains), edits=2)
     if guess is None and not devices.given:
-        return  # a driver that nobody described here may well publish it
+        return  # a driver without a schema may publish it
     message = f'no known driver publishes the domain "{read.domain}"'
     suggestion = f'did you mean "{guess}"?' if guess else ""
     yield Remark(UNKNOWN, message, suggestion)

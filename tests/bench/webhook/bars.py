@@ -37,7 +37,7 @@ BARS = (
     least("other-1-32", "all different, 1 entry, 32 at once", 0.25),
     Bar("pure", "verdict alone, all different, nothing remembered", "us", "<=", 150, unit="us"),
     Bar("hostile", "dearest schema, 32 full entries: longest", "worst_ms", "<=", 1000, unit="ms"),
-    Bar("hostile", "other reviews meanwhile: p99", "others_p99_ms", "<=", 100, unit="ms"),
+    Bar("hostile", "other reviews at the same time: p99", "others_p99_ms", "<=", 100, unit="ms"),
     Bar("memory", "50 schemas, 1,000,000 reviews: memory", "rss_mib", "<=", 150, unit="MiB"),
     Bar("memory", "memory, second half: growth", "growth_percent", "<=", 2, unit="%"),
 )

@@ -139,16 +139,16 @@ def renewed(page: str, text: str) -> str:
 
 
 _INTRODUCTION = """\
-A webhook is right when it refuses what the driver would refuse at prepare time, with the pod stuck
-in ContainerCreating, and nothing else; and when it warns of what the driver would silently ignore.
-All got the same {cases} AdmissionReviews: the webhooks of {titles}, built from their published Go
-modules, with the feature gates {gates} on, and dragoman with its catalogue and the same gates.
+A webhook is right if it rejects exactly what the driver would reject at prepare time, with the pod
+stuck in ContainerCreating, and if it warns of what the driver would silently ignore. All webhooks
+received the same {cases} AdmissionReviews: those of {titles}, built from their published Go
+modules, with the feature gates {gates} on, and dragoman with its catalog and the same gates.
 
-What the driver does is what its own code says; the tables and their sources are in
+The driver's own code decides what is right; the tables and their sources are in
 tests/unit/driverconfigs/data. "crashes" is a panic on the input, which the API server reports as
-`EOF`: with `failurePolicy: Fail` nobody learns why the claim is refused. The vendors' charts
-register their webhooks for claims and templates alone; asked about a DeviceClass all the same, they
-refuse every one. `make comparison` asks them all again.
+`EOF`: with `failurePolicy: Fail` the user does not see the reason. The vendors' charts register
+their webhooks for claims and templates only, and these webhooks reject every DeviceClass that they
+are sent. `make comparison` repeats the comparison.
 """
 
 

@@ -98,7 +98,7 @@ class Source:
             found = profile(version or world.kubernetes or "1.36", gates)
         except ValueError as error:
             raise Unusable(f"{error}; --profile 1.36 chooses one") from error
-        # Whoever serves the rules has switched them on: the gate cannot be read from outside.
+        # A server that serves the rules has the gate on; clients cannot read the gate itself.
         if "devicetaintrules" in world.listed and "DRADeviceTaintRules" not in gates:
             found = replace(found, taint_rules=True)
         return found

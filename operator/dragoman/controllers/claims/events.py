@@ -50,7 +50,7 @@ class ClaimEvents:
                 self._warn(key, reason, wait.message, wait.subject)
 
     def refusal(self, key: Key, creation: CreateClaim, error: ApiError) -> None:
-        """Report refusals that a user can mend; other failures are only retried."""
+        """Report rejections that a user can fix; other failures are only retried."""
         if error.code not in {400, 403, 422} or error.has_cause("NamespaceTerminating"):
             return
         kind = "PodResourceClaim" if creation.owner.is_pod else "PodGroupResourceClaim"

@@ -1,6 +1,6 @@
 """Which objects of the catalogue are applied, with which settings; pure.
 
-Server-side apply tells owners of fields apart. What the catalogue says is the operator's; a field
+Server-side apply distinguishes owners of fields. What the catalogue says is the operator's; a field
 that an admin has taken over comes back as a conflict, and is left out from then on.
 """
 

@@ -103,7 +103,7 @@ def _check_request(errors: Errors, steps: Steps, request: dict[str, Any], *, fla
         # Its default makes allocationMode set where there are no alternatives.
         exact = not alternatives or any(request.get(name) for name in FLAT_FIELDS)
     if not flat and any(name in request for name in FLAT_FIELDS) and not exact:
-        return  # reported as unknown fields, with the way to mend them
+        return  # reported as unknown fields, with the way to correct them
     if exact and alternatives:
         detail = f"{_UNION}, but multiple fields are set"
         errors.add(steps, f"Invalid value: {detail}")

@@ -1,0 +1,116 @@
+"""The words of the code and of the pages: plain technical English, and one term for each concept.
+
+A clean package or page stays clean; the lists at the end name what has still to be rewritten.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORDS = {
+    "whoever": "name the component or the user",
+    "somebody": "name the component or the user",
+    "nobody": "say what does not happen",
+    "anew": "again",
+    "for ever": "indefinitely",
+    "in vain": "say what failed",
+    "let go": "release",
+    "dear": "expensive",
+    "shall": "must",
+    "meanwhile": "until then",
+    "stead": "instead",
+    "judgements?": "verdict, validation result",
+    "opinions?": "response",
+    "befalls?": "name the fault",
+    "mends?": "fix, correct",
+    "vanished|buried": "deleted",
+    "told|tells": "report, state, name",
+    r"as of the": "at, like",
+    r"no (json|yaml)\b(?! \w)": "invalid JSON, invalid YAML",
+    "in office|term of office": "leader, Lease",
+    "at the door": "at admission",
+    "lookout|freshness": "live read",
+    "takes? back|gives? back|given back|taken back": "deallocate, release",
+}
+BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in WORDS}
+EXEMPT = re.compile(r"`[^`]*`|Devices?HeldByNobody|[\w-]+nobody[\w-]*|https?://\S+|65534")
+CODE = ("operator/dragoman", "webhooks/dragoman_webhooks")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "charts", "examples", "Makefile")
+SUFFIXES = {".md", ".yaml", ".tpl", ".txt", ""}
+UNFINISHED: frozenset[str] = frozenset()
+"""Packages and pages with words of the list, by path from the root; remove those that are clean."""
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of what people read: comments, docstrings and messages of a module."""
+    source = path.read_text()
+    if path.suffix != ".py":
+        yield from enumerate(
+            re.sub(r"^```.*?^```", _blank, source, flags=re.MULTILINE | re.DOTALL).split("\n"), 1
+        )
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield from enumerate(node.value.split("\n"), node.lineno)
+
+
+def _blank(block: re.Match[str]) -> str:
+    return "\n" * block[0].count("\n")
+
+
+def faults(path: Path) -> list[str]:
+    """Return the words of a file that have a better one, with their lines."""
+    name = path.relative_to(ROOT)
+    return [
+        f"{name}:{line}: {found[0]!r}: better {WORDS[word]}"
+        for line, text in texts(path)
+        for word, pattern in BANNED.items()
+        if (found := pattern.search(EXEMPT.sub("", text)))
+    ]
+
+
+def files(top: str) -> list[Path]:
+    """Return the files below a path that people read."""
+    place = ROOT / top
+    if place.is_file():
+        return [place]
+    suffixes = {".py"} if top.startswith(CODE) else SUFFIXES
+    return [one for one in sorted(place.rglob("*")) if one.is_file() and one.suffix in suffixes]
+
+
+def areas() -> list[str]:
+    """Return packages, top-level modules and pages, the generated and unfinished ones apart."""
+    inside = [path for top in (*CODE, "docs", "charts/dragoman") for path in (ROOT / top).iterdir()]
+    found = {str(path.relative_to(ROOT)) for path in inside if path.name != "__pycache__"}
+    return sorted((found | set(PAGES) - {"docs", "charts"}) - UNFINISHED)
+
+
+@pytest.mark.parametrize("area", areas())
+def test_words(area: str) -> None:
+    assert [fault for path in files(area) for fault in faults(path)] == []
+
+
+@pytest.mark.parametrize("area", sorted(UNFINISHED))
+def test_what_is_clean_is_not_excepted(area: str) -> None:
+    assert any(faults(path) for path in files(area)), f"remove {area} from UNFINISHED"
+
+
+@pytest.mark.parametrize(
+    "text", ["# Whoever\n", '"""No\n\nit begins anew."""\n', 'x = "no JSON: x"\n']
+)
+def test_a_banned_word_is_found(text: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(text)
+    assert any(
+        pattern.search(line)
+        for _, line in texts(tmp_path / "module.py")
+        for pattern in BANNED.values()
+    )
