@@ -23,7 +23,7 @@ MISTYPED = f"ResourceClaim shared-by-mps: {PARAMETERS}.sharing"
         pytest.param(
             "corrected.yaml",
             [],
-            [f"20: warning: {MISTYPED}.strategy: Forbidden: MPS needs"],
+            [f"20:13: warning: {MISTYPED}.strategy: Forbidden: MPS needs"],
             id="a corrected claim without its feature gate",
         ),
         pytest.param("mps-support.yaml", [], [], id="a feature gate"),
@@ -32,30 +32,30 @@ MISTYPED = f"ResourceClaim shared-by-mps: {PARAMETERS}.sharing"
             "mistyped.yaml",
             [],
             [
-                f"20: error: {MISTYPED}.strategy: Unsupported",
-                f"22: error: {MISTYPED}.mpsConfig.",
+                f"20:13: error: {MISTYPED}.strategy: Unsupported",
+                f"22:15: error: {MISTYPED}.mpsConfig.",
             ],
             id="a mistyped claim",
         ),
         pytest.param(
             "bad-class.yaml",
             [],
-            ["16: error: DeviceClass nvme-passthrough: spec.config[0].opaque.parameters.mode: "],
+            ["16:9: error: DeviceClass nvme-passthrough: spec.config[0].opaque.parameters.mode: "],
             id="a bad class",
         ),
         pytest.param(
             "bad-template.yaml",
             [],
-            [f"17: error: ResourceClaimTemplate channel: spec.{PARAMETERS}.domainID: Required"],
+            [f"17:11: error: ResourceClaimTemplate channel: spec.{PARAMETERS}.domainID: Required"],
             id="a bad template",
         ),
         pytest.param(
             "own-driver-claims.yaml",
             ["--schemas", str(EXAMPLES / "own-driver.yaml")],
             [
-                f"37: warning: ResourceClaim gate-is-off: {PARAMETERS}.partitions: Forbidden: ",
+                f"37:11: warning: ResourceClaim gate-is-off: {PARAMETERS}.partitions: Forbidden: ",
                 (
-                    "50: error: ResourceClaim for-admins-only: spec.devices.config[0]: Forbidden: "
+                    "50:7: error: ResourceClaim for-admins-only: spec.devices.config[0]: Forbidden: "
                     "gpu.acme.example.com/v1 GPUInit is not supported in ResourceClaims"
                 ),
             ],
