@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman.allocation.amounts import AmountError, amount
 from dragoman.allocation.nodeselector import NodeSelectorError, matches
-from dragoman.allocation.parsing import node_selector
+from dragoman.allocation.reading import node_selector
 from dragoman.inventory.documents import Document
 from dragoman.inventory.facts import NodeFact, PodFact
 from dragoman.model.fields import items, mapping
