@@ -40,7 +40,7 @@ MISTYPED = f"ResourceClaim shared-by-mps: {PARAMETERS}.sharing"
         pytest.param(
             "bad-class.yaml",
             [],
-            ["16:9: error: DeviceClass nvme-passthrough: spec.config[0].opaque.parameters.mode: "],
+            ["16:9: error: DeviceClass nvme-passthrough: spec.config[0].opaque.parameters.mode:"],
             id="a bad class",
         ),
         pytest.param(
