@@ -55,8 +55,8 @@ MISTYPED = f"ResourceClaim shared-by-mps: {PARAMETERS}.sharing"
             [
                 f"37:11: warning: ResourceClaim gate-is-off: {PARAMETERS}.partitions: Forbidden: ",
                 (
-                    "50:7: error: ResourceClaim for-admins-only: spec.devices.config[0]: Forbidden: "
-                    "gpu.acme.example.com/v1 GPUInit is not supported in ResourceClaims"
+                    "50:7: error: ResourceClaim for-admins-only: spec.devices.config[0]: "
+                    "Forbidden: gpu.acme.example.com/v1 GPUInit is not supported in ResourceClaims"
                 ),
             ],
             id="claims for an own driver",
