@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman import handlers
 from tests.unit.claims.objects import pod
-from tests.unit.controllers.claims.played import serving
+from tests.unit.controllers.claims.scenarios import serving
 from tests.unit.controllers.claims.simulation import process
 from tests.unit.kube.virtual_time import in_virtual_time
 

@@ -12,7 +12,7 @@ from dragoman.kube import leaderelection
 from dragoman.kube.errors import ApiError
 from dragoman.kube.leaderelection import LeaderElectionConfig
 from tests.unit.examples import examples
-from tests.unit.kube.lease_server import Candidate, LeaseServer
+from tests.unit.kube.fake_lease import Candidate, LeaseServer
 from tests.unit.kube.virtual_time import VirtualLoop, run
 
 Play = Callable[[Callable[[LeaseServer], Coroutine[Any, Any, None]]], LeaseServer]

@@ -15,8 +15,7 @@ from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
-from tests.unit.kube.fed import claim, fed
-from tests.unit.kube.scripted import (
+from tests.unit.kube.fakes import (
     Answer,
     Json,
     bookmark,
@@ -30,6 +29,7 @@ from tests.unit.kube.scripted import (
     told,
     torn,
 )
+from tests.unit.kube.harness import claim, fed
 
 
 @pytest.fixture(autouse=True)

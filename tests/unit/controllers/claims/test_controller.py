@@ -13,7 +13,7 @@ from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, Object, claim, pod, template
 from tests.unit.claims.worlds import world
-from tests.unit.controllers.claims.played import CREATION, USER, failing, many, names, serving
+from tests.unit.controllers.claims.scenarios import CREATION, USER, failing, many, names, serving
 from tests.unit.controllers.claims.simulation import Fate, ModelApi, process
 from tests.unit.kube.virtual_time import in_virtual_time, now
 

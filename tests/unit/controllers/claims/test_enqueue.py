@@ -17,7 +17,7 @@ from tests.unit.claims.objects import (
     pod,
     template,
 )
-from tests.unit.controllers.claims.waking import Collected, later, stub, waking
+from tests.unit.controllers.claims.harness import Collected, later, stub, waking
 from tests.unit.kube.virtual_time import Clock
 
 USER = pod().using("gpu", template="my-template")

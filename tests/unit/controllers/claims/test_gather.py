@@ -8,7 +8,7 @@ from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Template
-from tests.unit.controllers.claims.witnessed import NAMESPACE, claim_of, pod_with
+from tests.unit.controllers.claims.builders import NAMESPACE, claim_of, pod_with
 
 TEMPLATE = Template.parse(
     {

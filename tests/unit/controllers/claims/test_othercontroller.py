@@ -12,7 +12,7 @@ from dragoman.controllers.claims import othercontroller
 from dragoman.controllers.claims.othercontroller import Fault, OtherController
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
-from tests.unit.controllers.claims.witnessed import claim_of, pod_with
+from tests.unit.controllers.claims.builders import claim_of, pod_with
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
 OURS = claim_name(owner="pod", owner_uid="pod-uid", entry="a")

@@ -17,6 +17,7 @@ from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
 from tests.controlplane.certificates import Authority
+from tests.unit.kube.fakes import eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
@@ -33,7 +34,6 @@ from tests.unit.kube.http.fakes import (
     then_reset,
 )
 from tests.unit.kube.http.harness import client_context, resetting_server, server_context
-from tests.unit.kube.scripted import eventually
 
 
 async def bodies(pool: Pool, count: int) -> list[bytes]:

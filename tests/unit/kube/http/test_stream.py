@@ -11,6 +11,7 @@ from dragoman.kube.http import stream as streams
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.response import HttpError, StatusError
 from dragoman.kube.http.stream import LineStream, Predicate
+from tests.unit.kube.fakes import eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
@@ -24,7 +25,6 @@ from tests.unit.kube.http.fakes import (
     then_close,
     then_reset,
 )
-from tests.unit.kube.scripted import eventually
 
 STREAM = CHUNKED + chunk(b"one\n") + chunk(b"two\n") + LAST
 

@@ -7,7 +7,7 @@ from dragoman.kube.errors import ApiError
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, PodObject, pod, template
 from tests.unit.claims.worlds import world
-from tests.unit.controllers.claims.played import CREATION, failing, serving
+from tests.unit.controllers.claims.scenarios import CREATION, failing, serving
 from tests.unit.controllers.claims.simulation import Fate, ModelApi, Process, process
 from tests.unit.kube.virtual_time import in_virtual_time
 

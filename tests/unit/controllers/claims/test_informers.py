@@ -12,7 +12,7 @@ from tests.unit.claims.cases import claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, Json, claim, pod
 from tests.unit.claims.worlds import world
-from tests.unit.controllers.claims.played import serving
+from tests.unit.controllers.claims.scenarios import serving
 from tests.unit.controllers.claims.simulation import ModelApi, Process, process
 from tests.unit.kube.virtual_time import in_virtual_time
 

@@ -7,7 +7,7 @@ from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
 from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod, reservation, template
 from tests.unit.claims.worlds import ClusterState, world
-from tests.unit.controllers.claims.played import USER, many, names, serving
+from tests.unit.controllers.claims.scenarios import USER, many, names, serving
 from tests.unit.controllers.claims.simulation import Fate, process
 from tests.unit.kube.virtual_time import in_virtual_time
 
