@@ -49,29 +49,34 @@ async def stop(memo: Any, **_: Any) -> None:
 @kopf.on.event("", "v1", "pods", when=pod_uses_claims)
 async def pod_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a pod, reserve them for it, and release them after it."""
-    memo.operator.claims.informers.pods.handle(event)
+    if claims := memo.operator.claims:
+        claims.informers.pods.handle(event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaims")
 async def claim_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Release the devices of a claim, delete it, and wake the pods that use it."""
-    memo.operator.claims.informers.claims.handle(event)
+    if claims := memo.operator.claims:
+        claims.informers.claims.handle(event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaimtemplates")
 async def template_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims that wait for a template."""
-    memo.operator.claims.informers.templates.handle(event)
+    if claims := memo.operator.claims:
+        claims.informers.templates.handle(event)
 
 
 @kopf.on.event("scheduling.k8s.io", "v1beta1", "podgroups")
 @kopf.on.event("scheduling.k8s.io", "v1alpha2", "podgroups")
 async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a PodGroup (KEP-5729), and release them after it."""
-    memo.operator.claims.informers.groups.handle(event)
+    if claims := memo.operator.claims:
+        claims.informers.groups.handle(event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")
 async def driverconfigschema_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Compile a schema, write its status and audit stored objects."""
-    memo.operator.schemas.schemas.informer.handle(event)
+    if controller := memo.operator.schemas:
+        controller.schemas.informer.handle(event)

@@ -55,7 +55,7 @@ def _unused_and_deleted(facts: ClaimFacts, reserved: Reservations) -> Plan | Non
     return _do(RemoveFinalizer(Reason.CLAIM_DELETED, claim))
 
 
-def _owneris_done(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def _owner_is_done(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
     """Delete the claim that was generated for a pod which will not use it any more."""
     claim = facts.claim
     owner = claim.metadata.owner
@@ -158,7 +158,7 @@ def _do(action: Action) -> Plan:
 STEPS = (
     update_reserved_for,
     _unused_and_deleted,
-    _owneris_done,
+    _owner_is_done,
     _is_duplicate,
     _left_protected,
 )

@@ -1,4 +1,4 @@
-"""Reservation: who uses a claim, and belongs into `status.reservedFor`.
+"""Reservation: who uses a claim, and belongs in `status.reservedFor`.
 
 Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), without its faults.
 """
@@ -27,7 +27,7 @@ class Reservations:
 
     Attributes:
         kept: They stay in reservedFor.
-        released: They use the claim no more.
+        released: They no longer use the claim.
         added: They use it, and are not in reservedFor yet.
         over_limit: They wait, because reservedFor is full.
     """

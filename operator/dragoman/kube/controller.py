@@ -77,6 +77,7 @@ class Controller(Generic[Key]):
             for task in workers:
                 task.cancel()
             await asyncio.gather(*workers, resync, return_exceptions=True)
+            self._idle.clear()
             self.queue.close()
 
     async def _resync(self) -> None:

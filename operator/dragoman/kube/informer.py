@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+import orjson
+
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError
@@ -35,6 +37,7 @@ class Informer(Generic[Fact]):
             in the store already.
         rolled_back: Called when the server lists older versions than before: etcd was restored.
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
+        namespace: Restricts lists and watches; empty for all.
         synced: Set after the first complete list.
     """
 
@@ -77,8 +80,12 @@ class Informer(Generic[Fact]):
 
     async def read(self, namespace: str, name: str) -> Fact | None:
         """Return an object as the server has it, None where there is none; raise ApiError."""
-        found = await find(self.client, self.resource.path(namespace, name))
-        return None if found is None else self.parse(found)
+        path = self.resource.path(namespace, name)
+        found = await find(self.client, path)
+        try:
+            return None if found is None else self.parse(found)
+        except MalformedObjectError as error:
+            raise ApiError(0, "Malformed", f"GET {path}: {error}") from error
 
     async def refresh(self, namespace: str, name: str) -> None:
         """Read an object from the server into the store, or delete it there; raise ApiError.
@@ -97,7 +104,7 @@ class Informer(Generic[Fact]):
         """Read all objects of a namespace into the store; raise ApiError."""
         async for page in pages(self.client, self.resource.path(namespace)):
             for item in page["items"] or ():
-                self.changed(self.parse(item))
+                self.handle({"type": "ADDED", "object": item})
 
     async def resync(self) -> None:
         """List everything, handle each object, and delete stored facts that are not listed.
@@ -111,8 +118,9 @@ class Informer(Generic[Fact]):
         before = list(self.store)
         listed: set[str] = set()
         async for item in self._listed():
-            listed.add(str((item.get("metadata") or {}).get("uid")))
-            self.handle({"type": "ADDED", "object": item})
+            if self.predicate(orjson.dumps(item)):
+                listed.add(str((item.get("metadata") or {}).get("uid")))
+                self.handle({"type": "ADDED", "object": item})
         self.delete_missing(before, listed)
         self.synced.set()
 
@@ -140,7 +148,7 @@ class Informer(Generic[Fact]):
             for item in page["items"] or ():
                 yield item
 
-    def _malformed(self, kind: str, item: Any, error: MalformedObjectError) -> None:
+    def _malformed(self, event_type: str, item: Any, error: MalformedObjectError) -> None:
         metadata = item.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
         log.error(
@@ -150,7 +158,7 @@ class Informer(Generic[Fact]):
             name=name,
             error=str(error),
         )
-        if kind == "DELETED":
+        if event_type == "DELETED":
             # The stored fact knows the claims of the object, which the event no longer contains.
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):

@@ -23,7 +23,7 @@ FIRST_DELAY = 0.005
 
 @dataclass
 class _Lane(Generic[Key]):
-    """Keys of one lane that wait, by namespace, and how many keys of each are in work."""
+    """Keys of one lane that wait, by namespace, and how many keys of each workers have."""
 
     waiting: OrderedDict[str, deque[Key]] = field(default_factory=OrderedDict)
     working: Counter[str] = field(default_factory=Counter)
@@ -35,7 +35,7 @@ class _Lane(Generic[Key]):
         self.permits.release()
 
     def take(self, share: float) -> Key:
-        """Return the next key: namespaces take turns, those with fewer than `share` in work first.
+        """Return the next key: namespaces take turns, those below their share first.
 
         A namespace that has its share gets more only while no other namespace waits.
         """
@@ -66,8 +66,8 @@ class WorkQueue(Generic[Key]):
     Args:
         name: The `name` of its metrics.
         lane: Which lane a key belongs to.
-        namespace: Among which namespaces turns are taken.
-        share: How many keys of one namespace and lane are in work while others wait.
+        namespace: The namespace of a key; namespaces take turns.
+        share: How many keys of one namespace and lane workers have while others wait.
         jitter: Where the randomness of delays comes from; gives numbers in [0, 1).
     """
 
@@ -131,7 +131,7 @@ class WorkQueue(Generic[Key]):
             self._put(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Enqueue a key after a delay; the earlier of two times holds."""
+        """Enqueue a key after a delay; the earlier time wins."""
         if not self._open or key in self._since or key in self._again:
             return
         loop = asyncio.get_running_loop()
@@ -201,4 +201,7 @@ class WorkQueue(Generic[Key]):
         self._lane_of(self._lane(key)).put(self._namespace(key), key)
 
     def _lane_of(self, name: str) -> _Lane[Key]:
-        return self._lanes.setdefault(name, _Lane())
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = _Lane()
+        return lane

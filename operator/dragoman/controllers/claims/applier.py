@@ -162,8 +162,6 @@ class Applier:
                 # Deleted or replaced; the watch reports the new object.
                 self._forget_holder(action)
                 return Outcome.STALE
-            if error.code == 409:
-                return Outcome.STALE
             raise
         if holder.is_pod:
             pod = Pod.parse(written)

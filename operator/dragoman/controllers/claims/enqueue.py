@@ -20,7 +20,7 @@ LANES = ("create", "release")
 
 
 def lane(key: Key) -> str:
-    """Return the lane of a key: creation of claims and release of devices have own workers."""
+    """Return the lane of a key: creation and release of claims have their own workers."""
     return "release" if key.kind == "claim" else "create"
 
 
@@ -48,7 +48,8 @@ class EventHandlers:
         if self.state.pods.is_past(pod):
             # The watch lags behind our own write; ignore the older state.
             return
-        self._other.pod(pod)
+        if by is None:
+            self._other.pod(pod)
         known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
         if not self.state.pods.put(pod):
             return
@@ -60,6 +61,7 @@ class EventHandlers:
         """Delete a pod, and enqueue the claims that it used."""
         metadata = pod.metadata
         known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.state.times.forget(metadata.uid)
         # The event may have only metadata; the stored fact has the claims.
         self._enqueue_claims(known or pod)
 
@@ -92,7 +94,7 @@ class EventHandlers:
             self._enqueue_holders(claim, by)
 
     def _is_just_made(self, claim: Claim, by: Key | None) -> bool:
-        """Whether a pod's worker created the claim and the pod still needs it: nothing is to do."""
+        """Whether a pod's worker created the claim, and the pod still needs it."""
         owner = claim.metadata.owner
         if by is None or by.kind != "pod" or owner is None:
             return False
@@ -140,6 +142,7 @@ class EventHandlers:
         """Delete a PodGroup, and enqueue its claims and pods."""
         metadata = group.metadata
         known = self.state.groups.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.state.times.forget(metadata.uid)
         self._enqueue_group(known or group)
         self._enqueue_claims(known or group)
 

@@ -77,8 +77,8 @@ class ClaimEvents:
             version = self._served.claims.api_version
             uid = None if claim is None else claim.metadata.uid
             return None if uid is None else ObjectReference(version, "ResourceClaim", *place, uid)
-        shelf = self._state.pods if key.kind == "pod" else self._state.groups
-        holder = shelf.get(*place)
+        holders = self._state.pods if key.kind == "pod" else self._state.groups
+        holder = holders.get(*place)
         if holder is None:
             return None
         owner = holder.reference

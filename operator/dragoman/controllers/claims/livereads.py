@@ -57,7 +57,7 @@ class LiveReader:
             "resourceclaimtemplates": informers.templates,
             "podgroups": informers.groups,
         }
-        self._owners: dict[str, Informer[Any] | None] = {
+        self._by_kind: dict[str, Informer[Any] | None] = {
             "pod": informers.pods,
             "claim": informers.claims,
             "podgroup": informers.groups,
@@ -86,7 +86,7 @@ class LiveReader:
         The stores then hold what the server had, before dragoman acts in place of another
         controller.
         """
-        informer = self._owners[key.kind]
+        informer = self._by_kind[key.kind]
         assert informer is not None, "keys exist only for served resources"
         reads = [informer.refresh(key.namespace, key.name)]
         if key.kind != "claim":

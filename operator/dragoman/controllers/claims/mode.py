@@ -4,6 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import islice, takewhile
 from typing import TypeVar
 
 from dragoman import metrics
@@ -89,7 +90,9 @@ class ClaimMode:
             excuses = self._excuses.get(namespace, Excuses())
             _put(self._excuses, namespace, excuses.with_activity(activity.created, now))
         needed = max(1, min(SEVERAL_NAMESPACES, namespaces))
-        if self._auto and sum(map(self._is_active, self._active)) >= needed:
+        # The latest activity stands last: only as many namespaces as are needed are visited.
+        active = sum(1 for _ in takewhile(self._is_active, islice(reversed(self._active), needed)))
+        if self._auto and active >= needed:
             self._change(self._state.other_seen(now), "another controller is active")
 
     def made_claim(self) -> None:

@@ -13,6 +13,7 @@ from dragoman.model import Claim, Pod
 FLAP_WINDOW = 60.0
 """Seconds within which a second loss of a valid binding counts as flapping."""
 REMEMBERED = 1000
+"""How many namespaces, and how many pods, are remembered."""
 
 
 class Fault(StrEnum):

@@ -136,10 +136,11 @@ class Reconciler:
         """
         creations = [action for action in actions if isinstance(action, CreateClaim)]
         results = await self._create(creations)
+        self._report_refusals(key, creations, results)
         outcome = Outcome.STALE if Outcome.STALE in results else Outcome.DONE
         for _ in range(results.count(Outcome.DONE)):
             self._mode.made_claim()
-        unmade = {
+        failed = {
             creation.name
             for creation, result in zip(creations, results, strict=True)
             if result is not Outcome.DONE
@@ -149,12 +150,14 @@ class Reconciler:
                 case CreateClaim():
                     continue
                 case PublishClaims():
-                    ready = action.without(unmade)
+                    ready = action.without(failed)
                     if ready.published and await self._applier.apply(ready) is Outcome.STALE:
                         outcome = Outcome.STALE
                 case _:
                     outcome = await self._applier.apply(action)
-        self._raise_failures(key, creations, results)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
         return outcome
 
     async def _create(self, creations: Sequence[CreateClaim]) -> list[Outcome | BaseException]:
@@ -167,15 +170,12 @@ class Reconciler:
         except (ApiError, NotLeadingError) as error:
             return [error]
 
-    def _raise_failures(
+    def _report_refusals(
         self, key: Key, creations: Sequence[CreateClaim], results: Sequence[object]
     ) -> None:
-        failures = [result for result in results if isinstance(result, BaseException)]
         for creation, result in zip(creations, results, strict=True):
             if isinstance(result, ApiError):
                 self._events.refusal(key, creation, result)
-        if failures:
-            raise failures[0]
 
 
 def _frees_devices(plan: Plan) -> bool:

@@ -6,6 +6,7 @@ from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.state import ClusterState, Since
 from dragoman.model import Claim, Pod
+from dragoman.model.pod import STOCK_MANAGER
 from tests.unit.claims.objects import (
     NAMESPACE,
     ClaimObject,
@@ -264,23 +265,41 @@ def test_news_of_the_dead_wakes_nobody() -> None:
     assert known.tell("changed", later(MADE)) == set()
 
 
-def test_what_a_watch_tells_late_of_the_time_before_own_writes_is_no_sign_of_another() -> None:
+def observed() -> tuple[EventHandlers, list[str]]:
+    """Return event handlers, and what the observer of another controller reports to them."""
     seen: list[str] = []
-    world, queue = ClusterState(groups_served=True), Collected()
-    witness = OtherController(
-        world, lambda *_: seen.append("sign"), lambda *_: seen.append("fault")
+    state, queue = ClusterState(groups_served=True), Collected()
+    other = OtherController(
+        state, lambda *_: seen.append("activity"), lambda *_: seen.append("fault")
     )
-    intake = EventHandlers(world, queue, witness)
-    witness.begin()
+    other.begin()
+    return EventHandlers(state, queue, other), seen
+
+
+def test_a_watch_that_lags_behind_own_writes_shows_no_activity_of_another() -> None:
+    handlers, seen = observed()
     user = pod("user").using("gpu", template="my-template")
     published = user.bound("gpu", "made").changed("metadata", "resourceVersion", to="9")
-    intake.claim_changed(Claim.parse(claim("made").generated_for(user, "gpu").document))
+    handlers.claim_changed(Claim.parse(claim("made").generated_for(user, "gpu").document))
     seen.clear()
     for found in (user, published):
-        intake.pod_changed(Pod.parse(found.document))
+        handlers.pod_changed(Pod.parse(found.document))
     for version in ("2", "3", "4"):
         late = user.changed("metadata", "resourceVersion", to=version)
-        intake.pod_changed(Pod.parse(late.document))
+        handlers.pod_changed(Pod.parse(late.document))
+    assert seen == []
+
+
+def test_an_own_publication_beside_the_stock_controllers_shows_no_activity_of_another() -> None:
+    handlers, seen = observed()
+    stamp = [{"manager": STOCK_MANAGER, "time": "2026-01-01T00:00:00Z"}]
+    user = pod("user").using("gpu", template="my-template").using("nic", template="my-template")
+    stamped = user.changed("metadata", "managedFields", to=stamp).bound("gpu", "theirs")
+    handlers.pod_changed(Pod.parse(stamped.document))
+    seen.clear()
+    ours = stamped.bound("nic", "ours").changed("metadata", "resourceVersion", to="9")
+    key = Key("pod", user.namespace, user.name)
+    handlers.pod_changed(Pod.parse(ours.document), by=key)
     assert seen == []
 
 

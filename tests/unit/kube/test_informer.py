@@ -1,0 +1,94 @@
+"""An informer: parse and dispatch events, live reads, and the resync that kopf's watches need."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import Resource
+from dragoman.model import Claim
+from tests.unit.kube.harness import claim
+
+CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+MALFORMED = {"metadata": {"name": "odd", "namespace": "ns", "uid": 7}}
+
+
+class Served:
+    """A client that answers every GET with these items, or refuses."""
+
+    def __init__(self, *items: Mapping[str, Any], refuses: bool = False) -> None:
+        self.items = items
+        self.refuses = refuses
+
+    async def get(self, path: str, **_: str) -> Mapping[str, Any]:
+        if self.refuses:
+            raise ApiError(503, "Unavailable", "later")
+        if path.endswith("resourceclaims"):
+            return {"items": list(self.items), "metadata": {"resourceVersion": "9"}}
+        return self.items[0]
+
+
+def informer(client: Served, state: ClusterState) -> Informer[Claim]:
+    """Return an informer of claims into a state; it ignores claims that are named `other`."""
+
+    def changed(fact: Claim) -> None:
+        state.claims.put(fact)
+
+    def deleted(fact: Claim) -> None:
+        metadata = fact.metadata
+        state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
+
+    return Informer(
+        cast(Client, client),
+        CLAIMS,
+        state.claims,
+        Claim.parse,
+        changed,
+        deleted,
+        predicate=lambda content: b'"other"' not in content,
+    )
+
+
+def names(state: ClusterState) -> set[str]:
+    return {fact.metadata.name for fact in state.claims}
+
+
+async def test_a_resync_stores_what_is_listed_and_deletes_what_is_not() -> None:
+    state = ClusterState()
+    state.claims.put(Claim.parse(claim("deleted-during-an-outage")))
+    found = informer(Served(claim("a"), claim("b")), state)
+    await found.resync()
+    assert names(state) == {"a", "b"}
+    assert found.synced.is_set()
+
+
+async def test_a_resync_that_fails_deletes_nothing() -> None:
+    state = ClusterState()
+    state.claims.put(Claim.parse(claim("a")))
+    found = informer(Served(refuses=True), state)
+    with pytest.raises(ApiError):
+        await found.resync()
+    assert names(state) == {"a"}
+    assert not found.synced.is_set()
+
+
+async def test_a_resync_stores_nothing_that_a_reflector_would_drop() -> None:
+    state = ClusterState()
+    await informer(Served(claim("a"), claim("other")), state).resync()
+    assert names(state) == {"a"}
+
+
+async def test_one_malformed_object_keeps_no_other_from_being_refreshed() -> None:
+    state = ClusterState()
+    found = informer(Served(claim("a"), MALFORMED, claim("b")), state)
+    await found.refresh_namespace("ns")
+    assert names(state) == {"a", "b"}
+
+
+async def test_a_live_read_of_a_malformed_object_is_retried_as_a_failed_request() -> None:
+    with pytest.raises(ApiError, match="expected a string"):
+        await informer(Served(MALFORMED), ClusterState()).read("ns", "odd")
