@@ -298,7 +298,7 @@ def test_an_own_publication_beside_the_stock_controllers_shows_no_activity_of_an
     handlers.pod_changed(Pod.parse(stamped.document))
     seen.clear()
     ours = stamped.bound("nic", "ours").changed("metadata", "resourceVersion", to="9")
-    key = Key("pod", user.namespace, user.name)
+    key = Key("pod", NAMESPACE, "user")
     handlers.pod_changed(Pod.parse(ours.document), by=key)
     assert seen == []
 
