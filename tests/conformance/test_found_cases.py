@@ -15,7 +15,7 @@ DATA = Path(__file__).with_name("data")
 
 
 def cases() -> list[dict[str, Any]]:
-    files = sorted(DATA.glob("found-*.json"))
+    files = [DATA / f"found-{kind}.json" for kind in ("rules", "selectors")]
     return [case for file in files for case in json.loads(file.read_text())["cases"]]
 
 
