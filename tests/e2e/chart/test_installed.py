@@ -1,10 +1,12 @@
 """The chart, installed by helm: what it promises holds with its own accounts and roles alone."""
 
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from dragoman.health import METRICS_AGE
 from tests.controlplane import objects
 from tests.controlplane.api import Api, ApiError, Json, wait_for
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
@@ -33,6 +35,7 @@ EXPLAINED = {
         "get resourceclaims.resource.k8s.io": LIVE,
         "list pods": PAGED,
         "list resourceclaims.resource.k8s.io": PAGED,
+        "list resourceclaimtemplates.resource.k8s.io": PAGED,
         "list deviceclasses.resource.k8s.io": PAGED,
         "list driverconfigschemas.dragoman.dev": PAGED,
         "get podgroups.scheduling.k8s.io": NOT_SERVED,
@@ -215,6 +218,7 @@ def holding(api: Api, namespace: str) -> str:
 
 def reviews(cluster: Cluster) -> int:
     """Return how many reviews all webhook pods have answered."""
+    time.sleep(METRICS_AGE + 0.1)  # a page of metrics is cached for so long
     pods = [
         one
         for one in cluster.plane.api().list("pods", NAMESPACE)
