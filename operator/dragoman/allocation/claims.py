@@ -52,7 +52,8 @@ def _spec(document: Document) -> ClaimSpec:
         return _read_spec(document)
     spec = _specs.get(key)
     if spec is None:
-        spec = _specs[key] = _read_spec(document)
+        # A copy of the document: the caller may change its own, and the cache is shared by all.
+        spec = _specs[key] = _read_spec(orjson.loads(key))
     return spec
 
 

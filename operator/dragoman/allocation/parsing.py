@@ -135,7 +135,8 @@ def _device(document: Document, driver: str, within: str) -> Device:
         return Device(name, _content(look, driver, object(), within))
     content = _contents.get(key)
     if content is None:
-        content = _contents[key] = _content(look, driver, traits, within)
+        # A copy of the document: the caller may change its own, and the cache is shared by all.
+        content = _contents[key] = _content(orjson.loads(key[1]), driver, traits, within)
     return Device(name, content)
 
 

@@ -271,7 +271,7 @@ class RequestReasons:
         return None
 
     def _shared(self, ask: PreparedAsk, position: int) -> bool:
-        plan = ask.plans.get(self._view.contents[position])
+        plan = ask.plans.get(self._view.contents[position].traits)
         if plan is None or not plan.shareable:
             return False
         new = self._cluster.profile.new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +79,7 @@ class ConfigResult:
     def as_document(self) -> dict[str, Any]:
         """Return the API's JSON form."""
         requests = {"requests": list(self.requests)} if self.requests else {}
-        return {"source": self.source, **requests, **self.document}
+        return {"source": self.source, **requests, **deepcopy(dict(self.document))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Allocation:
             devices["config"] = [config.as_document() for config in self.config]
         document: dict[str, Any] = {"devices": devices} if devices else {}
         if self.node_selector is not None:
-            document["nodeSelector"] = self.node_selector
+            document["nodeSelector"] = deepcopy(dict(self.node_selector))
         return document
 
 

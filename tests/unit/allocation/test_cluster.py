@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from dragoman.allocation import (
@@ -178,3 +179,31 @@ def test_a_broken_pool_rules_out_its_node_only_if_nothing_else_fits() -> None:
     world.put_slice(parse_slice(slice_("free", [device("e")], allNodes=True, pool={
         "name": "z", "generation": 1, "resourceSliceCount": 1})))  # fmt: skip
     assert devices(allocate("node-1", pod(), world)) == ["e"]
+
+
+def test_an_object_that_its_owner_changes_later_changes_no_parsed_one() -> None:
+    original = local("node-1", "d0")
+    original["spec"]["devices"][0]["attributes"] = {"model": {"string": "x"}}
+    asking = claim("claim", request("r", 1, f'device.attributes["{DRIVER}"].model == "x"'))
+    world = cluster(copy.deepcopy(original))
+    first = copy.deepcopy(original)
+    parse_slice(first)
+    first["spec"]["devices"][0]["attributes"]["model"]["string"] = "y"
+    world.put_slice(parse_slice(copy.deepcopy(original)))
+    assert devices(allocate("node-1", pod(asking), world)) == ["d0"]
+
+
+def test_a_document_that_its_reader_changes_changes_no_later_result() -> None:
+    parameters = {"apiVersion": "v1", "kind": "K", "n": 1}
+    config = [{"opaque": {"driver": DRIVER, "parameters": parameters}}]
+    asking = claim("claim", request(), config=config)
+    world = cluster(local("node-1", "d0"))
+    outcome = allocate("node-1", pod(asking), world)
+    assert isinstance(outcome, Allocated)
+    document = outcome.allocations[0].document()
+    before = copy.deepcopy(document)
+    document["devices"]["config"][0]["opaque"]["parameters"]["n"] = 2
+    document["nodeSelector"].clear()
+    again = allocate("node-1", pod(asking), world)
+    assert isinstance(again, Allocated)
+    assert again.allocations[0].document() == before
