@@ -185,12 +185,11 @@ def test_an_object_that_its_owner_changes_later_changes_no_parsed_one() -> None:
     original = local("node-1", "d0")
     original["spec"]["devices"][0]["attributes"] = {"model": {"string": "x"}}
     asking = claim("claim", request("r", 1, f'device.attributes["{DRIVER}"].model == "x"'))
-    world = cluster(copy.deepcopy(original))
-    first = copy.deepcopy(original)
-    parse_slice(first)
-    first["spec"]["devices"][0]["attributes"]["model"]["string"] = "y"
-    world.put_slice(parse_slice(copy.deepcopy(original)))
-    assert devices(allocate("node-1", pod(asking), world)) == ["d0"]
+    changed = copy.deepcopy(original)
+    parsed = parse_slice(changed)
+    changed["spec"]["devices"][0]["attributes"]["model"]["string"] = "y"
+    assert devices(allocate("node-1", pod(asking), cluster(original))) == ["d0"]
+    assert parsed == parse_slice(original)
 
 
 def test_a_document_that_its_reader_changes_changes_no_later_result() -> None:
