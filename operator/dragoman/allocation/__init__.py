@@ -48,7 +48,7 @@ from dragoman.allocation.features import (
 from dragoman.allocation.nodeselector import NodeSelectorError
 from dragoman.allocation.parsing import parse_class, parse_node, parse_slice, parse_taint_rule
 from dragoman.allocation.pools import Pool
-from dragoman.allocation.reasons import FATAL, Code, Reason
+from dragoman.allocation.reasons import Code, Reason
 from dragoman.allocation.results import (
     Allocation,
     BudgetExceeded,
@@ -64,7 +64,6 @@ from dragoman.model.fields import MalformedObjectError
 
 __all__ = [
     "BUDGET",
-    "FATAL",
     "Allocated",
     "Allocation",
     "Amount",

@@ -43,11 +43,12 @@ def explain(
         return tuple(found)
     view = NodeView(pools, cluster.usage, cluster.profile)
     found += _of_pools(view, cluster)
-    found += _of_allocated(claims, pools.node)
+    pinned = list(_of_allocated(claims, pools.node))
+    found += pinned
     names = [claim.key for claim in claims if claim.held is None]
     requests = RequestReasons(cluster.prepared(claims), view, cluster, names)
     found += requests.reasons()
-    if requests.served and not isinstance(outcome, FatalError):
+    if requests.served and not pinned and not isinstance(outcome, FatalError):
         found.append(Reason(Code.NO_COMBINATION, details=requests.combination()))
     return tuple(found)
 

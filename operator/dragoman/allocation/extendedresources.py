@@ -15,6 +15,7 @@ from dragoman.allocation.amounts import AmountError, amount
 from dragoman.allocation.claimfacts import Ask, Claim, ClaimSpec, Request
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.facts import DeviceClass, Document, Node
+from dragoman.allocation.reading import require_object
 from dragoman.cel.values.scalars import INT_MAX
 from dragoman.model.fields import items, mapping, optional_text, text
 
@@ -68,6 +69,7 @@ def extended_resources(pod: Document, node: Node, cluster: Cluster) -> ExtendedR
     Raises:
         MalformedObjectError: The pod does not have the form of the API.
     """
+    require_object(pod)
     if not cluster.profile.extended_resources:
         return ExtendedResources()
     containers = list(_containers(mapping(pod, "spec")))
@@ -138,7 +140,7 @@ def _whole(quantity: object) -> int:
     """Return a count of devices; the scheduler ignores what is not a whole number."""
     try:
         value = amount(str(quantity))
-    except AmountError:
+    except (AmountError, ValueError):  # more digits than Python converts
         return 0
     count, rest = divmod(value.nanos, 10**9)
     return count if not rest and abs(count) <= INT_MAX else 0

@@ -9,6 +9,8 @@ from dragoman.allocation.amounts import Amount, AmountError, amount
 from dragoman.allocation.facts import Document, NodeSelector, NodeSelectorTerm, Requirement
 from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, texts
 
+_INT64 = 1 << 63
+
 
 def require_object(document: object) -> None:
     """Raise MalformedObjectError for what is not a JSON object."""
@@ -60,9 +62,11 @@ def integer(document: Document, key: str, within: str) -> int:
     found = document.get(key)
     if found is None:
         return 0
-    if type(found) is int:
+    if type(found) is int and -_INT64 <= found < _INT64:
         return found
-    raise MalformedObjectError(f"{within}{key}: expected an integer, found {_kind(found)}")
+    raise MalformedObjectError(
+        f"{within}{key}: expected an integer of 64 bits, found {_kind(found)}"
+    )
 
 
 def flag(document: Document, key: str, within: str) -> bool | None:

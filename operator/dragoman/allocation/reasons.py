@@ -70,19 +70,6 @@ class Code(StrEnum):
     """The search is too large; kube-scheduler runs into its time-out. `steps`."""
 
 
-FATAL = frozenset(
-    {
-        Code.CLASS_NOT_FOUND,
-        Code.TOO_MANY_DEVICES,
-        Code.INVALID_REQUEST,
-        Code.NODE_SELECTOR_INVALID,
-        Code.CEL_ERROR,
-        Code.CAPACITY_ERROR,
-    }
-)
-"""Codes that end the pod's attempt on all nodes."""
-
-
 class Reason(NamedTuple):
     """One thing that stands in the way.
 

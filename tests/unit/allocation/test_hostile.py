@@ -21,6 +21,7 @@ from dragoman.allocation import (
     NodeError,
     UnknownNodeError,
     allocate,
+    extended_resources,
     parse_claim,
     parse_class,
     parse_node,
@@ -35,6 +36,7 @@ from tests.unit.allocation.objects import (
     device,
     device_class,
     held,
+    node,
     pod,
     request,
     slice_,
@@ -239,3 +241,10 @@ def test_an_empty_cluster_serves_nothing() -> None:
     world = Cluster(nodes=[parse_node({"metadata": {"name": "n"}})])
     assert isinstance(allocate("n", [], world), Allocated)
     assert isinstance(allocate("n", pod(), world), FatalError)
+
+
+@pytest.mark.parametrize("damaged", [5, [], None, "pod"])
+def test_a_pod_that_is_no_object_is_malformed(damaged: Any) -> None:
+    world = cluster()
+    with pytest.raises(MalformedObjectError):
+        extended_resources(damaged, parse_node(node()), world)
