@@ -7,6 +7,7 @@ with devices, requests and claims of the pod.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ class Call(NamedTuple):
     start: int = 0
 
 
-class Frame:
+class Frame(ABC):
     """A call that waits for the answer of the call below it."""
 
     __slots__ = ("call",)
@@ -60,9 +61,9 @@ class Frame:
     def __init__(self, call: Call) -> None:
         self.call = call
 
+    @abstractmethod
     def resume(self, search: Search, answer: Answer) -> Call | Answer:
         """Take NO or TOO_MANY from below; return the next call below or the own answer."""
-        raise NotImplementedError
 
 
 class EndOfClaim(Frame):

@@ -104,8 +104,8 @@ def pure() -> dict[str, float]:
     return {"us": min(next(taken for _, taken in verdicts.ordinary()) for _ in range(PURE_ROUNDS))}
 
 
-def dearest() -> dict[str, float]:
-    """Find the dearest schema, and send its reviews without a pause among ordinary ones."""
+def most_expensive() -> dict[str, float]:
+    """Find the most expensive schema, and send its reviews without a pause among ordinary ones."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(running(DRAGOMAN, str(hostile.write(folder))))
@@ -114,7 +114,7 @@ def dearest() -> dict[str, float]:
         with sending(server, worst[1], load) as process:
             others = measure(server, body([shared(NUMBER)]), OTHERS)
             dear = finished(process)
-    print(f"  dearest: {worst[0]}")
+    print(f"  most expensive: {worst[0]}")
     return {
         "worst_ms": dear.max_us / 1000,
         "others_p50_ms": others.p50_us / 1000,
@@ -137,7 +137,7 @@ def memory_of() -> dict[str, float]:
 
 ALONE: Mapping[str, Callable[[], dict[str, float]]] = {
     "pure": pure,
-    "hostile": dearest,
+    "hostile": most_expensive,
     "memory": memory_of,
 }
 """What is measured of dragoman alone, by scenario."""
