@@ -106,7 +106,7 @@ def test_delete_webhooks_deletes_one_configuration_and_is_content_when_it_is_gon
         again = run(closer, "delete-webhooks")
         assert (again.exit_code, again.output) == (
             0,
-            f"ValidatingWebhookConfiguration/{NAME} is not there\n",
+            f"ValidatingWebhookConfiguration/{NAME} does not exist\n",
         )
         refused = run(closer, "delete-webhooks", "--webhook-configuration=other")
         assert refused.exit_code == 1
