@@ -121,7 +121,7 @@ def test_an_uninstallation_goes_through_where_the_webhook_is_gone_already(
 ) -> None:
     api.delete(CONFIGURATIONS, RELEASE)
     cluster.helm.uninstall()
-    assert "ValidatingWebhookConfiguration/dragoman is not there" in cluster.kubelet.said(
+    assert "ValidatingWebhookConfiguration/dragoman does not exist" in cluster.kubelet.said(
         "delete-webhooks"
     )
     assert left_behind(api) == {f"customresourcedefinitions/{CRD}"}
