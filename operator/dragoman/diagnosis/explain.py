@@ -363,8 +363,3 @@ def scheduler_message(explanation: Explanation) -> str:
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     total = len(explanation.nodes)
     return f"0/{total} nodes are available: {listed}."
-
-
-def claims_with(claims: Iterable[Claim], change: Callable[[Claim], Claim]) -> tuple[Claim, ...]:
-    """Return claims of which each is changed."""
-    return tuple(change(claim) for claim in claims)
