@@ -39,7 +39,7 @@ $(INSTALLED): pyproject.toml tests/requirements.txt
 
 .PHONY: controlplane
 controlplane: setup ## Build the control plane's binaries; the last line is their folder
-	@$(PY) -m tests.controlplane.binaries
+	@$(PY) -m tests.support.controlplane.binaries
 
 .PHONY: requirements
 requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade for newer versions)

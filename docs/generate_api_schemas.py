@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tests.controlplane.api import Api
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.plane import ControlPlane
 
 FOLDER: Final = Path(__file__).parent.parent / "operator/dragoman/linting/data"
 VERSIONS: Final = ("v1.34.4", "v1.36.3")

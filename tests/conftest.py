@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import binaries
-from tests.controlplane.network import obstacle
-from tests.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
+from tests.support.controlplane import binaries
+from tests.support.controlplane.network import obstacle
+from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Inherited in the background, it would go on to programs that are to be interrupted.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.controlplane import binaries
+from tests.support.controlplane import binaries
 
 
 @pytest.fixture(scope="session", autouse=True)

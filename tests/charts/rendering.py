@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane import binaries
+from tests.support.controlplane import binaries
 
 Json = dict[str, Any]
 Values = Mapping[str, Any]

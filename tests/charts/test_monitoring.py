@@ -17,7 +17,7 @@ from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import CHART, MONITORED, Json, Values, names, one, pods, render
-from tests.controlplane import binaries
+from tests.support.controlplane import binaries
 
 DOCS = CHART.parents[1] / "docs"
 WATCHED = MATRIX["everything watched"]

@@ -12,14 +12,14 @@ import time
 
 from urllib3.exceptions import HTTPError
 
-from tests.controlplane import binaries
-from tests.controlplane.api import ApiError
 from tests.demo import backstage
 from tests.demo.interruption import Interruption
 from tests.demo.stage import OPERATOR, DeviationError, Stage
 from tests.demo.story import SCENES
 from tests.demo.summary import summarise
 from tests.demo.terminal import Screen, Span, Tone
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import ApiError
 
 INTERRUPTED = 130
 FAULTS = (DeviationError, ApiError, HTTPError, RuntimeError, TimeoutError, ValueError)

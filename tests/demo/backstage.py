@@ -9,20 +9,20 @@ from pathlib import Path
 import urllib3
 import yaml
 
-from tests.controlplane import binaries, network
-from tests.controlplane.api import Json, wait_for
-from tests.controlplane.network import Network
-from tests.controlplane.node.enclosure import obstacle
-from tests.controlplane.node.node import NODE_FLAGS
-from tests.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
-from tests.controlplane.process import free_ports
-from tests.controlplane.recipes import NETWORK, NODE, RECIPES
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.nodes import Nodes
 from tests.demo.stage import NAMESPACE, OPERATOR, WEBHOOK, Stage
 from tests.demo.story import BEFORE
 from tests.demo.terminal import Screen, plain
+from tests.support.controlplane import binaries, network
+from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.node import NODE_FLAGS
+from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
+from tests.support.controlplane.process import free_ports
+from tests.support.controlplane.recipes import NETWORK, NODE, RECIPES
 
 NEEDED = (ETCD, API_SERVER, SCHEDULER)
 EXAMPLES = Path("examples")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.controlplane.api import ApiError
-from tests.controlplane.cluster import Cluster
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.cluster import Cluster
 
 GONE_OR_CHANGED = (404, 409)
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import yaml
 
-from tests.controlplane import binaries
-from tests.controlplane.api import wait_for
-from tests.controlplane.node import image
-from tests.controlplane.node.node import Node
-from tests.controlplane.plane import ControlPlane
-from tests.driver.driver import RULES, Driver
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.node import image
+from tests.support.controlplane.node.node import Node
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.driver.driver import RULES, Driver
 
 SLICES = Path("examples/hardware/devices.yaml")
 IMAGE = "docker.io/library/busybox:stable"

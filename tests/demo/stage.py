@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.controlplane.plane import ControlPlane
 from tests.demo import table
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.nodes import Nodes
 from tests.demo.picture import Picture, Row, compose
 from tests.demo.terminal import Screen, Span, Tone
+from tests.support.controlplane.plane import ControlPlane
 
 NAMESPACE = "default"
 OPERATOR, WEBHOOK = "dragoman", "dragoman-webhook"

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.controlplane.audit import Audit
 from tests.demo.picture import Picture
 from tests.demo.stage import DeviationError
 from tests.demo.story import DRIVERS
 from tests.demo.terminal import Line, Span, Tone
+from tests.support.controlplane.audit import Audit
 
 ACCOUNT = "system:serviceaccount:dragoman:dragoman"
 CLAIMS_MADE, PODS_WITH_TEMPLATES, CLAIMS_SHARED, SHARERS = 10, 9, 1, 3

@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.controlplane import binaries
-from tests.controlplane.plane import ControlPlane
 from tests.docs.pages import ROOT, Command, agrees
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.harness import WebhookProcess, configuration, wait_until_reviewed
+from tests.support.controlplane import binaries
+from tests.support.controlplane.plane import ControlPlane
 
 SECONDS = 120
 SYSTEM = "dragoman"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
 from tests.e2e.scene import Scene
+from tests.support.controlplane.plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import urllib3
 from kopf.testing import KopfRunner
 from urllib3.exceptions import HTTPError
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.credentials import User
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import LOOPBACK, Process, free_ports
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.credentials import User
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import LOOPBACK, Process, free_ports
 
 MODULE = "dragoman.handlers"
 START_SECONDS = 30

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane import objects
-from tests.controlplane.api import ApiError, Json, wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import ApiError, Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 NO_CLASS = "no-such-class.example.com"
 """A DeviceClass that does not exist: its claims are never allocated, their pods stay Pending."""

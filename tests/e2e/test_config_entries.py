@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.entries import Configured, configured
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")

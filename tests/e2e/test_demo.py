@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.binaries import find
 from tests.demo.story import SCENES
+from tests.support.controlplane.binaries import find
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 180

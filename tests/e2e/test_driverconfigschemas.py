@@ -13,8 +13,8 @@ from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import status as schema_status
 from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.registry import Registry
-from tests.controlplane.api import Api, ApiError, wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]

@@ -10,11 +10,6 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.cluster import Rules
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import Process, free_ports
 from tests.e2e.running import answers, faults_in
 from tests.e2e.webhook.harness import CONFIGURATIONS, NAME, configuration
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
@@ -23,6 +18,11 @@ from tests.image.architecture import ARM64, native
 from tests.image.build import Image, build
 from tests.image.conftest import Unpacked
 from tests.image.container import command
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.cluster import Rules
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import Process, free_ports
 
 pytestmark = pytest.mark.slow
 NAMESPACE = "dragoman-system"

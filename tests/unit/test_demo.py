@@ -8,8 +8,6 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.plane import ControlPlane
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.picture import State, compose
@@ -17,6 +15,8 @@ from tests.demo.stage import DeviationError, Stage
 from tests.demo.summary import AT_MOST, EXACTLY, judge
 from tests.demo.table import block
 from tests.demo.terminal import Screen, Span, Tone, plain
+from tests.support.controlplane import objects
+from tests.support.controlplane.plane import ControlPlane
 
 AS_EXPECTED = EXACTLY | AT_MOST
 

@@ -58,7 +58,9 @@ def test_development_installs_the_same_versions_as_production() -> None:
     }
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, "tests/controlplane/go/requirements.txt"])
+@pytest.mark.parametrize(
+    "file", [RUNTIME, DEVELOPMENT, "tests/support/controlplane/go/requirements.txt"]
+)
 def test_requirements_name_no_address(file: str) -> None:
     text = (ROOT / file).read_text()
     assert "--hash=sha256:" in text

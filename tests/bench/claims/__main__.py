@@ -14,7 +14,7 @@ from tests.bench.claims.record import PATH, Record, Result
 from tests.bench.claims.scenarios import SCENARIOS
 from tests.bench.claims.table import faults, number, table
 from tests.bench.claims.trial import Scenario, Trial
-from tests.controlplane import binaries
+from tests.support.controlplane import binaries
 
 CONCURRENCIES = (8, 16, 32, 64)
 TUNED_ON = 1 / 3

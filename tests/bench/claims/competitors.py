@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.bench.claims.lab import ACCOUNT, Lab
 from tests.bench.claims.raw import CONCURRENCY
-from tests.controlplane import binaries, components
-from tests.controlplane.components import UNTHROTTLED, StockController
-from tests.controlplane.plane import CLAIM_CONTROLLER, CONTROLLER_MANAGER
-from tests.controlplane.process import Process, free_ports
+from tests.support.controlplane import binaries, components
+from tests.support.controlplane.components import UNTHROTTLED, StockController
+from tests.support.controlplane.plane import CLAIM_CONTROLLER, CONTROLLER_MANAGER
+from tests.support.controlplane.process import Process, free_ports
 
 STOCK_USER = "system:serviceaccount:kube-system:resource-claim-controller"
 OWN_USER = f"system:serviceaccount:{ACCOUNT}:{ACCOUNT}"

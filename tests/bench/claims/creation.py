@@ -9,7 +9,7 @@ from tests.bench.claims.meter import Since
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.trial import Trial, Values, patience, percentile
-from tests.controlplane.process import Process
+from tests.support.controlplane.process import Process
 
 CLAIMS = 3_000
 BURST = 10_000

@@ -12,7 +12,7 @@ from tests.bench.claims.lab import Lab, WrongCountError, said
 from tests.bench.claims.meter import cpu, memory
 from tests.bench.claims.observer import PodWatch
 from tests.bench.claims.trial import Trial, Values, patience
-from tests.controlplane.process import Process
+from tests.support.controlplane.process import Process
 
 SETTLED, PLAIN = 10_000, 20_000
 PACE = 500.0

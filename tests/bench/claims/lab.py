@@ -12,12 +12,12 @@ import orjson
 
 from tests.bench.claims import objects
 from tests.bench.claims.traffic import Request, Server, send
-from tests.controlplane import kubeconfig
-from tests.controlplane import objects as manifests
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ADMINISTRATORS, API_SERVER, ETCD, ControlPlane
-from tests.controlplane.process import Process, free_ports
 from tests.e2e.rbac import OPERATOR_RULES
+from tests.support.controlplane import kubeconfig
+from tests.support.controlplane import objects as manifests
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ADMINISTRATORS, API_SERVER, ETCD, ControlPlane
+from tests.support.controlplane.process import Process, free_ports
 
 LOOK = 0.02
 """Seconds between two looks at whether something has happened; times come from watches."""

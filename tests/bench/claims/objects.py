@@ -5,7 +5,7 @@ from typing import Any
 
 from dragoman.claims.naming import claim_name
 from tests.bench.claims.traffic import MERGE, STRATEGIC, Request
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 
 Json = Mapping[str, Any]
 CLASS, TEMPLATE = "gpu", "one-gpu"

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import free_ports
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import free_ports
 
 CHUNK = 1 << 16
 

@@ -8,7 +8,7 @@ from tests.bench.claims.creation import QUIET, wait_published
 from tests.bench.claims.lab import Lab, WrongCountError
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.trial import Trial, Values, patience, percentile
-from tests.controlplane.process import Process
+from tests.support.controlplane.process import Process
 
 FINISHED = 2_000
 ALLOCATED = 500

@@ -10,9 +10,9 @@ from tests.bench.claims.meter import Since, memory
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.traffic import Server, send
-from tests.controlplane import objects as manifests
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects as manifests
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 DELAY = 4.0
 

@@ -8,7 +8,7 @@ from tests.bench.claims.competitors import Competitor, Task
 from tests.bench.claims.lab import Lab
 from tests.bench.claims.observer import PodWatch
 from tests.bench.claims.raw import CONCURRENCY
-from tests.controlplane.process import Process
+from tests.support.controlplane.process import Process
 
 LEAST = 20
 """Objects that are left of a small scale."""

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.components import UNTHROTTLED, StockController
-from tests.controlplane.node.enclosure import obstacle
-from tests.controlplane.node.node import NODE_FLAGS, Node
-from tests.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
-from tests.driver.driver import RULES, Driver
 from tests.e2e.node.shift import CLASS, Shift
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.components import UNTHROTTLED, StockController
+from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.node import NODE_FLAGS, Node
+from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
+from tests.support.driver.driver import RULES, Driver
 
 RUNS = 2
 JOBS = "job-controller"

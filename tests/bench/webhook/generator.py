@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.peer.contestants import Running
-from tests.controlplane.binaries import cache_root
-from tests.controlplane.toolchain import go_for
+from tests.support.controlplane.binaries import cache_root
+from tests.support.controlplane.toolchain import go_for
 
 SOURCE = Path(__file__).parent / "load"
 

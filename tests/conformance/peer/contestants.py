@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controlplane import binaries
-from tests.controlplane.certificates import Authority, KeyPair
-from tests.controlplane.process import Process, free_ports, listens
-from tests.controlplane.recipes import Recipe
+from tests.support.controlplane import binaries
+from tests.support.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.process import Process, free_ports, listens
+from tests.support.controlplane.recipes import Recipe
 
 HERE = Path(__file__).parent
 CACHE = "webhooks"

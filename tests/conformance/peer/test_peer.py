@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.peer import comparison, contestants, enclosure
 from tests.conformance.peer.cases import NEWER, TABLES, all_cases
-from tests.controlplane import binaries
+from tests.support.controlplane import binaries
 from tests.unit.driverconfigs import tables
 
 ROWS = comparison.rows(comparison.recorded())

@@ -17,8 +17,8 @@ from dragoman.allocation import (
     profile,
 )
 from tests.conformance.allocator import agrees
-from tests.controlplane.api import Api
 from tests.e2e.allocation.worlds import World
+from tests.support.controlplane.api import Api
 
 Json = dict[str, Any]
 

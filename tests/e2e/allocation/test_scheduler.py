@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import binaries, objects
-from tests.controlplane.api import ApiError, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.allocation.judging import State, difference, message
 from tests.e2e.allocation.worlds import World, world
 from tests.e2e.running import Running
+from tests.support.controlplane import binaries, objects
+from tests.support.controlplane.api import ApiError, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 Json = dict[str, Any]
 

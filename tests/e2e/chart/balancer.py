@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Self
 
-from tests.controlplane.network import Network
-from tests.controlplane.process import LOOPBACK
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.process import LOOPBACK
 
 CHUNK = 65536
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries, objects
-from tests.controlplane.api import Api
-from tests.controlplane.network import Network, obstacle
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.chart.helm import RELEASE, Helm
 from tests.e2e.chart.kubelet import Kubelet
+from tests.support.controlplane import binaries, objects
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.network import Network, obstacle
+from tests.support.controlplane.plane import ControlPlane
 
 NAMESPACE = "dragoman-system"
 CONFIGURATIONS = "validatingwebhookconfigurations"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane.api import Json
-from tests.controlplane.binaries import cache_root
-from tests.controlplane.toolchain import MODULES, go_for
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.binaries import cache_root
+from tests.support.controlplane.toolchain import MODULES, go_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane import binaries
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import binaries
+from tests.support.controlplane.plane import ControlPlane
 
 CHART = Path(__file__).parents[3] / "charts/dragoman"
 RELEASE = "dragoman"

@@ -17,11 +17,11 @@ from typing import Self
 
 from urllib3.exceptions import HTTPError
 
-from tests.controlplane import objects
-from tests.controlplane.api import ApiError, Json, wait_for
-from tests.controlplane.network import Network
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.chart.sandbox import Mount, Sandbox, prepare
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import ApiError, Json, wait_for
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.plane import ControlPlane
 
 TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount"
 BEAT = 0.1

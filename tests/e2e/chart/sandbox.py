@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controlplane.components import KUBERNETES
-from tests.controlplane.network import Network, program, run
-from tests.controlplane.process import Process
+from tests.support.controlplane.components import KUBERNETES
+from tests.support.controlplane.network import Network, program, run
+from tests.support.controlplane.process import Process
 
 ROOT = Path(__file__).parents[3]
 GATEWAY = "10.244.0.1"

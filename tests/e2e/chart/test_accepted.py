@@ -8,10 +8,10 @@ import yaml
 
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import NAMESPACE, Values, render
-from tests.controlplane import objects
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.chart.definitions import definitions
 from tests.e2e.chart.helm import CHART, Helm
+from tests.support.controlplane import objects
+from tests.support.controlplane.plane import ControlPlane
 
 UNPLACED = {"extra", "dragoman-text"}
 """Objects of admins that name no namespace."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.controlplane.api import Api, wait_for
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import CHART, RELEASE, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
+from tests.support.controlplane.api import Api, wait_for
 
 pytestmark = pytest.mark.slow
 CATALOGUE = {"catalogue": {"enabled": True}}

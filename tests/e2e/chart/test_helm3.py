@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from tests.charts.matrix import MATRIX
-from tests.controlplane import binaries
-from tests.controlplane.api import wait_for
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import CHART, RELEASE, Helm, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
 
 pytestmark = pytest.mark.slow
 CATALOGUE = {"catalogue": {"enabled": True}}

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.health import METRICS_AGE
-from tests.controlplane import objects
-from tests.controlplane.api import Api, ApiError, Json, wait_for
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import RELEASE
 from tests.e2e.chart.kubelet import fetched
 from tests.e2e.chart.traffic import BAD, GOOD, answer, claim, device_class
 from tests.e2e.running import faults_in
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
 VALUES = {
     "claims": {"mode": "own"},

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.controlplane.network import obstacle, program
 from tests.e2e.chart.sandbox import confined
+from tests.support.controlplane.network import obstacle, program
 
 LOOK = """
 cat "$1/code.py"

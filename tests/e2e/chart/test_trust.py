@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries
-from tests.controlplane.api import Api, Json, wait_for
-from tests.controlplane.certificates import Authority
 from tests.e2e.chart.balancer import Balancer
 from tests.e2e.chart.conftest import CONFIGURATIONS, NAMESPACE, Cluster
 from tests.e2e.chart.definitions import definitions
 from tests.e2e.chart.helm import RELEASE
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import Api, Json, wait_for
+from tests.support.controlplane.certificates import Authority
 
 pytestmark = pytest.mark.slow
 HOST = f"dragoman-webhook.{NAMESPACE}.svc"

@@ -6,8 +6,8 @@ from collections import Counter
 from types import TracebackType
 from typing import Any, Self
 
-from tests.controlplane.api import Api, ApiError
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.plane import ControlPlane
 
 Json = dict[str, Any]
 DRIVER = "gpu.nvidia.com"

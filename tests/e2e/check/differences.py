@@ -10,9 +10,9 @@ from dragoman.linting import engine
 from dragoman.linting.api import api_of, parse_version
 from dragoman.linting.devices import Devices
 from dragoman.linting.finding import ERROR
-from tests.controlplane.api import Api, ApiError
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.check.generator import GROUP, Generator
+from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.plane import ControlPlane
 
 REFUSING = ("dra/api-removed", "dra/unknown-field", "dra/invalid", "dra/cel-invalid")
 """Rules that report what the API server refuses."""

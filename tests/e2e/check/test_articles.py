@@ -14,10 +14,10 @@ from dragoman.linting import engine
 from dragoman.linting.api import api_of
 from dragoman.linting.devices import Devices
 from dragoman.linting.fixes import fixed
-from tests.controlplane.api import Api, ApiError
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.check.differences import REFUSING, plane_of, served_versions
 from tests.e2e.check.generator import Generator
+from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.plane import ControlPlane
 from tests.unit.linting.test_articles import BAD, GOOD, expected
 
 NAMESPACES = ("demo", "monitoring", "default")

@@ -15,9 +15,9 @@ import yaml
 from dragoman.linting import engine
 from dragoman.linting.api import api_of
 from dragoman.linting.devices import Devices, given
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 DRIVER, TAINTED = "own.example.com", "tainted.example.com"
 OWN = f'device.attributes["{DRIVER}"]'

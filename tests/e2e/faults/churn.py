@@ -10,10 +10,10 @@ from typing import Self, TypeVar
 
 from urllib3.exceptions import HTTPError
 
-from tests.controlplane import objects
-from tests.controlplane.api import ApiError
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import ANNOTATION, NO_CLASS
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.plane import ControlPlane
 
 T = TypeVar("T")
 FOREIGN = 4

@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 from tests.e2e.faults.stage import Stage
+from tests.support.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 
 MakeStage = Callable[..., Stage]
 

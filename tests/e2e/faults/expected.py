@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.controlplane.api import Api, Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import ANNOTATION
+from tests.support.controlplane.api import Api, Json
+from tests.support.controlplane.plane import ControlPlane
 
 TERMINAL = {"Succeeded", "Failed"}
 

@@ -19,9 +19,9 @@ from typing import Any, Self
 import aiohttp
 from aiohttp import web
 
-from tests.controlplane.credentials import Credentials
-from tests.controlplane.process import free_ports
 from tests.e2e.faults.streams import Ending, Stream
+from tests.support.controlplane.credentials import Credentials
+from tests.support.controlplane.process import free_ports
 
 PASSED_ON = ("Authorization", "Content-Type", "Accept", "User-Agent")
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})

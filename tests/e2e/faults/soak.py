@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from tests.controlplane.plane import API_SERVER, ETCD, ControlPlane
 from tests.e2e.faults.proxy import Call, Loss, Rule
 from tests.e2e.faults.stage import ALONE, Stage
 from tests.e2e.faults.streams import Ending
+from tests.support.controlplane.plane import API_SERVER, ETCD, ControlPlane
 
 Fault = Callable[[Stage], None]
 FAULTS_A_ROUND = 5

@@ -14,20 +14,20 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from dragoman.operator import LEASE_NAME
-from tests.controlplane import kubeconfig, objects
-from tests.controlplane.api import ApiError, wait_for
-from tests.controlplane.plane import (
+from tests.e2e.faults.churn import Churn
+from tests.e2e.faults.expected import Settled, given_back
+from tests.e2e.faults.proxy import FaultProxy
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+from tests.support.controlplane import kubeconfig, objects
+from tests.support.controlplane.api import ApiError, wait_for
+from tests.support.controlplane.plane import (
     API_SERVER,
     ETCD,
     GARBAGE_COLLECTOR,
     SCHEDULER,
     ControlPlane,
 )
-from tests.e2e.faults.churn import Churn
-from tests.e2e.faults.expected import Settled, given_back
-from tests.e2e.faults.proxy import FaultProxy
-from tests.e2e.rbac import OPERATOR_RULES
-from tests.e2e.running import OperatorProcess
 
 NODES, DEVICES = 2, 6
 ALONE = "--no-leader-elect"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.controlplane.api import wait_for
 from tests.e2e.faults import impatient
 from tests.e2e.faults.conftest import MakeStage
 from tests.e2e.faults.proxy import Rule
 from tests.e2e.faults.stage import ALONE, Stage
 from tests.e2e.faults.streams import Ending
+from tests.support.controlplane.api import wait_for
 
 PLURALS = ("pods", "resourceclaims", "resourceclaimtemplates")
 

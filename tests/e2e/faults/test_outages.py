@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import API_SERVER, ETCD
 from tests.e2e.faults import unsteady
 from tests.e2e.faults.conftest import MakeStage
 from tests.e2e.faults.proxy import Rule
 from tests.e2e.faults.stage import ALONE, Stage
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import API_SERVER, ETCD
 
 
 def test_the_api_server_dies_and_comes_back(make_stage: MakeStage) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.ha.replicas import SHORT, Replicas
 from tests.e2e.scene import Scene
+from tests.support.controlplane.plane import ControlPlane
 
 MakeReplicas = Callable[..., Replicas]
 

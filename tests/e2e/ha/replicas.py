@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dragoman.operator import LEASE_NAME
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 SHORT = ("--lease-duration=4", "--renew-deadline=3", "--retry-period=0.6")
 SHORT_DURATION = 4.0

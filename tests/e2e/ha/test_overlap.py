@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from tests.controlplane.api import wait_for
 from tests.e2e.faults.churn import Churn
 from tests.e2e.faults.expected import Settled, given_back
 from tests.e2e.ha.conftest import MakeReplicas
 from tests.e2e.ha.replicas import Replicas
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
 
 FORCED = "--no-leader-elect"
 PODS, ENTRIES = 120, ("a", "b")

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from tests.controlplane.api import wait_for
 from tests.e2e.ha.conftest import MakeReplicas
 from tests.e2e.ha.replicas import SHORT_DURATION, Replicas, seconds
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
 
 MARGIN = 2.0
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import kubeconfig
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.faults.proxy import FaultProxy, Rule
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
 from tests.e2e.scene import Scene
+from tests.support.controlplane import kubeconfig
+from tests.support.controlplane.plane import ControlPlane
 
 TEMPLATES = {entry: f"of-{entry}" for entry in ("a", "b", "c")}
 

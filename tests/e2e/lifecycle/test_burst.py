@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import NO_CLASS, Scene
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 PODS = 10_000
 MINUTES = 60

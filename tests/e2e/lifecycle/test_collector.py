@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 from tests.e2e.scene import Scene
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 

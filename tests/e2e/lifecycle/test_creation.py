@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import ANNOTATION, Scene
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import ANNOTATION, Scene
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}
 

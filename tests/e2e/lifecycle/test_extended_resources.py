@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import binaries, objects
-from tests.controlplane.api import Json, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import Scene
+from tests.support.controlplane import binaries, objects
+from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 RESOURCE = "example.com/gpu"
 RELEASE = {

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import kubeconfig
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES, rule
 from tests.e2e.running import OperatorProcess, Running
 from tests.e2e.scene import Scene
+from tests.support.controlplane import kubeconfig
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 GRANTED, OTHER = "dragoman-granted", "dragoman-acting"
 EXTRA = "example.com/reason"

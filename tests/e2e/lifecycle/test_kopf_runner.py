@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import InProcessOperator
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.running import Running
 from tests.e2e.scene import ANNOTATION, PROTECTION, Scene
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 DELETE = {"delete resourceclaims": 1}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import binaries
-from tests.controlplane.api import Json, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import ANNOTATION, Scene
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 OLD = binaries.chosen_version().startswith("v1.34.")
 pytestmark = pytest.mark.skipif(

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import LOOPBACK
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import LOOPBACK
 
 USER = "dragoman-probe-flood"
 SCRAPERS = 32

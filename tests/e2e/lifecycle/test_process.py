@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import API_SERVER, ControlPlane
-from tests.controlplane.process import Process
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import API_SERVER, ControlPlane
+from tests.support.controlplane.process import Process
 
 USER = "dragoman-process"
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.api import Json, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 COUNT = "count/resourceclaims.resource.k8s.io"
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from tests.controlplane.api import wait_for
 from tests.e2e.scene import PROTECTION, Scene
+from tests.support.controlplane.api import wait_for
 
 RELEASE = {
     "patch resourceclaims/status": 1,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.controlplane.api import Json, wait_for
 from tests.e2e.scene import PROTECTION, Scene
+from tests.support.controlplane.api import Json, wait_for
 
 LIMIT = 256
 FOREIGN = {"apiGroup": "foo.com", "resource": "foo"}

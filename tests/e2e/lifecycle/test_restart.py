@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import API_SERVER, ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES, rules_without
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import ANNOTATION, PROTECTION, Scene
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import API_SERVER, ControlPlane
 
 USER = "dragoman-restarts"
 ALONE = "--no-leader-elect"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import binaries
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES, rules_without
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 USER = "dragoman-unbound"
 ASKED = not binaries.chosen_version().startswith("v1.34.")

@@ -9,12 +9,12 @@ from typing import Protocol
 import pytest
 import urllib3
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import LOOPBACK
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import LOOPBACK
 
 USER = "dragoman-unwritable-logs"
 PODS = 20

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"
 OLDER = ("v1beta2", "v1beta1")

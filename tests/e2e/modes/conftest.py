@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 from tests.e2e.modes.watched import Watched
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.scene import Scene
+from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 
 MakeOperator = Callable[..., Watched]
 

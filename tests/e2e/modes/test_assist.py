@@ -5,10 +5,6 @@ import random
 import time
 from pathlib import Path
 
-from tests.controlplane import kubeconfig
-from tests.controlplane.api import wait_for
-from tests.controlplane.components import UNTHROTTLED
-from tests.controlplane.plane import CLAIM_CONTROLLER
 from tests.e2e.faults.proxy import FaultProxy
 from tests.e2e.faults.streams import Ending
 from tests.e2e.lifecycle.test_restart import zombie
@@ -16,6 +12,10 @@ from tests.e2e.modes.conftest import MakeOperator
 from tests.e2e.modes.watched import Watched
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.scene import Scene
+from tests.support.controlplane import kubeconfig
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.components import UNTHROTTLED
+from tests.support.controlplane.plane import CLAIM_CONTROLLER
 
 GRACE = 3.0
 ONE_CLAIM = {"create resourceclaims": 1, "patch pods/status": 1}

@@ -6,14 +6,14 @@ import pytest
 
 from dragoman.controllers.claims.mode import MODE_ANNOTATION
 from dragoman.operator import LEASE_NAME
-from tests.controlplane.api import wait_for
-from tests.controlplane.components import UNTHROTTLED, StockController
-from tests.controlplane.plane import CLAIM_CONTROLLER
 from tests.e2e.faults.churn import Churn
 from tests.e2e.faults.expected import Settled
 from tests.e2e.modes.conftest import MakeOperator
 from tests.e2e.modes.watched import Watched
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.components import UNTHROTTLED, StockController
+from tests.support.controlplane.plane import CLAIM_CONTROLLER
 
 ALL_CLAIMS = 30.0
 """Seconds after which a duplicate is removed, in claims/deallocation.py."""

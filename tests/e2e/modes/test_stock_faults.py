@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.components import UNTHROTTLED
-from tests.controlplane.plane import CLAIM_CONTROLLER
 from tests.e2e.modes.conftest import MakeOperator
 from tests.e2e.modes.watched import Watched
 from tests.e2e.scene import Scene
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.components import UNTHROTTLED
+from tests.support.controlplane.plane import CLAIM_CONTROLLER
 
 LONG = 3600.0
 SECOND = f"{CLAIM_CONTROLLER}-second"

@@ -4,8 +4,8 @@ import re
 
 import urllib3
 
-from tests.controlplane.api import wait_for
 from tests.e2e.running import OperatorProcess
+from tests.support.controlplane.api import wait_for
 
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 

@@ -4,22 +4,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane import binaries, objects
-from tests.controlplane.node.enclosure import obstacle
-from tests.controlplane.node.node import NODE_FLAGS, Node
-from tests.controlplane.plane import (
+from tests.e2e.node.shift import CLASS, Shift
+from tests.e2e.running import OperatorProcess
+from tests.e2e.webhook.conftest import install
+from tests.e2e.webhook.rbac import SCHEMA_RULES
+from tests.support.controlplane import binaries, objects
+from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.node import NODE_FLAGS, Node
+from tests.support.controlplane.plane import (
     API_SERVER,
     CONTROLLER_MANAGER,
     ETCD,
     SCHEDULER,
     ControlPlane,
 )
-from tests.controlplane.recipes import NODE
-from tests.driver.driver import RULES, Driver
-from tests.e2e.node.shift import CLASS, Shift
-from tests.e2e.running import OperatorProcess
-from tests.e2e.webhook.conftest import install
-from tests.e2e.webhook.rbac import SCHEMA_RULES
+from tests.support.controlplane.recipes import NODE
+from tests.support.driver.driver import RULES, Driver
 
 WORKLOADS = ("job-controller", "pod-garbage-collector-controller")
 """Whoever makes the pods of jobs, and whoever removes those of nodes that are gone."""

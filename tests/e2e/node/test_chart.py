@@ -7,20 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries, network, objects
-from tests.controlplane.api import Api, ApiError, Json, wait_for
-from tests.controlplane.network import Network
-from tests.controlplane.node.enclosure import obstacle
-from tests.controlplane.node.node import NODE_FLAGS, Node
-from tests.controlplane.plane import (
-    API_SERVER,
-    CONTROLLER_MANAGER,
-    ETCD,
-    SCHEDULER,
-    ControlPlane,
-)
-from tests.controlplane.recipes import NETWORK, NODE
-from tests.driver.driver import RULES, Driver
 from tests.e2e.chart.conftest import CONTROLLERS, CRD, NAMESPACE, RESTRICTED, left_behind
 from tests.e2e.chart.helm import Helm
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
@@ -30,6 +16,20 @@ from tests.image.application import CHECKOUT
 from tests.image.architecture import native
 from tests.image.build import NAME, build
 from tests.image.debian import MmdebstrapMissingError
+from tests.support.controlplane import binaries, network, objects
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.node import NODE_FLAGS, Node
+from tests.support.controlplane.plane import (
+    API_SERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    SCHEDULER,
+    ControlPlane,
+)
+from tests.support.controlplane.recipes import NETWORK, NODE
+from tests.support.driver.driver import RULES, Driver
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dragoman-operator"

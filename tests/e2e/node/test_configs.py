@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.api import Api, ApiError, Json, wait_for
-from tests.controlplane.plane import ControlPlane
-from tests.driver.config import API_VERSION, KIND, MODES
-from tests.driver.driver import Driver
 from tests.e2e.node.shift import TEMPLATE, Shift
 from tests.e2e.webhook.conftest import CRD
 from tests.e2e.webhook.harness import (
@@ -19,6 +15,10 @@ from tests.e2e.webhook.harness import (
     wait_until_reviewed,
     webhook_user,
 )
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.driver.config import API_VERSION, KIND, MODES
+from tests.support.driver.driver import Driver
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 TYPED = {"apiVersion": API_VERSION, "kind": KIND}

@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.controlplane import binaries, network
-from tests.controlplane.node.enclosure import obstacle
-from tests.controlplane.recipes import NETWORK, NODE
 from tests.demo.story import SCENES
 from tests.e2e.test_demo import LIMIT, demo
+from tests.support.controlplane import binaries, network
+from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.recipes import NETWORK, NODE
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 

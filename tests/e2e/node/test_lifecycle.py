@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.driver.driver import Deed, Driver
 from tests.e2e.node.shift import Shift, container
+from tests.support.controlplane.api import wait_for
+from tests.support.driver.driver import Deed, Driver
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 DEVICES = 4

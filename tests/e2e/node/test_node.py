@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import network, objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
-from tests.controlplane.node.inside import SYSCTLS
-from tests.controlplane.node.node import Node
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import Process
 from tests.e2e.node.shift import Shift, container
+from tests.support.controlplane import network, objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
+from tests.support.controlplane.node.inside import SYSCTLS
+from tests.support.controlplane.node.node import Node
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import Process
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
@@ -33,11 +33,11 @@ STATE = (
 )
 SCRIPT = """
 import time
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.network import Network, link_to
-from tests.controlplane.node.node import NODE_FLAGS, Node
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.network import Network, link_to
+from tests.support.controlplane.node.node import NODE_FLAGS, Node
+from tests.support.controlplane.plane import ControlPlane
 from tests.e2e.node.shift import container
 
 network = Network()

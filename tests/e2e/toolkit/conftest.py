@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.worlds import Stage
+from tests.support.controlplane.plane import ControlPlane
 
 WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", "40"))
 """`make test-explain` tries more."""

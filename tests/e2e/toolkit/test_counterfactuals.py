@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
 from tests.e2e.toolkit.test_explain import explained, holder, named, probe
 from tests.e2e.toolkit.worlds import TAINT, Stage, World, make
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 50_000
 TRIED = max(WORLDS // 4, BATCH)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane import objects
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
 SEEN: Counter[str] = Counter()

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane import objects
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.worlds import Stage, make
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 READ = ["get", "list"]
 DEVICES = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices", "deviceclasses"]}

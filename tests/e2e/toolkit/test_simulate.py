@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.controlplane import objects
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
 from tests.e2e.toolkit.test_explain import holder, named
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 90_000
 TRIED = max(WORLDS // 4, 10)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.api import Json
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
 from tests.e2e.toolkit.worlds import Stage, World, make
+from tests.support.controlplane.api import Json
+from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 10_000
 SHARE = max(WORLDS // 2, 1)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.controlplane import objects
-from tests.controlplane.api import Api, ApiError, Json, wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 LABEL = "example.com/world"
 ADMIN = "resource.kubernetes.io/admin-access"

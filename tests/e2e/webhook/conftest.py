@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from tests.controlplane.api import Api, ApiError, wait_for
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 CRD = catalogue.definition()["metadata"]["name"]
 

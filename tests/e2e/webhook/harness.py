@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import yaml
 
-from tests.controlplane.api import Api, ApiError, wait_for
-from tests.controlplane.certificates import Authority
-from tests.controlplane.credentials import User
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import LOOPBACK, Process, free_ports
 from tests.e2e.running import answers, faults_in
 from tests.e2e.webhook.rbac import WEBHOOK_RULES
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.certificates import Authority
+from tests.support.controlplane.credentials import User
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import LOOPBACK, Process, free_ports
 
 Json = dict[str, Any]
 EXAMPLE = Path(__file__).parents[3] / "examples/webhook/configuration.yaml"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from tests.controlplane.api import Api, ApiError, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook.manifests import BAD, GOOD
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane import objects
-from tests.controlplane.api import Api
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]

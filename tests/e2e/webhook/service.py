@@ -5,10 +5,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.controlplane.certificates import Authority
-from tests.controlplane.network import Network
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook.harness import WebhookProcess
+from tests.support.controlplane.certificates import Authority
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.plane import ControlPlane
 
 Json = dict[str, Any]
 NAMESPACE, SERVICE, ACCOUNT = "dragoman", "dragoman-webhook", "dragoman-webhook"

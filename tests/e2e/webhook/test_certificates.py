@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.api import Api, wait_for
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook.harness import (
     CONFIGURATIONS,
     NAME,
@@ -24,6 +22,8 @@ from tests.e2e.webhook.harness import (
 from tests.e2e.webhook.load import Load, claim
 from tests.e2e.webhook.manifests import BAD, GOOD
 from tests.e2e.webhook.manifests import schema as schema_of_these_tests
+from tests.support.controlplane.api import Api, wait_for
+from tests.support.controlplane.plane import ControlPlane
 
 Json = dict[str, Any]
 SECONDS = 15

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.certificates import Authority, KeyPair
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import free_ports
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.harness import (
     WebhookProcess,
@@ -19,6 +16,9 @@ from tests.e2e.webhook.harness import (
     webhook_user,
 )
 from tests.e2e.webhook.manifests import BAD, GOOD, apply, manifest, schema
+from tests.support.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import free_ports
 
 PORT = free_ports(1)[0]
 

@@ -6,9 +6,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman.cli import cli
-from tests.controlplane.api import Api
-from tests.controlplane.credentials import User
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.rbac import DRA, rule
 from tests.e2e.webhook.harness import (
     CONFIGURATIONS,
@@ -20,6 +17,9 @@ from tests.e2e.webhook.harness import (
 )
 from tests.e2e.webhook.harness import webhook_user as process_user
 from tests.e2e.webhook.manifests import BAD, manifest, schema
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.credentials import User
+from tests.support.controlplane.plane import ControlPlane
 
 TRYING = (
     rule("dragoman.dev", "driverconfigschemas", "list", "create"),

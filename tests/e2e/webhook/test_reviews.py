@@ -9,10 +9,6 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.api import Api, ApiError, wait_for
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import free_ports
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import CRD
 from tests.e2e.webhook.harness import (
@@ -36,6 +32,10 @@ from tests.e2e.webhook.manifests import (
     schema,
 )
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import free_ports
 from tests.unit.driverconfigs import builders as worlds
 
 Json = dict[str, Any]

@@ -14,9 +14,6 @@ from functools import partial
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.network import Network
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.harness import (
     CONFIGURATIONS,
@@ -33,6 +30,9 @@ from tests.e2e.webhook.harness import (
 from tests.e2e.webhook.load import Load, claim
 from tests.e2e.webhook.manifests import BAD, GOOD, MAKERS, apply, delete_class, manifest, schema
 from tests.e2e.webhook.service import NAMESPACE, Mounted, publish, several
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.network import Network
+from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"
 VERSIONS = ("v1", "v1beta2", "v1beta1")

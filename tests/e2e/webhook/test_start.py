@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.api import wait_for
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import Process
 from tests.e2e.running import OperatorProcess, faults_in
 from tests.e2e.webhook.harness import WebhookProcess, webhook_user
 from tests.e2e.webhook.rbac import SCHEMA_RULES
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import Process
 
 
 def ended(process: Process) -> str:

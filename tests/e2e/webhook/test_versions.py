@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.harness import (
     WebhookProcess,
@@ -15,6 +14,7 @@ from tests.e2e.webhook.harness import (
     webhook_user,
 )
 from tests.e2e.webhook.manifests import BAD, GOOD, MAKERS, apply, delete_class, manifest, schema
+from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"
 VERSIONS = ("v1", "v1beta2", "v1beta1")

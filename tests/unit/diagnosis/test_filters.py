@@ -7,7 +7,7 @@ import pytest
 from dragoman.diagnosis.filters import Load, rejections, requests
 from dragoman.inventory.documents import reduced
 from dragoman.inventory.facts import parse
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 from tests.unit.inventory.builders import pod, snapshot
 
 NO_SCHEDULE = {"key": "team", "value": "a", "effect": "NoSchedule"}

@@ -8,8 +8,8 @@ from dragoman.inventory.documents import KINDS, reduced
 from dragoman.inventory.facts import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot, Unseen
-from tests.controlplane import objects
-from tests.controlplane.objects import Json
+from tests.support.controlplane import objects
+from tests.support.controlplane.objects import Json
 
 NOW = "2026-11-22T12:00:00Z"
 DRIVER = "gpu.example.com"

@@ -7,7 +7,7 @@ import pytest
 from dragoman.allocation import profile
 from dragoman.inventory import quotas, summary
 from dragoman.inventory.inventory import Inventory, State
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 from tests.unit.inventory.builders import (
     CLASS,
     DRIVER,

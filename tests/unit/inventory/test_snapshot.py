@@ -22,7 +22,7 @@ from dragoman.inventory.snapshot import (
     dump,
     load,
 )
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 from tests.unit.inventory.builders import (
     CLASS,
     DRIVER,

@@ -10,7 +10,7 @@ import pytest
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
-from tests.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.certificates import Authority, KeyPair
 from tests.unit.kube.http.fakes import fake_server, response, send
 from tests.unit.kube.http.harness import server_context
 from tests.unit.kube.test_kubeconfig import kubeconfig

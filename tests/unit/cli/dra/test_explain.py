@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dragoman.inventory.snapshot import Unseen
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 from tests.unit.cli.dra.running import Desk, invoke
 from tests.unit.inventory.builders import (
     CLASS,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane import objects
+from tests.support.controlplane import objects
 from tests.unit.cli.dra.running import Desk, invoke
 from tests.unit.inventory.builders import CLASS, DRIVER, claim, device_class, held, pod, pool
 

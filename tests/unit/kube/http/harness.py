@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tests.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.certificates import Authority, KeyPair
 
 
 def server_context(pair: KeyPair) -> ssl.SSLContext:

@@ -16,7 +16,7 @@ from dragoman.kube.http import pool as pools
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
-from tests.controlplane.certificates import Authority
+from tests.support.controlplane.certificates import Authority
 from tests.unit.kube.fakes import eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,

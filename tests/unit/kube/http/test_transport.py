@@ -12,7 +12,7 @@ import pytest
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, HttpError
-from tests.controlplane.certificates import Authority
+from tests.support.controlplane.certificates import Authority
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,

@@ -1,0 +1,264 @@
+"""Build the real control plane's binaries from pinned Go modules into a cache, once.
+
+`python -m tests.support.controlplane.binaries [NAME …]` builds what is missing and prints the
+folder that holds the binaries as its last line. Progress goes to standard error.
+
+The cache is `$XDG_CACHE_HOME/dragoman/controlplane/<Kubernetes version>/`. `DRAGOMAN_KUBERNETES`
+chooses the version. `KUBEBUILDER_ASSETS` is asked first for the binaries that envtest defines.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tests.support.controlplane.libraries import static_library
+from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe
+from tests.support.controlplane.toolchain import MODULES, go_for
+
+DEFAULT_VERSION = "v1.36.3"
+PROGRESS_SECONDS = 15
+
+
+def chosen_version() -> str:
+    """Return the Kubernetes version to test with, `v1.36.3` unless the environment says other.
+
+    Raises:
+        ValueError: `DRAGOMAN_KUBERNETES` names a version that no go.mod pins.
+    """
+    asked = os.environ.get("DRAGOMAN_KUBERNETES") or DEFAULT_VERSION
+    known = sorted(path.name.removeprefix("kubernetes-") for path in MODULES.glob("kubernetes-*"))
+    for version in known:
+        if version.startswith(f"v{asked.removeprefix('v')}"):
+            return version
+    raise ValueError(f"DRAGOMAN_KUBERNETES={asked} is not pinned here; known: {', '.join(known)}")
+
+
+def cache_root() -> Path:
+    """Return the folder of everything that is built once per machine."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dragoman" / "controlplane"
+
+
+def find(names: Iterable[str], version: str | None = None) -> dict[str, Path]:
+    """Return the path of each named binary, building those that are missing.
+
+    Args:
+        names: Keys of `RECIPES`.
+        version: Kubernetes version; the environment's choice when absent.
+    """
+    version = version or chosen_version()
+    found: dict[str, Path] = {}
+    for name in names:
+        recipe = RECIPES[name]
+        found[name] = ready_made(recipe, version) or built(recipe, version)
+    return found
+
+
+def ready_made(recipe: Recipe, version: str) -> Path | None:
+    """Return a binary that somebody else put there, where the recipe allows it.
+
+    A folder of another version than `DRAGOMAN_KUBERNETES` asks for is passed over, loudly.
+    """
+    folder = os.environ.get(recipe.elsewhere) if recipe.elsewhere else None
+    if folder and (Path(folder) / recipe.name).exists():
+        candidate = Path(folder) / recipe.name
+        if not os.environ.get("DRAGOMAN_KUBERNETES") or reports(candidate, recipe, version):
+            return candidate
+        say(f"{recipe.name}: the one in {recipe.elsewhere} is not {version}, building it instead")
+    if recipe.on_path and (installed := shutil.which(recipe.name)):
+        return Path(installed)
+    return None
+
+
+def reports(binary: Path, recipe: Recipe, version: str) -> bool:
+    """Tell whether the binary reports the version; etcd and kubectl may differ from the server."""
+    if recipe.name != "kube-apiserver":
+        return True
+    answer = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
+    return version in answer.stdout
+
+
+def built(recipe: Recipe, version: str) -> Path:
+    """Return the cached binary, after building it when it or its pins are new."""
+    target = cache_root() / version / recipe.name
+    module = MODULES / recipe.module.format(version=version)
+    flags = linker_flags(recipe, module)
+    stamp = target.with_name(f".{recipe.name}.stamp")
+    pins = fingerprint(module, " ".join([flags, *recipe.tags]))
+    if is_current(target, stamp, pins):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_name(".lock")):
+        if not is_current(target, stamp, pins):
+            build(recipe, module, flags, target)
+            replace_text(stamp, pins)
+    return target
+
+
+def is_current(target: Path, stamp: Path, pins: str) -> bool:
+    """Tell whether the binary was built from these pins."""
+    return target.exists() and stamp.exists() and stamp.read_text() == pins
+
+
+def fingerprint(module: Path, flags: str) -> str:
+    """Return a digest of everything that decides what a build yields."""
+    digest = hashlib.sha256(flags.encode())
+    for path in (module / "go.mod", module / "go.sum", *sorted(module.glob("*.go"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def linker_flags(recipe: Recipe, module: Path) -> str:
+    """Return -ldflags that strip the binary and stamp the version that go.mod pins."""
+    version = pinned_version(recipe, module)
+    major, minor, *_ = [*version.removeprefix("v").split("."), "", ""]
+    fields = {"version": version, "major": major, "minor": minor}
+    stamps = [f"-X {name}={value.format(**fields)}" for name, value in recipe.stamp]
+    static = ["-linkmode external -extldflags -static"] if recipe.library else []
+    return " ".join(["-s", "-w", *static, *stamps])
+
+
+def pinned_version(recipe: Recipe, module: Path) -> str:
+    """Return the version at which go.mod requires the recipe's stamped module, or nothing."""
+    text = (module / "go.mod").read_text()
+    found = re.search(rf"^(?:require)?\s*{re.escape(recipe.pinned)} (v\S+)", text, re.MULTILINE)
+    return found[1] if recipe.pinned and found else ""
+
+
+def build(recipe: Recipe, module: Path, flags: str, target: Path) -> None:
+    """Run `go build` with progress lines and move the result into place in one step.
+
+    Raises:
+        RuntimeError: The build failed; the message ends with the compiler's own words.
+    """
+    go = go_for(module, cache_root())
+    with tempfile.TemporaryDirectory(prefix=f".{recipe.name}-", dir=target.parent) as scratch:
+        output = Path(scratch) / recipe.name
+        log = Path(scratch) / "log"
+        options = ["-v", "-trimpath", f"-ldflags={flags}", "-o", str(output)]
+        command = [str(go), "build", *options, f"-tags={','.join(recipe.tags)}", recipe.package]
+        with log.open("wb") as sink:
+            process = subprocess.Popen(
+                command, cwd=module, env=environment(recipe), stdout=sink, stderr=sink
+            )
+            follow(recipe, process, log)
+        if process.returncode:
+            tail = "\n".join(log.read_text().splitlines()[-20:])
+            raise RuntimeError(f"building {recipe.name} failed\n{tail}")
+        output.replace(target)
+
+
+def environment(recipe: Recipe) -> dict[str, str]:
+    """Return the compiler's environment: pure Go, unless the recipe needs a C library."""
+    if not recipe.library:
+        return os.environ | {"CGO_ENABLED": "0"}
+    return os.environ | {"CGO_ENABLED": "1"} | static_library(recipe.library, cache_root())
+
+
+def follow(recipe: Recipe, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Say what is being built, every quarter of a minute, until the compiler is done."""
+    start = time.monotonic()
+    say(
+        f"{recipe.name}: building from source, usually {recipe.minutes:g} min on 2 cores "
+        "when nothing is cached"
+    )
+    try:
+        while True:
+            try:
+                process.wait(PROGRESS_SECONDS)
+            except subprocess.TimeoutExpired:
+                say(f"{recipe.name}: {phase(log)}, {clock(time.monotonic() - start)} elapsed")
+            else:
+                break
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if process.returncode == 0:
+        say(f"{recipe.name}: done in {clock(time.monotonic() - start)}")
+
+
+def phase(log: Path) -> str:
+    """Describe how far `go build -v` is from what it has written so far."""
+    lines = log.read_text().splitlines()
+    downloads = sum(line.startswith("go: downloading") for line in lines)
+    compiled = len(lines) - downloads
+    return f"{compiled} packages compiled" if compiled else f"{downloads} modules downloaded"
+
+
+def clock(seconds: float) -> str:
+    """Format a duration as minutes:seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def say(line: str) -> None:
+    """Print one progress line at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a small file so that readers see the old or the new text, never half of it."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on the file, saying so when somebody else builds already."""
+    with path.open("w") as handle:
+        if not try_lock(handle):
+            say("waiting for another build of the same binaries")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def try_lock(handle: IO[str]) -> bool:
+    """Take the lock if nobody holds it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def folder_of(found: dict[str, Path], version: str) -> Path:
+    """Return one folder that holds the binaries: the cache, or links where some are lent.
+
+    What is on PATH (kubectl) is found there and needs no link.
+    """
+    home = cache_root() / version
+    lent = os.environ.get("KUBEBUILDER_ASSETS")
+    if not lent or Path(lent) not in {path.parent for path in found.values()}:
+        return home
+    links = cache_root() / f"{version}-links"
+    links.mkdir(parents=True, exist_ok=True)
+    for name, path in found.items():
+        partial = links / f".{name}.{os.getpid()}"
+        partial.symlink_to(path)
+        partial.replace(links / name)
+    return links
+
+
+def main(names: list[str]) -> int:
+    """Build the named binaries (the control plane when none is named) and print their folder."""
+    if unknown := [name for name in names if name not in RECIPES]:
+        say(f"unknown: {', '.join(unknown)}; known: {', '.join(RECIPES)}")
+        return 2
+    version = chosen_version()
+    print(folder_of(find(names or CONTROL_PLANE, version), version))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
