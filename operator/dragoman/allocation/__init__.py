@@ -15,18 +15,16 @@ the same errors. Everything is pure: no clock, no effects, and a search is bound
 from __future__ import annotations
 
 from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
-from dragoman.allocation.amounts import Amount
-from dragoman.allocation.claimfacts import Claim, ClaimSpec
-from dragoman.allocation.claims import parse_claim
 from dragoman.allocation.cluster import Cluster, UnknownNodeError
-from dragoman.allocation.explaining import explain
 from dragoman.allocation.extendedresources import (
     ContainerRequest,
     ExtendedResources,
     class_of,
     extended_resources,
 )
-from dragoman.allocation.facts import (
+from dragoman.allocation.facts.amounts import Amount
+from dragoman.allocation.facts.claims import Claim, ClaimSpec
+from dragoman.allocation.facts.objects import (
     Content,
     Device,
     DeviceClass,
@@ -45,10 +43,18 @@ from dragoman.allocation.features import (
     profile,
     profile_of,
 )
-from dragoman.allocation.nodeselector import NodeSelectorError
-from dragoman.allocation.parsing import parse_class, parse_node, parse_slice, parse_taint_rule
-from dragoman.allocation.pools import Pool
-from dragoman.allocation.reasons import Code, Reason
+from dragoman.allocation.parsing.claims import parse_claim
+from dragoman.allocation.parsing.objects import (
+    parse_class,
+    parse_node,
+    parse_slice,
+    parse_taint_rule,
+)
+from dragoman.allocation.pools.nodeselector import NodeSelectorError
+from dragoman.allocation.pools.pool import Pool
+from dragoman.allocation.pools.usage import Holder
+from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.reasons.explaining import explain
 from dragoman.allocation.results import (
     Allocation,
     BudgetExceeded,
@@ -58,8 +64,7 @@ from dragoman.allocation.results import (
     FatalError,
     NodeError,
 )
-from dragoman.allocation.solution import Allocated
-from dragoman.allocation.usage import Holder
+from dragoman.allocation.search.solution import Allocated
 from dragoman.model.fields import MalformedObjectError
 
 __all__ = [

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dragoman.allocation.asks import PreparedAsk
-from dragoman.allocation.attempt import Attempt
-from dragoman.allocation.claimfacts import Claim
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.explaining import explain
-from dragoman.allocation.facts import Node
-from dragoman.allocation.nodeselector import usable_on
+from dragoman.allocation.facts.claims import Claim
+from dragoman.allocation.facts.objects import Node
+from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons import Code
+from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.reasons.explaining import explain
+from dragoman.allocation.requests.request import PreparedRequest
+from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.results import (
     BudgetExceeded,
     DoesNotFit,
@@ -22,10 +22,10 @@ from dragoman.allocation.results import (
     NodeError,
     ShareIDs,
 )
-from dragoman.allocation.search import BudgetExceededError, Search
-from dragoman.allocation.solution import Allocated, Solution, check_selectors
-from dragoman.allocation.validation import Prepared, named
-from dragoman.allocation.view import NodePools, NodeView
+from dragoman.allocation.search.attempt import Attempt
+from dragoman.allocation.search.search import BudgetExceededError, Search
+from dragoman.allocation.search.solution import Allocated, Solution, check_selectors
+from dragoman.allocation.search.view import NodePools, NodeView
 
 BUDGET: Final = 9_000_000
 """Steps that kube-scheduler manages within its time-out of 10 s."""
@@ -151,12 +151,12 @@ def _search(
     if found.error:
         return FatalError(found.error, 0, Code.NODE_SELECTOR_INVALID)
     view = NodeView(found, cluster.usage, cluster.profile)
-    everything: dict[PreparedAsk, list[int]] = {}
+    everything: dict[PreparedRequest, list[int]] = {}
     attempt = Attempt(prepared, view)
 
-    def count(ask: PreparedAsk) -> int:
-        everything[ask] = attempt.everything(ask)
-        return len(everything[ask])
+    def count(request: PreparedRequest) -> int:
+        everything[request] = attempt.everything(request)
+        return len(everything[request])
 
     try:
         prepared.validate(count)

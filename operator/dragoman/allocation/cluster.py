@@ -10,17 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from dragoman.allocation.claimfacts import Claim
-from dragoman.allocation.environment import Environment
-from dragoman.allocation.facts import DeviceClass, DeviceID, DeviceTaintRule, Node, PoolID, Slice
+from dragoman.allocation.facts.claims import Claim
+from dragoman.allocation.facts.objects import (
+    DeviceClass,
+    DeviceID,
+    DeviceTaintRule,
+    Node,
+    PoolID,
+    Slice,
+)
 from dragoman.allocation.features import Profile, profile
-from dragoman.allocation.nodeselector import NodeSelectorError
-from dragoman.allocation.poolindex import PoolIndex
-from dragoman.allocation.pools import Pool
-from dragoman.allocation.taints import tainted
-from dragoman.allocation.usage import Holder, Usage
-from dragoman.allocation.validation import Prepared
-from dragoman.allocation.view import NodePools
+from dragoman.allocation.pools.index import PoolIndex
+from dragoman.allocation.pools.nodeselector import NodeSelectorError
+from dragoman.allocation.pools.pool import Pool
+from dragoman.allocation.pools.taints import tainted
+from dragoman.allocation.pools.usage import Holder, Usage
+from dragoman.allocation.requests.environment import Environment
+from dragoman.allocation.requests.validation import Prepared
+from dragoman.allocation.search.view import NodePools
 
 _PREPARED: Final = 16
 

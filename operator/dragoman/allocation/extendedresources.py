@@ -1,6 +1,6 @@
 """The claim that kube-scheduler makes for a pod's extended resources (KEP-5004).
 
-A container may ask for devices by a resource name instead of a claim. Where the node's device
+A container may request devices by a resource name instead of a claim. Where the node's device
 plugin does not publish that resource, the DeviceClass of the name serves it, through one claim for
 all containers of the pod.
 """
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dragoman.allocation.amounts import AmountError, amount
-from dragoman.allocation.claimfacts import Ask, Claim, ClaimSpec, Request
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts import DeviceClass, Document, Node
-from dragoman.allocation.reading import require_object
+from dragoman.allocation.facts.amounts import AmountError, amount
+from dragoman.allocation.facts.claims import Claim, ClaimSpec, ExactRequest, Request
+from dragoman.allocation.facts.objects import DeviceClass, Document, Node
+from dragoman.allocation.parsing.fields import require_object
 from dragoman.cel.values.scalars import INT_MAX
 from dragoman.model.fields import items, mapping, optional_text, text
 
@@ -204,5 +204,5 @@ def _of_container(
             return None, used
     name = f"container-{container.number}-request-{container.order.index(resource)}"
     used.append(ContainerRequest(container.name, resource, name))
-    ask = Ask(name, class_name, count=wanted - have)
-    return Request(name, ask), used
+    exact = ExactRequest(name, class_name, count=wanted - have)
+    return Request(name, exact), used

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.allocation.reasons import Code
+from dragoman.allocation.reasons.codes import Code
 
 
 class FatalProblemError(Exception):

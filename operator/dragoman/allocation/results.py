@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.allocation.facts import Document
-from dragoman.allocation.reasons import Code, Reason
+from dragoman.allocation.facts.objects import Document
+from dragoman.allocation.reasons.codes import Code, Reason
 from dragoman.model.fields import items, mapping, texts
 
 ShareIDs = Callable[[], str]
@@ -23,7 +23,7 @@ class DeviceResult:
         driver: Of the device.
         pool: Of the device.
         device: Its name.
-        admin_access: Whether the request asked for admin access.
+        admin_access: Whether the request requests admin access.
         tolerations: Those of the request, in the API's form.
         share_id: Set for a share of a device that allows multiple allocations.
         consumed_capacity: Quantities by capacity, None if the device has no capacity to share.

@@ -23,8 +23,8 @@ from dragoman.allocation import (
     extended_resources,
 )
 from dragoman.allocation import explain as reasons_of
-from dragoman.allocation.claimfacts import Ask
-from dragoman.allocation.nodeselector import matches
+from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.allocation.pools.nodeselector import matches
 from dragoman.diagnosis.filters import Load, rejections, requests
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.facts import ClaimFact, NodeFact
@@ -302,7 +302,7 @@ def _requests(
             yield RequestAnswer(claim.key, name, wanted, free, kept_away, alternative)
 
 
-def asks(claim: Claim) -> Iterator[tuple[str, Ask, bool]]:
+def asks(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:
     """Yield what a claim asks for: the full name, the ask, whether it is an alternative."""
     for request in claim.spec.requests:
         if request.exactly is not None:

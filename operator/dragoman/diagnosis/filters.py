@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.allocation.amounts import AmountError, amount
-from dragoman.allocation.nodeselector import NodeSelectorError, matches
-from dragoman.allocation.reading import node_selector
+from dragoman.allocation.facts.amounts import AmountError, amount
+from dragoman.allocation.parsing.fields import node_selector
+from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.inventory.documents import Document
 from dragoman.inventory.facts import NodeFact, PodFact
 from dragoman.model.fields import items, mapping

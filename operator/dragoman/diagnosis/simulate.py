@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, Node, allocate, parse_claim
 from dragoman.allocation.extendedresources import NAME as EXTENDED
-from dragoman.allocation.nodeselector import NodeSelectorError, matches
+from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.diagnosis.explain import (
     BUDGET,
     Explanation,

@@ -19,8 +19,8 @@ from dragoman.allocation import (
     Reason,
     allocate,
 )
-from dragoman.allocation.claimfacts import Ask
-from dragoman.allocation.facts import Toleration
+from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.allocation.facts.objects import Toleration
 from dragoman.diagnosis.explain import Answer, Explanation, NodeAnswer
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
@@ -235,7 +235,7 @@ def _tolerating(search: _Search, requests: set[tuple[str, str]], more: Toleratio
     return change
 
 
-def _asking(claim: Claim, names: set[str], change: Callable[[Ask], Ask]) -> Claim:
+def _asking(claim: Claim, names: set[str], change: Callable[[ExactRequest], ExactRequest]) -> Claim:
     """Return a claim of which some requests are changed."""
     requests = tuple(
         replace(

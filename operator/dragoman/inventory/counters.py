@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts import Content, DeviceID
+from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.pools import Pool
 

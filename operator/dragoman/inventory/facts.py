@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import dragoman.allocation as api
-from dragoman.allocation.claims import parse_claim
-from dragoman.allocation.parsing import (
+from dragoman.allocation.parsing.claims import parse_claim
+from dragoman.allocation.parsing.objects import (
     parse_class,
     parse_node,
     parse_slice,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.facts import ClaimFact, PodFact, Result, World
 from dragoman.model.claim import Consumer
 

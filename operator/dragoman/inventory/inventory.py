@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dragoman.allocation.facts import Content, DeviceID, PoolID, Taint
+from dragoman.allocation.facts.objects import Content, DeviceID, PoolID, Taint
 from dragoman.allocation.features import Profile
-from dragoman.allocation.taints import tainted
+from dragoman.allocation.pools.taints import tainted
 from dragoman.inventory.counters import Counters
 from dragoman.inventory.facts import SliceFact, World
 from dragoman.inventory.holders import Holding, holdings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dragoman.allocation.expressions import Expression, Failure, Views
-from dragoman.allocation.facts import Content, DeviceClass, DeviceID
+from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID
 from dragoman.allocation.features import Profile
+from dragoman.allocation.requests.expressions import Expression, Failure, Views
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman.allocation.facts import PoolID, Slice
+from dragoman.allocation.facts.objects import PoolID, Slice
 from dragoman.allocation.features import Profile
-from dragoman.allocation.pools import assemble
+from dragoman.allocation.pools.pool import assemble
 from dragoman.inventory.facts import SliceFact
 
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.claimfacts import Ask, Claim
+from dragoman.allocation.facts.claims import Claim, ExactRequest
 from dragoman.inventory.ages import seconds
 from dragoman.inventory.facts import ClaimFact
 from dragoman.inventory.inventory import Inventory
@@ -68,7 +68,7 @@ def charges(claim: Claim) -> dict[str, int]:
     return dict(found)
 
 
-def _devices(ask: Ask) -> int:
+def _devices(ask: ExactRequest) -> int:
     return ALL_DEVICES if ask.mode == "All" else ask.count or 1
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts import DeviceID, PoolID
+from dragoman.allocation.facts.objects import DeviceID, PoolID
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.waiting import waiting

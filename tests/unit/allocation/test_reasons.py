@@ -125,7 +125,7 @@ def test_capacity() -> None:
     found = reasons(item, asked=asks("2Gi"), claims=[share("one", "4Gi"), share("two", "2Gi")])
     assert details(found, Code.CAPACITY_EXCEEDED) == {
         "capacity": "memory",
-        "asked": "2Gi",
+        "requested": "2Gi",
         "rounded": "3Gi",
         "free": "2Gi",
         "value": "8Gi",
@@ -136,7 +136,7 @@ def test_capacity() -> None:
     bounded = slice_("s", [shared({"default": "1Gi", "validRange": {"min": "1Gi", "max": "2Gi"}})])
     assert details(reasons(bounded, asked=asks("4Gi")), Code.CAPACITY_POLICY) == {
         "capacity": "memory",
-        "asked": "4Gi",
+        "requested": "4Gi",
         "rounded": "4Gi",
     }
     whole = slice_("s", [device("d", capacity={"memory": {"value": "1Gi"}})])

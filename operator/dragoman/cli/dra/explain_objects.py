@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.allocation.facts import DeviceClass, PoolID
+from dragoman.allocation.facts.objects import DeviceClass, PoolID
 from dragoman.cel import selectors
 from dragoman.cel.errors import CompileError
 from dragoman.cli.dra import notes, who_table

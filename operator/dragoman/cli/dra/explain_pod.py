@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Code, Reason, allocate
-from dragoman.allocation.claimfacts import Ask
+from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.cli.dra import notes, who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.diagnosis import groups as grouping
@@ -269,7 +269,7 @@ def _claim_lines(wanted: Wanted) -> Iterator[str]:
             yield f"  all devices{of} differ in {constraint.distinct_attribute}"
 
 
-def ask_text(ask: Ask) -> str:
+def ask_text(ask: ExactRequest) -> str:
     """Write what a request asks for: `2 x gpu.nvidia.com where …`."""
     many = "all" if ask.mode == "All" else str(ask.count)
     parts = [f"{many} x {ask.class_name}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.allocation.facts import Content, DeviceID
+from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.cli.dra.top_tables import taint_text

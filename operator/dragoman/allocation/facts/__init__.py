@@ -1,0 +1,1 @@
+"""What the allocator decides on, parsed and frozen."""

@@ -1,0 +1,144 @@
+"""What claims request and hold, parsed and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dragoman.allocation.facts.amounts import Amount
+from dragoman.allocation.facts.objects import NOTHING, DeviceID, Document, NodeSelector, Toleration
+
+
+@dataclass(frozen=True, slots=True)
+class ExactRequest:
+    """What `exactly` of a request, or one subrequest of `firstAvailable`, requests.
+
+    Attributes:
+        name: Own name.
+        class_name: `deviceClassName`.
+        mode: `allocationMode`.
+        count: `count`.
+        admin_access: `adminAccess`, None when unset.
+        selectors: CEL expressions; None for a selector without `cel`.
+        tolerations: `tolerations`.
+        capacity: `capacity.requests`, None when `capacity` is unset.
+        derived_attributes: Attribute name to CEL expression (1.37, alpha).
+    """
+
+    name: str
+    class_name: str = ""
+    mode: str = "ExactCount"
+    count: int = 0
+    admin_access: bool | None = None
+    selectors: tuple[str | None, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    capacity: Mapping[str, Amount] | None = None
+    derived_attributes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of a claim.
+
+    Attributes:
+        name: Its name.
+        exactly: What it requests, None if it has alternatives.
+        first_available: The alternatives, in the order of preference.
+    """
+
+    name: str
+    exactly: ExactRequest | None = None
+    first_available: tuple[ExactRequest, ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[ExactRequest, ...]:
+        """The subrequests in their order; `exactly` is the only one of a request without a list."""
+        if self.first_available or self.exactly is None:
+            return self.first_available
+        return (self.exactly,)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint of a claim; `requests` empty means all of them."""
+
+    requests: tuple[str, ...] = ()
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimConfig:
+    """A config of a claim; `document` is the item without `requests`."""
+
+    requests: tuple[str, ...]
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldDevice:
+    """A device that an allocated claim holds.
+
+    Attributes:
+        id: The device.
+        admin_access: Such a claim uses the device beside others.
+        share_id: Set for a share of a device that allows multiple allocations.
+        consumed: `consumedCapacity`, None when unset.
+    """
+
+    id: DeviceID
+    admin_access: bool = False
+    share_id: str | None = None
+    consumed: Mapping[str, Amount] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The allocation in the status of a claim.
+
+    Attributes:
+        devices: In the order of the results.
+        node_selector: Where the claim can be used, None for everywhere.
+        document: `status.allocation` in the API's form.
+    """
+
+    devices: tuple[HeldDevice, ...]
+    node_selector: NodeSelector | None = None
+    document: Document = field(default_factory=lambda: NOTHING)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ClaimSpec:
+    """The spec of a ResourceClaim. Claims of one template share one object.
+
+    Attributes:
+        requests: `spec.devices.requests`.
+        constraints: `spec.devices.constraints`.
+        config: `spec.devices.config`.
+    """
+
+    requests: tuple[Request, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    config: tuple[ClaimConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """A ResourceClaim.
+
+    Attributes:
+        name: `metadata.name`.
+        namespace: `metadata.namespace`.
+        spec: What it requests.
+        held: `status.allocation`, None while the claim is not allocated.
+    """
+
+    name: str
+    namespace: str = ""
+    spec: ClaimSpec = field(default_factory=ClaimSpec)
+    held: Held | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone, as the scheduler prints it."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

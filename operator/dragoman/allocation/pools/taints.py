@@ -1,0 +1,77 @@
+"""Taints of devices, those of DeviceTaintRules, and tolerations (KEP-5055)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from dragoman.allocation.facts.objects import (
+    Content,
+    Device,
+    DeviceTaintRule,
+    Slice,
+    Taint,
+    Toleration,
+)
+from dragoman.allocation.features import Profile
+
+_EFFECTS: Final = ("NoSchedule", "NoExecute")
+
+
+def tainted(item: Slice, rules: Iterable[DeviceTaintRule], profile: Profile) -> Slice:
+    """Return a slice with the taints of all rules that select its devices.
+
+    The scheduler appends them in no particular order; here rules go by name.
+    """
+    if not (profile.features.DeviceTaints and profile.taint_rules):
+        return item
+    concerned = sorted(
+        (rule for rule in rules if _selects(rule, item, profile)), key=lambda rule: rule.name
+    )
+    if not concerned:
+        return item
+    devices = tuple(_with_taints(device, concerned) for device in item.devices)
+    return replace(item, devices=devices)
+
+
+def _selects(rule: DeviceTaintRule, item: Slice, profile: Profile) -> bool:
+    if not rule.has_selector and profile.new:
+        return False  # 1.36 taints everything then
+    return rule.driver in (None, item.driver) and rule.pool in (None, item.pool)
+
+
+def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:
+    taints = tuple(rule.taint for rule in rules if rule.device in (None, device.name))
+    if not taints:
+        return device
+    return Device(device.name, _content(device.content, taints))
+
+
+def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
+    """Return the content with more taints; devices that look alike still do."""
+    found: Content | None = content.cache.get(taints)
+    if found is None:
+        found = replace(
+            content, taints=content.taints + taints, traits=(content.traits, taints), cache={}
+        )
+        content.cache[taints] = found
+    return found
+
+
+def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
+    """Return the first taint that keeps a device from a request, None if there is none."""
+    for taint in taints:
+        if taint.effect in _EFFECTS and not any(_tolerates(one, taint) for one in tolerations):
+            return taint
+    return None
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value

@@ -1,0 +1,1 @@
+"""Why claims cannot be served on a node, as data."""

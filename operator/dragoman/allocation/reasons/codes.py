@@ -1,0 +1,160 @@
+"""Why claims cannot be served on a node, as data.
+
+A reason names what stands in the way and the numbers that a person needs. `details` holds them by
+name; which names a code has is written beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from dragoman.allocation.facts.objects import NOTHING, DeviceID, PoolID
+
+
+class Code(StrEnum):
+    """What stands in the way."""
+
+    CLASS_NOT_FOUND = "ClassNotFound"
+    """The DeviceClass does not exist; the pod's attempt ends. `class`, `message`."""
+    FEATURE_DISABLED = "FeatureDisabled"
+    """A feature gate is off; `message` if the pod's attempt ends, `gate` for a device."""
+    TOO_MANY_DEVICES = "TooManyDevices"
+    """A claim holds at most 32 devices; the pod's attempt ends. `message`."""
+    INVALID_REQUEST = "InvalidRequest"
+    """The scheduler does not understand the request; the pod's attempt ends. `message`."""
+    NO_SLICE_FOR_NODE = "NoSliceForNode"
+    """No ResourceSlice offers devices on the node."""
+    NODE_SELECTOR_INVALID = "NodeSelectorInvalid"
+    """A slice has an invalid node selector; the pod's attempt ends. `message`."""
+    POOL_INCOMPLETE = "PoolIncomplete"
+    """Slices of the pool are missing. `have`, `want`, `generation`."""
+    POOL_INVALID = "PoolInvalid"
+    """The pool contradicts itself. `reason`."""
+    POOL_OBSOLETE = "PoolObsolete"
+    """The node's slices are of an old generation. `generation`, `newer`, `slice`."""
+    NOT_ENOUGH_DEVICES = "NotEnoughDevices"
+    """Fewer devices than wanted can serve the request. `wanted`, `usable`, `seen`."""
+    SELECTOR_REJECTED = "SelectorRejected"
+    """A selector is false. `origin` (class or claim), `index`, `expression`, `values` it read."""
+    CEL_ERROR = "CELError"
+    """A selector has no result; the pod's attempt ends. As above, and `message`."""
+    NODE_MISMATCH = "NodeMismatch"
+    """The device belongs to other nodes. `node`."""
+    DEVICE_IN_USE = "DeviceInUse"
+    """Claims hold the device. `holders`."""
+    NODE_OPERATIONS = "NodeOperations"
+    """The node cannot do without operations of the driver (1.37, alpha). `operations`."""
+    CAPACITY_UNKNOWN = "CapacityUnknown"
+    """The device lacks a capacity that the request names. `capacity`."""
+    CAPACITY_POLICY = "CapacityPolicy"
+    """The request policy forbids the amount. `capacity`, `requested`, `rounded`."""
+    CAPACITY_EXCEEDED = "CapacityExceeded"
+    """Too little is left. `capacity`, `requested`, `rounded`, `free`, `value`, `holders`."""
+    CAPACITY_ERROR = "CapacityError"
+    """The amount cannot be computed; the pod's attempt ends. `message`."""
+    COUNTERS_EXCEEDED = "CountersExceeded"
+    """A counter does not suffice. `set`, `counter`, `need`, `free`, `short`, `holders`."""
+    INCOMPATIBLE_GROUPS = "IncompatibleGroups"
+    """Devices of another compatibility group are in use (1.37, alpha). `groups`."""
+    TAINT_NOT_TOLERATED = "TaintNotTolerated"
+    """A taint is not tolerated. `key`, `value`, `effect`, `rule` (empty: set by the driver)."""
+    CONSTRAINT_FAILED = "ConstraintFailed"
+    """The device lacks the attribute of a constraint. `index`, `attribute`, `kind`."""
+    NO_COMBINATION = "NoCombination"
+    """Devices serve each request alone, but not all requests together. `constraints`, `counts`."""
+    NODE_SELECTOR_MISMATCH = "NodeSelectorMismatch"
+    """The claim is allocated for other nodes. `node`."""
+    TIMEOUT = "Timeout"
+    """The search is too large; kube-scheduler runs into its time-out. `steps`."""
+
+
+class Reason(NamedTuple):
+    """One thing that stands in the way.
+
+    Attributes:
+        code: What it is.
+        claim: `namespace/name` of the claim, empty if it concerns all of them.
+        request: `request` or `request/subrequest`, empty if it concerns all of them.
+        device: The device, None if it is not about one.
+        pool: The pool, None if it is not about one.
+        details: More by name; see `Code`.
+    """
+
+    code: Code
+    claim: str = ""
+    request: str = ""
+    device: DeviceID | None = None
+    pool: PoolID | None = None
+    details: Mapping[str, Any] = NOTHING
+
+    def __str__(self) -> str:
+        if "message" in self.details:
+            return str(self.details["message"])
+        text = _TEXTS[self.code].format_map(_Details(self))
+        where = self.device or self.pool
+        return f"{where}: {text}" if where else text
+
+    def document(self) -> dict[str, Any]:
+        """Return the reason as JSON, without what is empty."""
+        full = {
+            "code": str(self.code),
+            "claim": self.claim,
+            "request": self.request,
+            "device": str(self.device or ""),
+            "pool": str(self.pool or ""),
+            **self.details,
+            "message": str(self),
+        }
+        return {key: value for key, value in full.items() if value not in ("", (), None)}
+
+
+class _Details(dict[str, Any]):
+    """The values of a text; lists are joined, and what is missing is shown as nothing."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.details)
+        self.reason = reason
+
+    def __getitem__(self, key: str) -> Any:
+        value = self.get(key, "")
+        if isinstance(value, tuple):
+            return ", ".join(map(str, value)) or "nothing"
+        if isinstance(value, Mapping):
+            return ", ".join(f"{name}={item}" for name, item in value.items()) or "nothing"
+        return value
+
+
+_TEXTS: Mapping[Code, str] = {
+    Code.CLASS_NOT_FOUND: "DeviceClass {class} does not exist",
+    Code.FEATURE_DISABLED: "feature gate {gate} is off",
+    Code.TOO_MANY_DEVICES: "a claim holds at most 32 devices",
+    Code.INVALID_REQUEST: "the scheduler does not understand the request",
+    Code.NO_SLICE_FOR_NODE: "no ResourceSlice offers devices on the node",
+    Code.NODE_SELECTOR_INVALID: "a ResourceSlice has an invalid node selector",
+    Code.POOL_INCOMPLETE: "the pool is incomplete: {have} of {want} slices of generation "
+    "{generation}",
+    Code.POOL_INVALID: "the pool is invalid: {reason}",
+    Code.POOL_OBSOLETE: "slice {slice} has generation {generation}, other nodes have {newer}",
+    Code.NOT_ENOUGH_DEVICES: "the request wants {wanted} devices, {usable} of {seen} can serve it",
+    Code.SELECTOR_REJECTED: "selector #{index} of {origin} is false: {expression} (read: {values})",
+    Code.CEL_ERROR: "a CEL expression fails",
+    Code.NODE_MISMATCH: "the device belongs to other nodes than {node}",
+    Code.DEVICE_IN_USE: "the device is in use by {holders}",
+    Code.NODE_OPERATIONS: "the node does not declare DRAOptionalNodeOperations ({operations})",
+    Code.CAPACITY_UNKNOWN: "the device has no capacity {capacity}",
+    Code.CAPACITY_POLICY: "the request policy of capacity {capacity} forbids {rounded} "
+    "(requested: {requested})",
+    Code.CAPACITY_EXCEEDED: "capacity {capacity} has {free} of {value} free, the request takes "
+    "{rounded} (held by {holders})",
+    Code.CAPACITY_ERROR: "the amount of capacity cannot be computed",
+    Code.COUNTERS_EXCEEDED: "counter {counter} of {set} has {free} left, the device needs {need} "
+    "(held by {holders})",
+    Code.INCOMPATIBLE_GROUPS: "devices of other compatibility groups than {groups} are in use",
+    Code.TAINT_NOT_TOLERATED: "taint {key}={value}:{effect} is not tolerated",
+    Code.CONSTRAINT_FAILED: "the device has no attribute {attribute}, which {kind} #{index} needs",
+    Code.NO_COMBINATION: "devices serve each request alone, but not all requests together",
+    Code.NODE_SELECTOR_MISMATCH: "the claim is allocated for other nodes than {node}",
+    Code.TIMEOUT: "the search takes more than {steps} steps; kube-scheduler times out",
+}

@@ -1,0 +1,1 @@
+"""What the claims of a pod request, made ready before a node is looked at."""

@@ -1,0 +1,105 @@
+"""Derived attributes: values that a request computes from a device for its constraints.
+
+Kubernetes 1.37, alpha (gate DRADerivedAttributes). An expression results in a bool, int, string or
+version, or in a list of one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Final
+
+from dragoman.allocation.facts.objects import Content
+from dragoman.allocation.features import Profile
+from dragoman.allocation.requests.expressions import Failure, Views
+from dragoman.cel import types
+from dragoman.cel.environment import Program
+from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman.cel.representation import type_name
+from dragoman.cel.selectors import environment
+from dragoman.cel.types import Type
+from dragoman.cel.values.semver import Semver
+
+Value = Mapping[str, Any] | Failure
+
+_ELEMENTS: Final = ("bool", "int", "string", "kubernetes.Semver", "any", "dyn")
+_LISTS: Final = {"int": "ints", "bool": "bools", "string": "strings", "version": "versions"}
+_serials = count()
+
+
+class Derivation:
+    """The expression of a derived attribute in one environment."""
+
+    __slots__ = ("_failure", "_program", "_views", "serial")
+
+    def __init__(self, text: str, profile: Profile, views: Views) -> None:
+        self.serial = ("derived", next(_serials))
+        self._views = views
+        self._program: Program | None = None
+        self._failure = Failure("")
+        shares = profile.features.ConsumableCapacity
+        scope = environment(profile.version, True, True, shares)  # noqa: FBT003 — a cache key
+        try:
+            self._program = scope.compile(text, check_result=_complain)
+        except CompileError as error:
+            message = f"compilation failed: {error.message}" if error.issues else error.message
+            self._failure = Failure(message, compiling=True)
+
+    def on(self, content: Content) -> Value:
+        """Return the attribute of a device in the API's form, or why there is none."""
+        found: Value | None = content.cache.get(self.serial)
+        if found is None:
+            found = content.cache[self.serial] = self._evaluate(content)
+        return found
+
+    def _evaluate(self, content: Content) -> Value:
+        if self._program is None:
+            return self._failure
+        view = self._views(content)
+        try:
+            if view.value is None:
+                raise view.error
+            return _attribute(self._program.evaluate((view.value,))[0])
+        except EvaluationError as error:
+            return Failure(error.message)
+
+
+def _complain(of: Type) -> str:
+    element = of.params[0] if of.kind is types.Kind.LIST else of
+    if element.declared in _ELEMENTS:
+        return ""
+    return (
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) "
+        f"or a list of these scalars, not {of.declared}"
+    )
+
+
+def _attribute(result: Any) -> Mapping[str, Any]:
+    if type(result) is not list:
+        kind, value = _scalar(result)
+        return {kind: value}
+    if not result:
+        return {"strings": []}
+    first, _ = _scalar(result[0])
+    values = []
+    for index, item in enumerate(result):
+        kind, value = _scalar(item)
+        if kind != first:
+            raise EvaluationError(
+                f"expected list element at index {index} to be {first}, got {kind}"
+            )
+        values.append(value)
+    return {_LISTS[first]: values}
+
+
+def _scalar(result: Any) -> tuple[str, Any]:
+    if type(result) is bool:
+        return "bool", result
+    if type(result) is int:
+        return "int", result
+    if type(result) is str:
+        return "string", result
+    if isinstance(result, Semver):
+        return "version", str(result)
+    raise EvaluationError(f"unsupported type {type_name(result)} for a derived attribute")

@@ -1,0 +1,193 @@
+"""CEL selectors, compiled once and evaluated once for devices that look alike to them.
+
+Errors are values here, with the scheduler's words, because only the search knows whether it reaches
+the device at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from dragoman.allocation.facts.objects import Content, Document
+from dragoman.allocation.features import Profile
+from dragoman.cel.errors import CompileError, EvaluationError
+
+if TYPE_CHECKING:
+    from dragoman.cel.deviceview import Device as View
+    from dragoman.cel.selectors import Selector
+
+_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
+_VIEWS: Final = 1024
+_REMEMBERED: Final = 65536
+"""Results that one expression remembers by the attributes it reads."""
+
+_PLAIN: Final = {"int": int, "bool": bool, "string": str}
+
+_serials = count()
+
+
+def hinted(message: str) -> str:
+    """Add the scheduler's advice to an error about a missing name (1.37)."""
+    return message + _HINT if "no such key:" in message else message
+
+
+class Failure(NamedTuple):
+    """A selector without a result.
+
+    Attributes:
+        message: What went wrong.
+        compiling: Whether the expression does not compile; otherwise it failed on the device.
+    """
+
+    message: str
+    compiling: bool = False
+
+
+Result = bool | Failure
+Reads = tuple[tuple[str, ...], ...]
+
+
+class Expression:
+    """One selector in one environment.
+
+    Attributes:
+        text: The expression.
+        serial: Its key in the cache of a content.
+    """
+
+    __slots__ = ("_by_reads", "_failure", "_reads", "_selector", "_views", "serial", "text")
+
+    def __init__(self, text: str, profile: Profile, views: Views) -> None:
+        self.text = text
+        self.serial = next(_serials)
+        self._views = views
+        self._by_reads: dict[Any, Result] = {}
+        self._selector: Selector | None = None
+        self._failure = Failure("")
+        self._reads: Reads | None = None
+        # The engine takes longer to load than the rest of the package; many uses compile nothing.
+        from dragoman.cel import selectors  # noqa: PLC0415
+
+        try:
+            self._selector = selectors.compile(
+                text,
+                kubernetes=profile.kubernetes,
+                list_attributes=profile.list_attributes,
+                consumable_capacity=profile.features.ConsumableCapacity,
+            )
+        except CompileError as error:
+            self._failure = Failure(error.message, compiling=True)
+        else:
+            reads = self._selector.reads
+            self._reads = None if reads is None else tuple(sorted(reads))
+
+    def on(self, content: Content) -> Result:
+        """Return whether a device meets the selector, or why that is unknown."""
+        found: Result | None = content.cache.get(self.serial)
+        if found is None:
+            found = content.cache[self.serial] = self._evaluate(content)
+        return found
+
+    def values(self, content: Content) -> dict[str, str]:
+        """Return what the selector reads of a device, by its name in CEL; nothing if unknown."""
+        found = {}
+        for path in self._reads or ():
+            values = [value for value in _read((path,), content) if value is not None]
+            shown = values[0] if values else "unset"
+            name = path[0] if len(path) == 1 else f"{path[0]}[{path[1]}].{path[2]}"
+            found[name] = str(shown[1]) if isinstance(shown, tuple) else str(shown)
+        return found
+
+    def _evaluate(self, content: Content) -> Result:
+        if self._selector is None:
+            return self._failure
+        if self._reads is None or self._views.broken(content):
+            return self._run(self._selector, content)
+        key = (content.driver, *_read(self._reads, content))
+        found = self._by_reads.get(key)
+        if found is None:
+            found = self._run(self._selector, content)
+            if len(self._by_reads) >= _REMEMBERED:
+                self._by_reads.clear()
+            self._by_reads[key] = found
+        return found
+
+    def _run(self, selector: Selector, content: Content) -> Result:
+        try:
+            return selector.matches(self._views(content))
+        except EvaluationError as error:
+            return Failure(error.message)
+
+
+class Views:
+    """Devices as selectors see them, the last ones used."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._lists = profile.list_attributes or profile.new
+        self._shares = profile.features.ConsumableCapacity and not profile.stable
+        self._found: dict[Content, View] = {}
+
+    def __call__(self, content: Content) -> View:
+        """Convert a device."""
+        view = self._found.get(content)
+        if view is None:
+            if len(self._found) >= _VIEWS:
+                self._found.clear()
+            document = content.document
+            if content.shareable and not self._shares:
+                document = {**document, "allowMultipleAllocations": False}
+            from dragoman.cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
+
+            view = prepare(document, driver=content.driver, list_attributes=self._lists)
+            self._found[content] = view
+        return view
+
+    def broken(self, content: Content) -> bool:
+        """Tell whether an attribute cannot be converted, so that every selector fails."""
+        key = ("broken", self._lists)
+        found: bool | None = content.cache.get(key)
+        if found is None:
+            plain = all(map(_plain, content.attributes.values()))
+            found = content.cache[key] = not plain and self(content).value is None
+        return found
+
+
+def _plain(attribute: Document) -> bool:
+    """Tell whether a value converts without a look at it."""
+    return any(type(value) is _PLAIN.get(kind) for kind, value in attribute.items())
+
+
+def _read(reads: Reads, content: Content) -> Iterator[Any]:
+    capacity: Document = content.document.get("capacity") or {}
+    for path in reads:
+        if path[0] == "attributes":
+            yield from _values(content.attributes, path, content.driver)
+        elif path[0] == "capacity":
+            yield from _values(capacity, path, content.driver)
+        elif path[0] == "allowMultipleAllocations":
+            yield content.shareable
+        else:
+            yield content.driver
+
+
+def _values(named: Document, path: tuple[str, ...], driver: str) -> Iterator[Any]:
+    """Yield what stands under a name; without a domain the name belongs to the driver."""
+    _, domain, name = path
+    yield _frozen(named.get(f"{domain}/{name}"))
+    if domain == driver:
+        yield _frozen(named.get(name))
+
+
+def _frozen(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((kind, content),) = value.items()
+        if type(content) in (str, int, bool):
+            return kind, content
+    return repr(value)

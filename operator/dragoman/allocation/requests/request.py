@@ -1,0 +1,217 @@
+"""A request or subrequest, with all that is remembered about devices for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from dragoman.allocation.facts.claims import ClaimSpec, Constraint, ExactRequest, Request
+from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID
+from dragoman.allocation.problems import FatalProblemError
+from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.requests.environment import Environment
+from dragoman.allocation.requests.expressions import Expression, Failure, hinted
+from dragoman.allocation.requests.plans import Plan
+from dragoman.allocation.rules import attributes
+from dragoman.allocation.rules.capacity import Amounts, CapacityError, PolicyError, consumption
+
+EXACT_COUNT, ALL = "ExactCount", "All"
+_NO_EXPRESSION: Final = Failure("CEL expression empty (unsupported selector type?)", compiling=True)
+
+
+class Devices(Protocol):
+    """The devices of a node by position."""
+
+    def id(self, position: int) -> DeviceID:
+        """Return the identity of a device, for messages."""
+
+
+class PreparedRequest:
+    """A request or subrequest with all that is known about it before a node is looked at.
+
+    Attributes:
+        exact: The facts.
+        request_name: Name of the (top-level) request.
+        full_name: `request` or `request/subrequest`.
+        claim: The spec of the claim.
+        place: What a message calls the claim; see `validation.placeholder`.
+        device_class: Its class.
+        selectors: Compiled selectors in order of evaluation, with what a message calls them.
+        constraints: Indexes of the claim's constraints that apply.
+        everything: Whether the request wants all devices.
+        admin: Whether the request wants admin access.
+        profile: Which scheduler decides.
+        known: Whether selectors match, as far as known.
+        plans: What the request means for contents of the same traits, as far as known.
+        obstacles: What keeps devices of a content from the request, as far as known.
+    """
+
+    __slots__ = (
+        "_environment", "_values", "admin", "claim", "constraints",
+        "device_class", "everything", "exact", "full_name", "known", "obstacles", "place", "plans",
+        "profile", "request_name", "selectors",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913 — each is a fact of its own
+        self,
+        exact: ExactRequest,
+        request: Request,
+        claim: ClaimSpec,
+        *,
+        place: str,
+        kind: DeviceClass,
+        environment: Environment,
+    ) -> None:
+        self.exact = exact
+        self.claim = claim
+        self.place = place
+        self.request_name = request.name
+        listed = bool(request.first_available)
+        self.full_name = f"{request.name}/{exact.name}" if listed else request.name
+        self.device_class = kind
+        self.profile = environment.profile
+        self.everything = exact.mode == ALL
+        self.admin = exact.admin_access is True
+        self._environment = environment
+        self.selectors = [
+            *_compiled(f"class {kind.name}", kind.selectors, environment),
+            *_compiled(f"claim {place}", exact.selectors, environment),
+        ]
+        self.constraints = [
+            index
+            for index, constraint in enumerate(claim.constraints)
+            if _concerns(constraint, request.name, self.full_name)
+        ]
+        self.plans: dict[object, Plan | None] = {}
+        self.known: dict[Content, bool] = {}
+        self.obstacles: dict[Content, Any] = {}
+        self._values: dict[tuple[int, Content], Any] = {}
+
+    def selectable(self, content: Content, devices: Devices, position: int) -> bool:
+        """Tell whether all selectors match.
+
+        Raises:
+            FatalProblemError: A selector cannot be evaluated.
+        """
+        found = self.known.get(content)
+        if found is None:
+            found = self.known[content] = self._select(content, devices, position)
+        return found
+
+    def _select(self, content: Content, devices: Devices, position: int) -> bool:
+        if content.binding_conditions and not self.profile.features.DeviceBindingAndStatus:
+            return False
+        for origin, index, expression in self.selectors:
+            result = expression.on(content) if expression else _NO_EXPRESSION
+            if result is False:
+                return False
+            if result is not True:
+                device = devices.id(position)
+                raise FatalProblemError(Code.CEL_ERROR, self._failed(origin, index, result, device))
+        return True
+
+    def _failed(self, origin: str, index: int, failure: Failure, device: DeviceID) -> str:
+        where = f"{origin}: selector #{index}"
+        if failure.compiling:
+            return f"{where}: CEL compile error: {failure.message}"
+        if self.profile.new:
+            return f"{where} on device {device}: CEL runtime error: {hinted(failure.message)}"
+        return f"{where}: CEL runtime error: {failure.message}"
+
+    def plan(
+        self, content: Content, devices: Devices, position: int, *, bare: bool = False
+    ) -> Plan | None:
+        """Return what the request means for a device that its selectors match.
+
+        None stands for a device whose capacity can never serve the request.
+
+        Raises:
+            FatalProblemError: The amounts of capacity cannot be computed (1.37).
+        """
+        if content.traits in self.plans:
+            return self.plans[content.traits]
+        try:
+            plan = Plan(
+                content,
+                self.consumption(content),
+                self.exact.tolerations,
+                self.profile.features,
+            )
+        except PolicyError:
+            plan = None
+        except CapacityError as error:
+            if self.profile.new:
+                device = devices.id(position)
+                raise FatalProblemError(
+                    Code.CAPACITY_ERROR,
+                    f"claim {self.place}, request {self.exact.name}: checking capacity "
+                    f"for device {device.device if bare else device}: {error}",
+                ) from None
+            plan = None
+        self.plans[content.traits] = plan
+        return plan
+
+    def consumption(self, content: Content) -> Amounts:
+        """Return what is taken of each capacity of a device; see `capacity.consumption`."""
+        if not self.profile.features.ConsumableCapacity:
+            return {}
+        return consumption(self.exact.capacity, content.capacity, self.profile)
+
+    def value(self, index: int, content: Content, devices: Devices, position: int) -> Any:
+        """Return a tuple of the value that a constraint compares.
+
+        None stands for a device that lacks the attribute.
+
+        Raises:
+            FatalProblemError: A derived attribute cannot be evaluated (1.37, alpha).
+        """
+        key = (index, content)
+        if key not in self._values:
+            constraint = self.claim.constraints[index]
+            self._values[key] = self._value(constraint, content, devices, position)
+        return self._values[key]
+
+    def _value(
+        self, constraint: Constraint, content: Content, devices: Devices, position: int
+    ) -> Any:
+        name = constraint.match_attribute
+        if name is None:
+            name = constraint.distinct_attribute or ""
+        expression = dict(self.exact.derived_attributes).get(name)
+        if expression is None:
+            attribute = attributes.lookup(content, name)
+        else:
+            attribute = self._derive(name, expression, content, devices.id(position))
+        if attribute is None:
+            return None
+        if self.profile.features.ListTypeAttributes:
+            # Lists without elements and attributes without a value satisfy no constraint, except
+            # that the 1.36 form of distinctAttribute takes them as the first one.
+            return (attributes.elements(attribute),)
+        return (attributes.scalar(attribute),)
+
+    def _derive(
+        self, name: str, expression: str, content: Content, device: DeviceID
+    ) -> Mapping[str, Any]:
+        result = self._environment.derivation(expression).on(content)
+        if not isinstance(result, Failure):
+            return result
+        if result.compiling:
+            message = f"compile derived attribute {name} failed: {result.message}"
+        else:
+            message = (
+                f"evaluate derived attribute {name} on device {device} failed: {result.message}"
+            )
+        raise FatalProblemError(Code.CEL_ERROR, message)
+
+
+def _compiled(
+    origin: str, texts: Sequence[str | None], environment: Environment
+) -> Iterator[tuple[str, int, Expression | None]]:
+    for index, text in enumerate(texts):
+        yield origin, index, None if text is None else environment.expression(text)
+
+
+def _concerns(constraint: Constraint, request: str, full_name: str) -> bool:
+    names = constraint.requests
+    return not names or request in names or full_name in names

@@ -1,0 +1,1 @@
+"""The rules of single features: capacity, counters, groups, constraints, attributes."""

@@ -1,0 +1,71 @@
+"""Attribute values as constraints compare them.
+
+A scalar is a pair of kind and value; versions compare as text. With list attributes (KEP-5491) a
+value is a kind and the set of its elements, a scalar being a set of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman.allocation.facts.objects import Content, Document
+
+Scalar = tuple[str, Any]
+Elements = tuple[str, frozenset[Any]]
+
+UNKNOWN: Final[Scalar] = ("", None)
+"""An attribute that has no scalar value: empty, or a list."""
+
+_SCALARS: Final = ("string", "int", "bool", "version")
+_LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
+
+
+def lookup(content: Content, name: str) -> Document | None:
+    """Return the attribute of a device by its fully qualified name, None if the device lacks it.
+
+    A name without a domain belongs to the driver.
+    """
+    attribute = content.attributes.get(name)
+    if attribute is not None:
+        return attribute
+    domain, slash, local = name.partition("/")
+    if not slash or domain != content.driver:
+        return None
+    return content.attributes.get(local)
+
+
+def scalar(attribute: Document) -> Scalar:
+    """Return the scalar value of an attribute, UNKNOWN if it has none."""
+    for kind in _SCALARS:
+        value = attribute.get(kind)
+        if value is not None:
+            return (kind, value) if isinstance(value, (str, int)) else UNKNOWN
+    return UNKNOWN
+
+
+def elements(attribute: Document) -> Elements | None:
+    """Return the elements of an attribute, None if it has no value or an empty list."""
+    for name, kind in _LISTS:
+        values = attribute.get(name)
+        if values:
+            return _set(kind, values)
+    for kind in ("int", "bool", "string", "version"):
+        value = attribute.get(kind)
+        if value is not None:
+            return _set(kind, [value])
+    return None
+
+
+def _set(kind: str, values: Any) -> Elements | None:
+    try:
+        return kind, frozenset(values)
+    except TypeError:  # not of the API's form
+        return None
+
+
+def common(left: Elements, right: Elements) -> Elements | None:
+    """Return what two values have in common, None for nothing."""
+    if left[0] != right[0]:
+        return None
+    both = left[1] & right[1]
+    return (left[0], both) if both else None

@@ -1,0 +1,1 @@
+"""The scheduler's search on one node, from devices by position to allocation results."""

@@ -1,0 +1,238 @@
+"""The scheduler's search: the first complete solution, depth first, in a fixed order.
+
+The order is claims, requests, subrequests, pools, slices, devices. One call of the scheduler's
+recursive function is one step here. The recursion is a stack of frames, because its depth grows
+with devices, requests and claims of the pod.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import NamedTuple
+
+from dragoman.allocation.requests.request import PreparedRequest
+from dragoman.allocation.requests.validation import LIMIT, Prepared
+from dragoman.allocation.search.attempt import Attempt, Taken
+from dragoman.allocation.search.view import NodeView
+
+
+class BudgetExceededError(Exception):
+    """The search took more steps than it may."""
+
+
+class Answer(Enum):
+    """What a call of the recursive function returns."""
+
+    YES = "yes"
+    NO = "no"
+    TOO_MANY = "too many"
+    """More devices than a claim can hold: other devices of the same request need no attempt."""
+
+
+YES, NO, TOO_MANY = Answer.YES, Answer.NO, Answer.TOO_MANY
+
+
+class Call(NamedTuple):
+    """Arguments of the recursive function.
+
+    Attributes:
+        claim: Index of the claim.
+        request: Index of the request in the claim.
+        alternative: Index of the subrequest, 0 without.
+        picked: Devices that the request has already.
+        chosen: Whether the subrequest is settled for this call.
+        start: Position of the first device to try.
+    """
+
+    claim: int
+    request: int = 0
+    alternative: int = 0
+    picked: int = 0
+    chosen: bool = False
+    start: int = 0
+
+
+class Frame(ABC):
+    """A call that waits for the answer of the call below it."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    @abstractmethod
+    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+        """Take NO or TOO_MANY from below; return the next call below or the own answer."""
+
+
+class EndOfClaim(Frame):
+    """The claims after this one are being served."""
+
+    __slots__ = ()
+
+    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+        """The limit of one claim says nothing about another claim."""
+        del search, answer
+        return NO
+
+
+class Alternatives(Frame):
+    """A request whose subrequests are tried in turn."""
+
+    __slots__ = ("only_too_many",)
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.only_too_many = True
+
+    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+        """Try the next subrequest."""
+        call = self.call
+        self.only_too_many = self.only_too_many and answer is TOO_MANY
+        following = call.alternative + 1
+        if following < len(search.requests[call.claim][call.request].alternatives):
+            self.call = call._replace(alternative=following)
+            return self.call
+        return TOO_MANY if self.only_too_many else NO
+
+
+class Everything(Frame):
+    """A request for all devices: there is one way only."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self, call: Call, taken: Taken) -> None:
+        super().__init__(call)
+        self.taken = taken
+
+    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+        """Give the device back."""
+        search.attempt.release(self.taken)
+        return answer
+
+
+class Pick(Frame):
+    """A request for which one device after the other is tried."""
+
+    __slots__ = ("request", "taken")
+
+    def __init__(self, call: Call, request: PreparedRequest, taken: Taken) -> None:
+        super().__init__(call)
+        self.request = request
+        self.taken = taken
+
+    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+        """Give the device back and try the next one."""
+        search.attempt.release(self.taken)
+        if answer is TOO_MANY:
+            return answer
+        taken = search.attempt.pick(self.request, self.call.claim, self.taken.position + 1)
+        if taken is None:
+            return NO
+        self.taken = taken
+        return search.below(self.call, taken)
+
+
+class Search:
+    """One search on one node.
+
+    Attributes:
+        steps: Calls of the recursive function so far.
+        attempt: The devices picked so far.
+        requests: The requests by claim.
+        chosen: After a success, the index of the subrequest by claim and request.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        view: NodeView,
+        everything: dict[PreparedRequest, list[int]],
+        budget: int,
+    ) -> None:
+        self.requests = prepared.requests
+        self.attempt = Attempt(prepared, view)
+        self.steps = 0
+        self.chosen: dict[tuple[int, int], int] = {}
+        self._everything = everything
+        self._budget = budget
+        self._permutations = prepared.profile.stable
+        self._stack: list[Frame] = []
+
+    def run(self) -> bool:
+        """Search; answer whether there is a solution.
+
+        Raises:
+            BudgetExceededError: The budget of steps is used up.
+            FatalProblemError: The scheduler would end the pod's attempt.
+        """
+        stack = self._stack
+        next_: Call | Answer = Call(0)
+        while True:
+            while isinstance(next_, Call):
+                next_ = self._enter(next_)
+            if next_ is YES:
+                self._note_choices()
+                return True
+            if not stack:
+                return False
+            frame = stack[-1]
+            next_ = frame.resume(self, next_)
+            if not isinstance(next_, Call):
+                stack.pop()
+
+    def below(self, call: Call, taken: Taken) -> Call:
+        """Return the call for the next device of a request.
+
+        Devices of one request are combined, not permuted, except in the oldest allocator.
+        """
+        start = 0 if self._permutations else taken.position + 1
+        return Call(call.claim, call.request, call.alternative, call.picked + 1, call.chosen, start)
+
+    def _enter(self, call: Call) -> Call | Answer:
+        """Count a step and run the function up to its first call, which it returns."""
+        if self.steps >= self._budget:
+            raise BudgetExceededError
+        self.steps += 1
+        claim = call.claim
+        if claim >= len(self.requests):
+            return YES
+        requests = self.requests[claim]
+        if call.request >= len(requests):
+            self._stack.append(EndOfClaim(call))
+            return Call(claim + 1)
+        request = requests[call.request]
+        if request.prioritized and not call.chosen:
+            frame = Alternatives(call._replace(chosen=True, start=0))
+            self._stack.append(frame)
+            return frame.call
+        return self._serve(call, request.alternatives[call.alternative])
+
+    def _serve(self, call: Call, request: PreparedRequest) -> Call | Answer:
+        everything = self._everything.get(request)
+        if everything is not None and not everything:
+            return NO
+        count = request.exact.count if everything is None else len(everything)
+        if call.picked >= count:
+            return Call(call.claim, call.request + 1)
+        attempt = self.attempt
+        if count - call.picked > LIMIT - len(attempt.results[call.claim]):
+            return TOO_MANY
+        if everything is not None:
+            taken = attempt.take_exactly(request, call.claim, everything[call.picked])
+            if taken is None:
+                return NO
+            self._stack.append(Everything(call, taken))
+            return call._replace(picked=call.picked + 1, start=0)
+        taken = attempt.pick(request, call.claim, call.start)
+        if taken is None:
+            return NO
+        self._stack.append(Pick(call, request, taken))
+        return self.below(call, taken)
+
+    def _note_choices(self) -> None:
+        for frame in self._stack:
+            if isinstance(frame, Alternatives):
+                call = frame.call
+                self.chosen[call.claim, call.request] = call.alternative

@@ -1,0 +1,118 @@
+"""The devices of one node in the order of allocation, with what claims hold of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from dragoman.allocation.facts.objects import Content, DeviceID, Node
+from dragoman.allocation.features import Profile
+from dragoman.allocation.pools.pool import NODE_OPERATIONS, Pool, device_on_node
+from dragoman.allocation.pools.usage import Nanos, Usage
+
+
+class NodePools:
+    """The pools of a node, kept until one of them changes.
+
+    Attributes:
+        node: The node.
+        pools: In the order of allocation, also those that cannot be used.
+        error: Why pools cannot be gathered, empty if they can.
+        stamp: State of the cluster's common pools that `pools` was made of.
+        key: Equal for nodes on which every search goes the same way; None when not known.
+    """
+
+    __slots__ = ("error", "key", "node", "pools", "stamp")
+
+    def __init__(self, node: Node, pools: tuple[Pool, ...], error: str, stamp: int) -> None:
+        self.node = node
+        self.pools = pools
+        self.error = error
+        self.stamp = stamp
+        self.key: object = None
+
+
+class NodeView:
+    """The devices of a node by position, for one search.
+
+    Attributes:
+        node: The node.
+        pools: Its pools in the order of allocation.
+        contents: The content of every device.
+        in_use: Whether a claim holds the device as a whole.
+        consumed: Capacity in nanos that shares consume, by position.
+        shared: Positions of devices of which shares are held.
+        per_device: Whether some devices are bound to nodes one by one.
+        skips: Whether some devices need a node that can do without operations of the driver.
+        usage: What claims hold.
+    """
+
+    def __init__(self, found: NodePools, usage: Usage, profile: Profile) -> None:
+        self.node = found.node
+        self.pools = found.pools
+        self.usage = usage
+        self.contents: list[Content] = []
+        self.in_use: list[bool] = []
+        self.consumed: dict[int, Nanos] = {}
+        self.shared: set[int] = set()
+        self._starts: list[int] = []
+        self._profile = profile
+        for pool in found.pools:
+            self._append(pool)
+        self.per_device = any(pool.per_device for pool in found.pools)
+        self.skips = profile.experimental and any(
+            item.skip_node_operations for pool in found.pools for item in pool.slices
+        )
+        self._on_node: dict[int, bool] = {}
+
+    def _append(self, pool: Pool) -> None:
+        first = len(self.contents)
+        self._starts.append(first)
+        if not pool.contents:
+            return
+        held = pool.usage(self.usage)
+        self.contents += pool.contents
+        self.in_use += held.in_use
+        for position, sums in held.consumed.items():
+            self.consumed[first + position] = sums
+        self.shared.update(first + position for position in held.shared)
+
+    def pool(self, position: int) -> Pool:
+        """Return the pool of a device."""
+        return self.pools[bisect_right(self._starts, position) - 1]
+
+    def first(self, pool: Pool) -> int:
+        """Return the position of the first device of a pool."""
+        return self._starts[self.pools.index(pool)]
+
+    def place(self, position: int) -> tuple[Pool, int]:
+        """Return the pool of a device and the index of the device in it."""
+        index = bisect_right(self._starts, position) - 1
+        return self.pools[index], position - self._starts[index]
+
+    def id(self, position: int) -> DeviceID:
+        """Return the identity of a device."""
+        pool, index = self.place(position)
+        return DeviceID(pool.id.driver, pool.id.pool, pool.devices[index].name)
+
+    def on_node(self, position: int) -> bool:
+        """Tell whether a device can be used on the node.
+
+        Raises:
+            NodeSelectorError: with the scheduler's text.
+        """
+        found = self._on_node.get(position)
+        if found is None:
+            pool, index = self.place(position)
+            found = not pool.origins[index].per_device or device_on_node(
+                pool.contents[index], self.node
+            )
+            self._on_node[position] = found
+        return found
+
+    def skips_node(self, position: int) -> bool:
+        """Tell whether a device needs a node that can do without operations of the driver."""
+        pool, index = self.place(position)
+        if not pool.origins[index].skip_node_operations:
+            return False
+        declared = NODE_OPERATIONS in self.node.declared_features
+        return not (self._profile.features.OptionalNodeOperations and declared)
