@@ -25,12 +25,14 @@ BATCH_INTERVAL = 0.02
 """Seconds between writes: one write of many lines costs as much as one of a single line."""
 DRAIN_TIMEOUT = 1.0
 """Seconds that the end of the process waits for the log."""
-RATE_LIMITED = ("asyncio", "aiohttp.server")
+RATE_LIMITED = ("asyncio", "aiofastnet", "aiohttp.server")
 """Loggers of which a client can cause any number of records, as by connections that it breaks."""
 BURST = 10
 """Records of a rate-limited logger at once."""
 REFILL_SECONDS = 1.0
 """Seconds for one more record of a rate-limited logger."""
+HANDSHAKE_FAILED = "SSL handshake failed"
+"""aiofastnet reports a client that leaves during the handshake as an error of the server."""
 
 Processors = list[structlog.typing.Processor]
 
@@ -119,6 +121,8 @@ def _records_after(records: list[bytes], written: int) -> int:
 class RateLimit(logging.Filter):
     """Lets BURST records pass at once, and then one each REFILL_SECONDS; counts the others.
 
+    Records of failed handshakes never pass, and are not counted.
+
     Args:
         clock: Returns seconds that never run backwards.
     """
@@ -129,8 +133,10 @@ class RateLimit(logging.Filter):
         self._tokens = float(BURST)
         self._filled_at = clock()
 
-    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 — logging's signature
+    def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record passes."""
+        if str(record.msg).startswith(HANDSHAKE_FAILED):
+            return False
         now = self._clock()
         refill = (now - self._filled_at) / REFILL_SECONDS
         self._tokens = min(float(BURST), self._tokens + refill)

@@ -27,6 +27,8 @@ WATCH_SECONDS = 290
 """The server ends a watch after about this time; it is reopened where it ended."""
 SHORTEST_WATCH = 1.0
 """A watch that ends sooner than this, in seconds, counts as a failure."""
+TOO_MANY_REQUESTS = 429
+INTERNAL_ERROR = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 
@@ -85,6 +87,8 @@ class Reflector(Generic[Fact]):
     health: WatchHealth = field(default_factory=WatchHealth)
     _version: str = ""
     """Where the watch continues; empty when it must list first."""
+    _failed_version: str = ""
+    """Where the watch last received an ERROR event and continued."""
     _last_list_version: int = 0
     _use_watch_list: bool = True
     _verify_version: bool = False
@@ -218,7 +222,7 @@ class Reflector(Generic[Fact]):
             # Checked once more: the response to an own write may have arrived since.
             if not self._is_news(line):
                 continue
-            event = _event(line)
+            event = self._parse(line)
             version = event["object"]["metadata"]["resourceVersion"]
             if event["type"] != "BOOKMARK":
                 await self.handle(event)
@@ -227,6 +231,24 @@ class Reflector(Generic[Fact]):
         if time.monotonic() - began < SHORTEST_WATCH:
             # A server that ends watches at once must not be called in a tight loop.
             await asyncio.sleep(self._backoff.next())
+
+    def _parse(self, line: bytes) -> Any:
+        """Parse a watch line.
+
+        Raises:
+            ApiError: The first ERROR event of an overloaded or failing server at this version: the
+                watch continues there, as client-go's does.
+            ExpiredError: Any other ERROR event; a server that fails twice at one version may
+                never get past it.
+        """
+        try:
+            return _event(line)
+        except ApiError as error:
+            is_transient = error.code == TOO_MANY_REQUESTS or error.code >= INTERNAL_ERROR
+            if is_transient and self._failed_version != self._version:
+                self._failed_version = self._version
+                raise
+            raise ExpiredError(str(error)) from error
 
     def _watch_query(self, **query: str) -> dict[str, str]:
         seconds = str(int(WATCH_SECONDS * (0.9 + random.random() / 5)))
@@ -261,11 +283,13 @@ class Reflector(Generic[Fact]):
 
 
 def _event(line: bytes) -> Any:
-    """Parse a watch line; raise ExpiredError for an ERROR event."""
+    """Parse a watch line; raise ApiError for an ERROR event."""
     event = orjson.loads(line)
     if event["type"] == "ERROR":
-        item = event["object"]
-        raise ExpiredError(item.get("message") or item.get("reason") or "watch error")
+        status = event["object"]
+        reason = str(status.get("reason") or "")
+        message = str(status.get("message") or reason or "watch error")
+        raise ApiError(int(status.get("code") or 410), reason, message)
     return event
 
 

@@ -12,11 +12,9 @@ import socket
 import ssl
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 import aiofastnet
-
-from dragoman_webhooks.http.loglimit import limited
 
 SILENT = 256
 """Accepted sockets that have sent nothing yet; one more closes the oldest of them. An API server
@@ -53,7 +51,6 @@ class Listener:
         self._tls = tls
         self._timeout = timeout
         self._tls_timeout = timeout if tls else None
-        self._log_limit = ExitStack()
         self._accepting: dict[asyncio.Task[None], socket.socket] = {}
         self._silent: OrderedDict[socket.socket, asyncio.TimerHandle] = OrderedDict()
         self._line: asyncio.Queue[socket.socket] = asyncio.Queue()
@@ -67,7 +64,6 @@ class Listener:
             port: 0 for any free one.
         """
         loop = asyncio.get_running_loop()
-        self._log_limit.enter_context(limited())
         # create_server resolves names and picks the address families that the machine has.
         server = await loop.create_server(self._make, host or None, port, start_serving=False)
         sockets = [one.dup() for one in server.sockets]
@@ -91,7 +87,6 @@ class Listener:
             self._line.get_nowait().close()
         for listening in self._accepting.values():
             listening.close()
-        self._log_limit.close()
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()

@@ -2,25 +2,14 @@
 
 import asyncio
 import logging
+import ssl
 
 import pytest
 
-from dragoman_webhooks.http.loglimit import LINES, PERIOD, LogLimit
+from dragoman.logs import RATE_LIMITED, RateLimit
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, certified, post
 from tests.unit.webhooks.harness import address, serving, wire
-
-
-def line(text: str) -> logging.LogRecord:
-    return logging.LogRecord("asyncio", logging.WARNING, "", 0, text, None, None)
-
-
-def test_so_many_lines_pass_in_each_period() -> None:
-    now = 1000.0
-    limit = LogLimit(lambda: now)
-    assert [limit.filter(line("x")) for _ in range(LINES + 2)] == [True] * LINES + [False] * 2
-    now += PERIOD
-    assert limit.filter(line("x"))
 
 
 async def test_a_client_that_leaves_during_its_request_causes_no_line(
@@ -36,10 +25,22 @@ async def test_a_client_that_leaves_during_its_request_causes_no_line(
     assert caplog.records == []
 
 
+@pytest.fixture
+def _rate_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in RATE_LIMITED:
+        monkeypatch.setattr(logging.getLogger(name), "filters", [RateLimit()])
+
+
+@pytest.mark.usefixtures("_rate_limited")
 async def test_a_client_that_leaves_during_its_handshake_causes_no_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     context, _ = certified()
+    await leave_during_handshakes(context)
+    assert caplog.records == []
+
+
+async def leave_during_handshakes(context: ssl.SSLContext) -> None:
     async with serving(tls=context, limits=Limits(read_timeout=30)) as client:
         for _ in range(20):
             _, writer = await asyncio.open_connection(*address(client))
@@ -47,4 +48,3 @@ async def test_a_client_that_leaves_during_its_handshake_causes_no_line(
             await writer.drain()
             writer.close()
         await asyncio.sleep(0.05)
-    assert caplog.records == []
