@@ -71,8 +71,8 @@ async def template_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
 @kopf.on.event("scheduling.k8s.io", "v1alpha2", "podgroups")
 async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a PodGroup (KEP-5729), and release them after it."""
-    if claims := memo.operator.claims:
-        claims.informers.groups.handle(event)
+    if (claims := memo.operator.claims) and (groups := claims.informers.groups):
+        groups.handle(event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")

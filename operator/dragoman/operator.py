@@ -143,7 +143,7 @@ class Operator:
         backoff = Backoff()
         while True:
             try:
-                return await discover(self.client)
+                return await discover(self.client, self._settings.podgroup_claims)
             except ApiError as error:
                 log.warning("Cannot reach the API server", error=str(error), code=error.code)
                 await asyncio.sleep(backoff.next(error.retry_after))
@@ -178,7 +178,7 @@ class Operator:
             "Controlling claims",
             mode=settings.claims,
             api_version=served.claims.api_version,
-            podgroups=served.groups.api_version if served.groups else "not served",
+            podgroups=served.groups.api_version if served.groups else "have no claims",
         )
         self._spawn("events", recorder.run())
         for informer in self.claims.informers:

@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Self, get_args, get_origin
 
 ClaimsMode = Literal["auto", "own", "assist", "off"]
+PodGroupClaims = Literal["auto", "on", "off"]
 LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
 
-CHOICES = {"claims": get_args(ClaimsMode), "log_format": get_args(LogFormat)}
+CHOICES = {
+    "claims": get_args(ClaimsMode),
+    "podgroup_claims": get_args(PodGroupClaims),
+    "log_format": get_args(LogFormat),
+}
 BOUNDS = {
     "workers": (1, 1000),
     "grace": (0.0, math.inf),
@@ -107,6 +112,8 @@ class Settings:
         grace: Seconds that another controller has before dragoman acts.
         takeover_after: Seconds without activity of another controller after which `auto`
             becomes `own`.
+        podgroup_claims: Whether PodGroups have claims where the API server serves PodGroups;
+            `auto`: as its feature gate DRAWorkloadResourceClaims says, where that can be read.
         leader_elect: Whether only the holder of a Lease writes.
         lease_duration: Seconds that other replicas wait before they take over the Lease.
         renew_deadline: Seconds after which a leader that cannot renew stops.
@@ -131,6 +138,7 @@ class Settings:
     claims: ClaimsMode = "auto"
     grace: float = 30.0
     takeover_after: float = 300.0
+    podgroup_claims: PodGroupClaims = "auto"
     leader_elect: bool = True
     lease_duration: float = 15.0
     renew_deadline: float = 10.0

@@ -116,6 +116,14 @@ def test_the_catalogue_adds_the_right_to_apply_it() -> None:
     assert added == {"driverconfigschemas.dragoman.dev: create patch"}
 
 
+def test_the_metrics_of_the_api_server_are_read_only_where_that_is_wanted() -> None:
+    role = one(render({"rbac": {"apiServerMetrics": True}}), "ClusterRole", "dragoman-operator")
+    (rule,) = [rule for rule in role["rules"] if "nonResourceURLs" in rule]
+    assert rule == {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    plain = one(render(), "ClusterRole", "dragoman-operator")
+    assert not [rule for rule in plain["rules"] if "nonResourceURLs" in rule]
+
+
 GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {
     "the operator": (CATALOGUE, "dragoman-operator dragoman-leader", SCHEMA_RULES),
     "the webhook": ({}, "dragoman-webhook dragoman-webhook-tls", WEBHOOK_RULES),

@@ -136,6 +136,17 @@ def test_pods_of_hooks_take_labels_and_annotations_and_are_hooks_still(name: str
     assert hook["metadata"]["annotations"]["helm.sh/hook"] in {"pre-delete", "test"}
 
 
+@pytest.mark.parametrize("name", ["dragoman-delete-webhooks", "dragoman-verify"])
+def test_a_failed_hook_leaves_its_pod_and_no_permissions(name: str) -> None:
+    hooks = [one for one in render() if one["metadata"]["name"] == name]
+    policies = {
+        one["kind"]: one["metadata"]["annotations"]["helm.sh/hook-delete-policy"] for one in hooks
+    }
+    kept = {kind for kind, policy in policies.items() if "hook-failed" not in policy.split(",")}
+    assert kept == policies.keys() & {"Job", "Pod"}
+    assert {"ServiceAccount", "ClusterRole", "ClusterRoleBinding"} <= policies.keys() - kept
+
+
 def test_pods_of_one_generation_spread_over_nodes_and_zones() -> None:
     for name, pod in pods([d for d in render() if d["kind"] == "Deployment"]):
         constraints = pod["spec"]["topologySpreadConstraints"]

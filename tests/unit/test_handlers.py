@@ -75,3 +75,10 @@ def test_an_event_goes_to_the_informer_of_its_resource(handler: Any, path: str) 
     event = {"type": "ADDED", "object": {"metadata": {"name": "x"}}}
     asyncio.run(handler(event=event, memo=SimpleNamespace(operator=place)))
     assert received == [event]
+
+
+def test_an_event_of_a_pod_group_whose_claims_are_off_is_dropped() -> None:
+    claims = SimpleNamespace(informers=SimpleNamespace(groups=None))
+    memo = SimpleNamespace(operator=SimpleNamespace(claims=claims))
+    handler: Any = handlers.podgroup_event
+    asyncio.run(handler(event={"type": "ADDED"}, memo=memo))

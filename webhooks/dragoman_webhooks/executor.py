@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +33,10 @@ BRIEF_STEPS = 1000
 """The same while expensive reviews wait: their attempts must not take all of the loop's time."""
 EXPENSIVE_SECONDS = 0.5
 """Seconds of a review that takes all steps; those that would miss the deadline are refused."""
+SCHEMA_PLACES = 8
+"""Reviews of schemas that run or wait; they must not take the places of configs."""
+SCHEMA_PATIENCE = 1.0
+"""Seconds of one review of a schema after which others are refused, not queued behind it."""
 SWITCH_INTERVAL = 0.0005
 """Seconds between thread switches while a review runs in a thread, and so the delay of others."""
 
@@ -49,6 +54,9 @@ class Lane(Enum):
 
 class OverloadedError(Exception):
     """The review could not be completed in time, because others wait already."""
+
+    def __init__(self, reason: str = "too many reviews at the same time") -> None:
+        super().__init__(reason)
 
 
 class ReviewExecutor:
@@ -68,6 +76,8 @@ class ReviewExecutor:
         self.waiting = 0
         self._deadline = deadline
         self._places = places
+        self._schema_reviews = 0
+        self._schema_began: float | None = None
         self._expensive = 0
         self._expensive_places = max(1, int(deadline / EXPENSIVE_SECONDS))
         self._turn = asyncio.Lock()
@@ -92,7 +102,8 @@ class ReviewExecutor:
 
         Raises:
             UnreviewableError: The body is no AdmissionReview of a reviewed resource.
-            OverloadedError: Too many reviews wait already.
+            OverloadedError: Too many reviews wait already, or the thread for schemas has been busy
+                with one of them for SCHEMA_PATIENCE seconds.
             TimeoutError: The review took longer than the deadline.
         """
         if self.waiting >= self._places:
@@ -125,7 +136,7 @@ class ReviewExecutor:
                 return found
             lane = found
         if lane is Lane.SCHEMA:
-            return await run(self._schemas, self._review, body, registry)
+            return await self._schema(body, registry)
         # Only one expensive review is in the thread's own queue, so that others run in between.
         if self._expensive >= self._expensive_places:
             raise OverloadedError
@@ -135,6 +146,27 @@ class ReviewExecutor:
                 return await run(self._configs, self._review, body, registry)
         finally:
             self._expensive -= 1
+
+    async def _schema(self, body: bytes, registry: Registry) -> ReviewResult:
+        """Review a schema; refuse it where the thread is busy for long, and may stay so."""
+        began = self._schema_began
+        busy = began is not None and time.monotonic() - began > SCHEMA_PATIENCE
+        if busy or self._schema_reviews >= SCHEMA_PLACES:
+            raise OverloadedError("another DriverConfigSchema is being compiled: try again")
+        run = asyncio.get_running_loop().run_in_executor
+        self._schema_reviews += 1
+        try:
+            return await run(self._schemas, self._timed_review, body, registry)
+        finally:
+            self._schema_reviews -= 1
+
+    def _timed_review(self, body: bytes, registry: Registry) -> ReviewResult:
+        """Review a schema; also after its client has left, the time since its begin is known."""
+        self._schema_began = time.monotonic()
+        try:
+            return self._review(body, registry)
+        finally:
+            self._schema_began = None
 
     def _review(self, body: bytes, registry: Registry) -> ReviewResult:
         """Review with all steps, while the event loop gets its turns often."""

@@ -150,7 +150,7 @@ class WebhookServer:
             case UnreviewableError():
                 response = Response.plain(400, str(error))
             case OverloadedError():
-                response = Response.unavailable("too many reviews at the same time")
+                response = Response.unavailable(str(error))
             case TimeoutError():
                 response = Response.plain(503, "the review took too long")
             case _:

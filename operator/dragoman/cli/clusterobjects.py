@@ -30,7 +30,7 @@ def read_cluster(
 
 
 async def _read(api: Client, *, everything: bool) -> list[dict[str, Any]]:
-    version = (await discover(api)).claims.version
+    version = (await discover(api, podgroup_claims="off")).claims.version
     kinds = {"resourceslices": "ResourceSlice", **(_NAMED if everything else {})}
     found: list[dict[str, Any]] = []
     for plural, kind in kinds.items():

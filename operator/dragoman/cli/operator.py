@@ -6,7 +6,7 @@ import click
 
 from dragoman.cli.options import connection_options, process_options
 from dragoman.cli.webhook_options import WEBHOOK, webhook_options, webhook_settings
-from dragoman.settings import PREFIX, ClaimsMode, Settings
+from dragoman.settings import PREFIX, ClaimsMode, PodGroupClaims, Settings
 
 DEFAULTS = Settings()
 
@@ -43,6 +43,13 @@ Examples:
     default=DEFAULTS.takeover_after,
     metavar="SECONDS",
     help="How long no other controller must be active before auto becomes own.",
+)
+@click.option(
+    "--podgroup-claims",
+    type=click.Choice(get_args(PodGroupClaims)),
+    default=DEFAULTS.podgroup_claims,
+    help="Whether PodGroups have claims; auto: as the API server's gate DRAWorkloadResourceClaims "
+    "says, and on where its metrics may not be read.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",

@@ -71,7 +71,7 @@ async def trials(api: Client) -> list[Trial]:
     Drivers are left out whose schemas would let in or only warn of what they do not know.
     """
     listed = (await api.get(DRIVERCONFIGSCHEMAS.path())).get("items") or []
-    served = await discover(api)
+    served = await discover(api, podgroup_claims="off")
     classes = Resource(served.claims.group, served.claims.version, "deviceclasses")
     registry = Registry.of(listed)
     drivers = sorted({str(document["spec"]["driver"]) for document in listed})

@@ -1,6 +1,7 @@
 """Which API versions the server serves, read once at start."""
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +9,16 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
+from dragoman.settings import PodGroupClaims
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """What dragoman understands, the best first."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
+PODGROUP_CLAIMS_GATE = "DRAWorkloadResourceClaims"
+"""The feature gate of claims for PodGroups (KEP-5729), which may be off where they are served."""
+METRICS_TIMEOUT = 10.0
+"""Seconds for reading the metrics of the API server: many megabytes in a large cluster."""
 SERVED_INTERVAL = 5.0
 """Seconds between checks for an API that the server does not serve yet."""
 
@@ -30,7 +36,7 @@ class Served:
     Attributes:
         claims: resourceclaims.
         templates: resourceclaimtemplates, of the same version.
-        groups: podgroups of scheduling.k8s.io (KEP-5729), or None.
+        groups: podgroups of scheduling.k8s.io (KEP-5729); None where they have no claims.
     """
 
     claims: Resource
@@ -38,8 +44,18 @@ class Served:
     groups: Resource | None
 
 
-async def discover(api: Client) -> Served:
-    """Ask the API server what it serves; raise NotServedError without resource.k8s.io."""
+async def discover(api: Client, podgroup_claims: PodGroupClaims = "auto") -> Served:
+    """Ask the API server what it serves.
+
+    Args:
+        api: Where to ask.
+        podgroup_claims: Whether PodGroups have claims where the API server serves PodGroups;
+            `auto` as its feature gate says.
+
+    Raises:
+        NotServedError: It does not serve resource.k8s.io.
+        ApiError: It does not answer.
+    """
     groups = (await api.get("/apis")).get("groups") or []
     versions = {group["name"]: [v["version"] for v in group["versions"]] for group in groups}
     served = versions.get(DRA_GROUP, [])
@@ -53,8 +69,52 @@ async def discover(api: Client) -> Served:
     return Served(
         claims=Resource(DRA_GROUP, version, "resourceclaims"),
         templates=Resource(DRA_GROUP, version, "resourceclaimtemplates"),
-        groups=await _pod_groups(api, versions.get(SCHEDULING_GROUP, [])),
+        groups=await _groups_with_claims(api, versions.get(SCHEDULING_GROUP, []), podgroup_claims),
     )
+
+
+async def feature_enabled(api: Client, gate: str) -> bool | None:
+    """Read a feature gate from the metric `kubernetes_feature_enabled` of the API server.
+
+    The metrics need `get` on the non-resource URL /metrics, which few accounts have.
+
+    Returns:
+        Whether the gate is on; None where that cannot be read.
+    """
+    name = f'name="{gate}"'.encode()
+
+    def wanted(line: bytes) -> bool:
+        return line.startswith(b"kubernetes_feature_enabled{") and name in line
+
+    try:
+        async with asyncio.timeout(METRICS_TIMEOUT):
+            async with aclosing(api.lines("/metrics", {}, wanted)) as lines:
+                async for line in lines:
+                    return line.rpartition(b" ")[2].strip() == b"1"
+    except (ApiError, TimeoutError) as error:
+        log.debug("Cannot read a feature gate", gate=gate, error=str(error))
+    return None
+
+
+async def _groups_with_claims(
+    api: Client, versions: list[str], setting: PodGroupClaims
+) -> Resource | None:
+    """Return the resource of PodGroups, or None where their claims are off.
+
+    Without its gate an API server drops the claims of new PodGroups and keeps those of stored ones.
+    The built-in controller then ignores PodGroups: each pod gets claims of its own.
+    """
+    groups = None if setting == "off" else await _pod_groups(api, versions)
+    if groups is None or setting == "on":
+        return groups
+    enabled = await feature_enabled(api, PODGROUP_CLAIMS_GATE)
+    if enabled is None:
+        log.warning(
+            "Cannot read a feature gate, and assume that it is on",
+            gate=PODGROUP_CLAIMS_GATE,
+            remedy="allow `get` on the non-resource URL /metrics, or set --podgroup-claims",
+        )
+    return None if enabled is False else groups
 
 
 async def _pod_groups(api: Client, versions: list[str]) -> Resource | None:

@@ -159,6 +159,25 @@ def test_helm_test_passes_and_leaves_no_rights_behind(cluster: Cluster, api: Api
     assert api.find("pods", "dragoman-verify", NAMESPACE) is None
 
 
+def test_a_helm_test_that_fails_leaves_its_log_and_no_rights_behind(
+    cluster: Cluster, api: Api
+) -> None:
+    stored = api.get(CONFIGURATIONS, RELEASE)["webhooks"]
+    nothing = {"matchLabels": {"matches": "nothing"}}
+    blind = [{**webhook, "objectSelector": nothing} for webhook in stored]
+    api.patch(CONFIGURATIONS, RELEASE, None, {"webhooks": blind})
+    try:
+        said = cluster.helm("test", "dragoman", "--timeout=60s", check=False)
+    finally:
+        api.patch(CONFIGURATIONS, RELEASE, None, {"webhooks": stored})
+    assert "Phase:          Failed" in said
+    for kind in ("clusterroles", "clusterrolebindings"):
+        assert api.find(kind, "dragoman-verify") is None
+    assert api.find("serviceaccounts", "dragoman-verify", NAMESPACE) is None
+    assert api.find("pods", "dragoman-verify", NAMESPACE) is not None
+    cluster.plane.delete_pod(NAMESPACE, "dragoman-verify")
+
+
 def test_whoever_may_view_may_see_schemas_and_nobody_else_may_change_them(api: Api) -> None:
     def schema_verbs(role: str) -> set[str]:
         rules = api.get("clusterroles", role)["rules"]

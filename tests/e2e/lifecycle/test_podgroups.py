@@ -8,7 +8,8 @@ import pytest
 from tests.e2e.scene import ANNOTATION, Scene
 from tests.support.controlplane import binaries
 from tests.support.controlplane.api import Json, wait_for
-from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.components import UNTHROTTLED
+from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 
 OLD = binaries.chosen_version().startswith("v1.34.")
 pytestmark = pytest.mark.skipif(
@@ -153,3 +154,37 @@ def test_a_deleted_claim_of_a_group_is_made_anew(scene: Scene) -> None:
     )
     assert scene.writes()["create resourceclaims"] == 1
     assert scene.published() == {"a": group_claim(scene)}
+
+
+def test_a_status_that_names_a_claim_of_another_owner_is_corrected(scene: Scene) -> None:
+    """kube-controller-manager 1.36.3 ends with a nil dereference on the same pod."""
+    scene.apply(scene.claim("others"))
+    pod = scene.api.create(scene.pod())
+    statuses = [{"name": "a", "resourceClaimName": "others"}]
+    scene.api.patch(
+        "pods",
+        pod["metadata"]["name"],
+        scene.namespace,
+        {"status": {"resourceClaimStatuses": statuses}},
+        subresource="status",
+    )
+    assert ends_the_stock_controller(scene.plane)
+    scene.apply(scene.template())
+    wait_for(
+        lambda: scene.published()["a"] != "others", message="the status to name the pod's own claim"
+    )
+    assert scene.claim_of("pod")["metadata"]["ownerReferences"][0]["name"] == "pod"
+    assert scene.event("ForeignResourceClaim")
+
+
+def ends_the_stock_controller(plane: ControlPlane) -> bool:
+    """Run the built-in controller; return whether it ends by itself, by a nil dereference."""
+    plane.start_stock_controller(UNTHROTTLED)
+    process = plane.processes[CLAIM_CONTROLLER]
+    try:
+        wait_for(lambda: process.pid is None, 20, "the built-in controller to end")
+    except TimeoutError:
+        return False
+    finally:
+        plane.stop_part(CLAIM_CONTROLLER)
+    return "nil pointer dereference" in process.log.read_text()

@@ -1,5 +1,6 @@
 """Which API versions are used, by what an API server says that it serves."""
 
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError, discover
 from dragoman.kube.errors import ApiError
+from dragoman.settings import PodGroupClaims
 
 GROUPS = ("podgroups", "podgroups/status")
 
@@ -17,13 +19,17 @@ class Answering:
     Args:
         versions: By group.
         scheduling: Names of resources by version of scheduling.k8s.io; an error code instead.
+        metrics: Lines of /metrics; an error code instead.
     """
 
     def __init__(
         self,
         versions: dict[str, tuple[str, ...]],
         scheduling: dict[str, tuple[str, ...] | int] | None = None,
+        metrics: tuple[bytes, ...] | int = 403,
     ) -> None:
+        self.metrics = metrics
+        self.metrics_read = 0
         self.scheduling = scheduling or {}
         self.versions = {**versions, "scheduling.k8s.io": tuple(self.scheduling)}
 
@@ -39,9 +45,22 @@ class Answering:
             raise ApiError(resources, "Unknown", "no")
         return {"resources": [{"name": name} for name in resources]}
 
+    async def lines(
+        self, path: str, query: dict[str, str], wanted: Callable[[bytes], bool]
+    ) -> AsyncIterator[bytes]:
+        assert (path, query) == ("/metrics", {})
+        self.metrics_read += 1
+        if isinstance(self.metrics, int):
+            raise ApiError(self.metrics, "Forbidden", "no")
+        for line in self.metrics:
+            if wanted(line):
+                yield line
 
-async def found(server: Answering) -> tuple[str, str | None]:
-    served = await discover(cast(Client, server))
+
+async def found(
+    server: Answering, podgroup_claims: PodGroupClaims = "auto"
+) -> tuple[str, str | None]:
+    served = await discover(cast(Client, server), podgroup_claims)
     assert served.templates.api_version == served.claims.api_version
     assert served.templates.plural == "resourceclaimtemplates"
     groups = served.groups.api_version if served.groups is not None else None
@@ -106,3 +125,42 @@ async def test_pod_groups_are_used_where_they_have_a_status(
 async def test_an_api_server_that_cannot_answer_is_asked_again_later() -> None:
     with pytest.raises(ApiError):
         await found(Answering({"resource.k8s.io": ("v1",)}, {"v1alpha2": 503}))
+
+
+GATE = b'kubernetes_feature_enabled{name="DRAWorkloadResourceClaims",stage="ALPHA"} '
+OTHER = b'kubernetes_feature_enabled{name="DRAWorkload",stage="ALPHA"} 0'
+MENTION = b'something_else{name="DRAWorkloadResourceClaims"} 0'
+
+
+@pytest.mark.parametrize(
+    ("metrics", "setting", "used"),
+    [
+        ((OTHER, MENTION, GATE + b"1"), "auto", True),
+        ((OTHER, MENTION, GATE + b"0"), "auto", False),
+        ((OTHER, MENTION), "auto", True),
+        (403, "auto", True),
+        (0, "auto", True),
+        ((GATE + b"0",), "on", True),
+        ((GATE + b"1",), "off", False),
+    ],
+    ids=[
+        "the gate is on",
+        "the gate is off",
+        "no such gate",
+        "metrics forbidden",
+        "connection broken",
+        "set to on",
+        "set to off",
+    ],
+)
+async def test_pod_groups_have_claims_as_the_gate_or_the_setting_says(
+    metrics: tuple[bytes, ...] | int, setting: PodGroupClaims, *, used: bool
+) -> None:
+    server = Answering({"resource.k8s.io": ("v1",)}, {"v1alpha2": GROUPS}, metrics)
+    assert ((await found(server, setting))[1] is not None) == used
+
+
+async def test_metrics_are_not_read_where_no_pod_group_is_served() -> None:
+    server = Answering({"resource.k8s.io": ("v1",)}, {"v1": ("priorityclasses",)})
+    assert (await found(server))[1] is None
+    assert server.metrics_read == 0

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -52,6 +53,35 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(executor, "review", slow)
     yield release
     release.set()
+
+
+@dataclass(frozen=True)
+class Held:
+    """Reviews of schemas that do not end.
+
+    Attributes:
+        started: Set when one runs.
+        release: Set it to let them end.
+    """
+
+    started: threading.Event
+    release: threading.Event
+
+
+@contextmanager
+def held_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    """Hold up reviews of schemas until `release` is set."""
+    held = Held(threading.Event(), threading.Event())
+
+    def slow(body: bytes, *rest: Any) -> ReviewResult:
+        if b"driverconfigschemas" in body:
+            held.started.set()
+            held.release.wait(30)
+        return review(body, *rest)
+
+    monkeypatch.setattr(executor, "review", slow)
+    yield held
+    held.release.set()
 
 
 async def until_waiting(count: int) -> None:
@@ -132,24 +162,69 @@ async def test_other_reviews_pass_while_expensive_ones_wait(
 async def test_configs_do_not_wait_for_a_schema_that_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    release = threading.Event()
-
-    def slow(body: bytes, *rest: Any) -> ReviewResult:
-        if b"driverconfigschemas" in body:
-            release.wait(30)
-        return review(body, *rest)
-
-    monkeypatch.setattr(executor, "review", slow)
     schema = builders.review(worlds.schema(worlds.config()))
     large = {**claim(), "metadata": {"annotations": {"a": "x" * INLINE_BYTES}}}
     async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
-        compiling = asyncio.create_task(client.reviewed(schema))
-        await until_waiting(1)
-        for document in (claim(GOOD), large, expensive()):
-            assert (await client.reviewed(builders.review(document)))["allowed"] is True
-        assert not compiling.done()
-        release.set()
-        assert (await compiling)["allowed"] is True
+        with held_schemas(monkeypatch) as held:
+            compiling = asyncio.create_task(client.reviewed(schema))
+            await until_waiting(1)
+            for document in (claim(GOOD), large, expensive()):
+                assert (await client.reviewed(builders.review(document)))["allowed"] is True
+            assert not compiling.done()
+            held.release.set()
+            assert (await compiling)["allowed"] is True
+
+
+async def test_schemas_are_refused_while_one_compiles_for_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executor, "SCHEMA_PATIENCE", 0.0)
+    schema = builders.review(worlds.schema(worlds.config()))
+    async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
+        with held_schemas(monkeypatch) as held:
+            compiling = asyncio.create_task(client.reviewed(schema))
+            await asyncio.to_thread(held.started.wait, 30)
+            async with client.session.post(f"{client.url}/validate", json=schema) as refused:
+                assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+                assert "another DriverConfigSchema is being compiled" in await refused.text()
+            held.release.set()
+            assert (await compiling)["allowed"] is True
+        assert (await client.reviewed(schema))["allowed"] is True
+
+
+async def test_a_schema_whose_client_left_still_counts_as_compiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executor, "SCHEMA_PATIENCE", 0.0)
+    body = json.dumps(builders.review(worlds.schema(worlds.config()))).encode()
+    made = ReviewExecutor(deadline=0.2, places=8)
+    with held_schemas(monkeypatch) as held:
+        with pytest.raises(TimeoutError):
+            await made.queued(body, REGISTRY, Lane.SCHEMA)
+        with pytest.raises(OverloadedError):
+            await made.queued(body, REGISTRY, Lane.SCHEMA)
+        held.release.set()
+    made.close()
+
+
+async def test_a_flood_of_schemas_takes_no_places_of_configs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = builders.review(worlds.schema(worlds.config()))
+    limits = Limits(deadline=60, queued_reviews=executor.SCHEMA_PLACES + 1)
+    async with serving(REGISTRY, limits=limits) as client:
+        with held_schemas(monkeypatch) as held:
+            flood = [
+                asyncio.create_task(posted(client, schema))
+                for _ in range(executor.SCHEMA_PLACES * 2)
+            ]
+            await until_waiting(executor.SCHEMA_PLACES)
+            assert (await client.reviewed(builders.review(expensive())))["allowed"] is True
+            held.release.set()
+            answers = [await one for one in flood]
+    accepted = answers.count((200, None))
+    assert accepted >= executor.SCHEMA_PLACES
+    assert accepted + answers.count((503, "1")) == len(flood)
 
 
 async def test_ordinary_reviews_run_inline_however_many_expensive_ones_were_tried() -> None:

@@ -1,0 +1,76 @@
+"""PodGroups without claims: their API is served, the gate DRAWorkloadResourceClaims is off."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.lifecycle.test_podgroups import group, member
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess, Running
+from tests.e2e.scene import Scene
+from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
+from tests.support.controlplane.plane import API_SERVER, ControlPlane
+
+pytestmark = pytest.mark.skipif(
+    binaries.chosen_version().startswith("v1.34."),
+    reason="Kubernetes 1.34 has no PodGroups with resource claims (KEP-5729, alpha in 1.36)",
+)
+GATE = "DRAWorkloadResourceClaims"
+METRICS = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """Run a control plane that serves PodGroups, at first with claims."""
+    with ControlPlane(
+        feature_gates={"GenericWorkload": True, GATE: True},
+        runtime_config={"scheduling.k8s.io/v1alpha2": True},
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def operator(plane: ControlPlane) -> Iterator[Running]:
+    """Return an operator that may read the API server's metrics; the test starts it."""
+    process = OperatorProcess(plane, plane.user("dragoman", (*OPERATOR_RULES, METRICS)))
+    yield process
+    process.stop()
+    assert process.faults() == []
+
+
+def turn_gate_off(plane: ControlPlane) -> None:
+    """Restart the API server without the gate."""
+    server = plane.processes[API_SERVER]
+    changed = [part.replace(f"{GATE}=true", f"{GATE}=false") for part in server.command]
+    assert changed != server.command
+    server.command = changed
+    plane.restart(API_SERVER)
+
+
+def test_without_the_gate_each_pod_of_a_group_gets_a_claim_of_its_own(
+    scene: Scene, operator: OperatorProcess
+) -> None:
+    """As the built-in controller does; PodGroups stored with claims keep them, and are ignored."""
+    scene.apply(scene.template(), group(scene))
+    turn_gate_off(scene.plane)
+    assert scene.get("podgroups", "group")["spec"]["resourceClaims"]
+    operator.start()
+    scene.apply(member(scene, "first"), member(scene, "second"))
+    scene.apply(member(scene, "third", of="missing"))
+    names = {scene.published(name)["a"] for name in ("first", "second", "third")}
+    assert scene.claims().keys() == names
+    assert len(names) == 3
+    owners = [claim["metadata"]["ownerReferences"][0] for claim in scene.claims().values()]
+    assert {owner["kind"] for owner in owners} == {"Pod"}
+    assert scene.events() == []
+
+
+def test_a_flag_turns_claims_of_pod_groups_off(scene: Scene) -> None:
+    scene.apply(scene.template())
+    user = scene.plane.user(scene.user, OPERATOR_RULES)
+    with OperatorProcess(scene.plane, user, "--podgroup-claims=off") as process:
+        scene.apply(member(scene, "pod", of="missing"))
+        assert scene.published() == {"a": next(iter(scene.claims()))}
+        wait_for(lambda: "Controlling claims" in process.said(), message="the log")
+        assert "have no claims" in process.said()
