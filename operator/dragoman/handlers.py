@@ -75,6 +75,20 @@ async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
         groups.handle(event)
 
 
+@kopf.on.event("resource.k8s.io", "resourceslices")
+async def slice_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Evaluate evictions and pools when published devices or their taints change."""
+    if devices := memo.operator.devices:
+        devices.slices.handle(event)
+
+
+@kopf.on.event("resource.k8s.io", "devicetaintrules")
+async def taintrule_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Evict the pods that a DeviceTaintRule concerns, and write its condition."""
+    if (devices := memo.operator.devices) and devices.rules:
+        devices.rules.handle(event)
+
+
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")
 async def driverconfigschema_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Compile a schema, write its status and audit stored objects."""

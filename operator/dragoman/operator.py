@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dragoman import __version__
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import MODE_ANNOTATION, ClaimMode
+from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, discover, wait_served
+from dragoman.kube.discovery import Served, discover, wait_optional, wait_served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from dragoman.controllers.driverconfigschemas.controller import SchemaController
 
 LEASE_NAME = "dragoman-operator"
-ONCE = "start of the schema controller"
+OPTIONAL_INTERVAL = 30.0
+"""Seconds between checks for APIs that clusters need not serve."""
+ONCE = "start of a controller"
 """Name of the tasks that end by themselves."""
 
 log = logger("dragoman")
@@ -46,7 +49,9 @@ class Operator:
 
     Attributes:
         client: The connections to the API server.
-        claims: The claim controller; None with `--claims=off`.
+        claims: The claim controller; it also stores pods and claims for other controllers, and is
+            None where no controller needs them.
+        devices: Stored ResourceSlices and DeviceTaintRules; None where no controller needs them.
         schemas: The DriverConfigSchema controller; None until its API is served.
         fault: Why the operator cannot start or continue; empty while it can.
         stopping: Set when it cannot continue; kopf's stop flag.
@@ -56,6 +61,7 @@ class Operator:
 
     def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
         self.claims: ClaimController | None = None
+        self.devices: DeviceInformers | None = None
         self.schemas: SchemaController | None = None
         self.fault = ""
         self.stopping = asyncio.Event()
@@ -122,8 +128,10 @@ class Operator:
                 await self._start_schemas(served)
             else:
                 self._spawn(ONCE, self._start_schemas_when_served(served))
-            if settings.claims != "off":
+            if settings.claims != "off" or settings.requires_devices:
                 self._start_claims(served)
+            if settings.requires_devices:
+                self._start_devices(served)
             self._spawn("leader election", self._lead())
         self._liveness = Liveness(self._watches, self._longest_running)
         self._spawn("liveness", self._liveness.run())
@@ -170,6 +178,8 @@ class Operator:
             recorder,
             self._mode,
             may_write=self._leading,
+            active=settings.claims != "off",
+            by_device=settings.requires_devices,
             workers=settings.workers,
             resync=settings.resync,
         )
@@ -183,6 +193,17 @@ class Operator:
         self._spawn("events", recorder.run())
         for informer in self.claims.informers:
             self._watch(informer)
+
+    def _start_devices(self, served: Served) -> None:
+        """Store slices and rules; controllers observe them."""
+        self.devices = DeviceInformers(self.client, served.slices)
+        self._watch(self.devices.slices)
+        self._spawn(ONCE, self._watch_rules_when_served(self.devices))
+
+    async def _watch_rules_when_served(self, devices: DeviceInformers) -> None:
+        resource = await wait_optional(self.client, "devicetaintrules", OPTIONAL_INTERVAL)
+        log.info("Watching DeviceTaintRules", api_version=resource.api_version)
+        self._watch(devices.serve_rules(resource))
 
     async def _start_schemas_when_served(self, served: Served) -> None:
         await wait_served(self.client, DRIVERCONFIGSCHEMAS)

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, Self, get_args, get_origin
 
 ClaimsMode = Literal["auto", "own", "assist", "off"]
 PodGroupClaims = Literal["auto", "on", "off"]
+EvictionsMode = Literal["off", "assist", "own"]
+PoolStatusMode = Literal["auto", "own", "off"]
 LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
@@ -15,6 +17,8 @@ PREFIX = "DRAGOMAN_"
 CHOICES = {
     "claims": get_args(ClaimsMode),
     "podgroup_claims": get_args(PodGroupClaims),
+    "evictions": get_args(EvictionsMode),
+    "pool_status": get_args(PoolStatusMode),
     "log_format": get_args(LogFormat),
 }
 BOUNDS = {
@@ -22,6 +26,7 @@ BOUNDS = {
     "grace": (0.0, math.inf),
     "takeover_after": (0.0, math.inf),
     "resync": (1.0, math.inf),
+    "pool_status_grace": (0.0, math.inf),
 }
 """Allowed ranges of numeric settings."""
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -109,6 +114,14 @@ class Settings:
         context: Name of a context in it; None for the current one.
         claims: `own`: be the claim controller. `assist`: help another one where it failed.
             `auto`: assist until there is clearly no other. `off`: leave claims alone.
+        evictions: `own`: evict pods from devices with NoExecute taints. `assist`: evict those that
+            the stock controller forgets. `off`: leave pods alone.
+        pool_status: `own`: answer every ResourcePoolStatusRequest. `auto`: answer those that no
+            other controller answered. `off`: leave them alone.
+        pool_status_grace: Seconds that a driver has to complete its pools before a request is
+            answered without them.
+        inventory_reports: Whether a DevicePoolReport per pool is written.
+        inventory_holders: Whether the reports name the claims that hold devices.
         grace: Seconds that another controller has before dragoman acts.
         takeover_after: Seconds without activity of another controller after which `auto`
             becomes `own`.
@@ -136,6 +149,11 @@ class Settings:
     kubeconfig: Path | None = None
     context: str | None = None
     claims: ClaimsMode = "auto"
+    evictions: EvictionsMode = "off"
+    pool_status: PoolStatusMode = "auto"
+    pool_status_grace: float = 5.0
+    inventory_reports: bool = False
+    inventory_holders: bool = False
     grace: float = 30.0
     takeover_after: float = 300.0
     podgroup_claims: PodGroupClaims = "auto"
@@ -166,6 +184,11 @@ class Settings:
             Address.parse(self.metrics_address or ":0")
         except ValueError as error:
             raise SettingsError(f"{_flag('metrics_address')}: {error}") from error
+
+    @property
+    def requires_devices(self) -> bool:
+        """Whether a controller needs slices, rules, and the pods and claims that use devices."""
+        return self.evictions != "off" or self.inventory_reports or self.pool_status == "own"
 
     @property
     def requires_schemas(self) -> bool:

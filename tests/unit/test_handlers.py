@@ -14,6 +14,8 @@ WATCHED = {
     ("", "pods"),
     ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("resource.k8s.io", "devicetaintrules"),
     ("scheduling.k8s.io", "podgroups"),
     ("dragoman.dev", "driverconfigschemas"),
 }
@@ -63,6 +65,8 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
         (handlers.claim_event, "claims.informers.claims"),
         (handlers.template_event, "claims.informers.templates"),
         (handlers.podgroup_event, "claims.informers.groups"),
+        (handlers.slice_event, "devices.slices"),
+        (handlers.taintrule_event, "devices.rules"),
         (handlers.driverconfigschema_event, "schemas.schemas.informer"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -6,7 +6,14 @@ import click
 
 from dragoman.cli.options import connection_options, process_options
 from dragoman.cli.webhook_options import WEBHOOK, webhook_options, webhook_settings
-from dragoman.settings import PREFIX, ClaimsMode, PodGroupClaims, Settings
+from dragoman.settings import (
+    PREFIX,
+    ClaimsMode,
+    EvictionsMode,
+    PodGroupClaims,
+    PoolStatusMode,
+    Settings,
+)
 
 DEFAULTS = Settings()
 
@@ -29,6 +36,37 @@ Examples:
     default=DEFAULTS.claims,
     help="own: be the claim controller; assist: help another controller where it fails; "
     "auto: assist until no other controller is active; off: leave claims alone.",
+)
+@click.option(
+    "--evictions",
+    type=click.Choice(get_args(EvictionsMode)),
+    default=DEFAULTS.evictions,
+    help="own: evict pods from devices with NoExecute taints, as kube-controller-manager's "
+    "device-taint-eviction-controller; assist: evict those that it forgets; off: evict none.",
+)
+@click.option(
+    "--pool-status",
+    type=click.Choice(get_args(PoolStatusMode)),
+    default=DEFAULTS.pool_status,
+    help="own: answer ResourcePoolStatusRequests and delete old ones; auto: answer those that no "
+    "other controller answered within 10 seconds; off: leave them alone.",
+)
+@click.option(
+    "--pool-status-grace",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.pool_status_grace,
+    metavar="SECONDS",
+    help="How long a driver has to complete its pools before a request is answered without them.",
+)
+@click.option(
+    "--inventory-reports/--no-inventory-reports",
+    default=DEFAULTS.inventory_reports,
+    help="Write a DevicePoolReport per pool, for users who may not list claims.",
+)
+@click.option(
+    "--inventory-holders/--no-inventory-holders",
+    default=DEFAULTS.inventory_holders,
+    help="Name in the reports the claims that hold devices.",
 )
 @click.option(
     "--grace",

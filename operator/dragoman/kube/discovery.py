@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from dragoman.settings import PodGroupClaims
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """What dragoman understands, the best first."""
+OPTIONAL_VERSIONS = ("v1", "v1beta2", "v1alpha3")
+"""Versions of resources that clusters need not serve, as devicetaintrules, the best first."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
 PODGROUP_CLAIMS_GATE = "DRAWorkloadResourceClaims"
 """The feature gate of claims for PodGroups (KEP-5729), which may be off where they are served."""
@@ -42,6 +45,11 @@ class Served:
     claims: Resource
     templates: Resource
     groups: Resource | None
+
+    @property
+    def slices(self) -> Resource:
+        """resourceslices, of the same version as claims."""
+        return Resource(DRA_GROUP, self.claims.version, "resourceslices")
 
 
 async def discover(api: Client, podgroup_claims: PodGroupClaims = "auto") -> Served:
@@ -117,17 +125,44 @@ async def _groups_with_claims(
     return None if enabled is False else groups
 
 
-async def _pod_groups(api: Client, versions: list[str]) -> Resource | None:
+async def _pod_groups(api: Client, versions: Iterable[str]) -> Resource | None:
+    return await find_resource(api, SCHEDULING_GROUP, versions, "podgroups")
+
+
+async def find_resource(
+    api: Client, group: str, versions: Iterable[str], plural: str
+) -> Resource | None:
+    """Return the first version in which a resource and its status are served; None where none is.
+
+    An API server may serve a version without the resource, while its feature gate is off.
+    """
     for version in versions:
         try:
-            listed = await api.get(f"/apis/{SCHEDULING_GROUP}/{version}")
+            listed = await api.get(f"/apis/{group}/{version}")
         except ApiError as error:
             if error.code == 404:
                 continue
             raise
-        if {"podgroups", "podgroups/status"} <= _names(listed):
-            return Resource(SCHEDULING_GROUP, version, "podgroups")
+        if {plural, f"{plural}/status"} <= _names(listed):
+            return Resource(group, version, plural)
     return None
+
+
+async def wait_optional(client: Client, plural: str, interval: float) -> Resource:
+    """Wait until the server serves an optional resource of resource.k8s.io, and return it."""
+    logged = False
+    while True:
+        try:
+            found = await find_resource(client, DRA_GROUP, OPTIONAL_VERSIONS, plural)
+        except ApiError as error:
+            log.debug("Cannot look for an API", api=plural, code=error.code)
+            found = None
+        if found is not None:
+            return found
+        if not logged:
+            log.info("Not served; it is looked for again", api=plural, seconds=interval)
+        logged = True
+        await asyncio.sleep(interval)
 
 
 def _names(listed: dict[str, Any]) -> set[str]:

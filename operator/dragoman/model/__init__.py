@@ -1,5 +1,6 @@
 """Facts: the objects of the cluster, parsed once at the edge, holding only what decisions use."""
 
+from dragoman.model.allocated import AllocatedDevice, Toleration
 from dragoman.model.claim import Claim, Consumer, Template
 from dragoman.model.fields import Document, MalformedObjectError
 from dragoman.model.holder import ClaimEntry, Holder
@@ -8,6 +9,7 @@ from dragoman.model.pod import Pod
 from dragoman.model.podgroup import PodGroup
 
 __all__ = [
+    "AllocatedDevice",
     "Claim",
     "ClaimEntry",
     "Consumer",
@@ -19,4 +21,5 @@ __all__ = [
     "Pod",
     "PodGroup",
     "Template",
+    "Toleration",
 ]

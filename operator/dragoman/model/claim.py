@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
+from dragoman.model.allocated import AllocatedDevice, parse_results
 from dragoman.model.fields import Document, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
 
@@ -66,6 +67,7 @@ class Claim:
         extended: Whether the scheduler made it for an extended resource (KEP-5004).
         finalizers: `metadata.finalizers`, in their order.
         allocated: Whether `status.allocation` is set.
+        devices: `status.allocation.devices.results`, in their order.
         consumers: `status.reservedFor`, in its order.
         admin_access: Whether a request asks for admin access (KEP-5018).
     """
@@ -77,6 +79,7 @@ class Claim:
     allocated: bool = False
     consumers: tuple[Consumer, ...] = ()
     admin_access: bool = False
+    devices: tuple[AllocatedDevice, ...] = ()
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -93,6 +96,7 @@ class Claim:
             allocated=status.get("allocation") is not None,
             consumers=_consumers(status),
             admin_access=asks_admin_access(mapping(body, "spec"), "spec."),
+            devices=parse_results(status),
         )
 
     @property

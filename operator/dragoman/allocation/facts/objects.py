@@ -125,12 +125,21 @@ class CounterConsumption:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A taint of a device; `rule` names the DeviceTaintRule that set it, empty for the driver."""
+    """A taint of a device.
+
+    Attributes:
+        key: `key`.
+        effect: `effect`.
+        value: `value`.
+        rule: Name of the DeviceTaintRule that set it, empty for the driver.
+        added: `timeAdded` as an API timestamp, empty where unset; the scheduler ignores it.
+    """
 
     key: str
     effect: str
     value: str = ""
     rule: str = ""
+    added: str = ""
 
 
 @dataclass(frozen=True, slots=True)

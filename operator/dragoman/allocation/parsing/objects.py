@@ -117,7 +117,7 @@ def parse_taint_rule(document: Document) -> DeviceTaintRule:
     within = "spec.deviceSelector."
     return DeviceTaintRule(
         name=name,
-        taint=_taint(mapping(spec, "taint", "spec."), "spec.taint.", name),
+        taint=parse_taint(mapping(spec, "taint", "spec."), "spec.taint.", name),
         has_selector=spec.get("deviceSelector") is not None,
         driver=optional_text(selector, "driver", within),
         pool=optional_text(selector, "pool", within),
@@ -155,7 +155,7 @@ def _content(look: Document, driver: str, traits: object, within: str) -> Conten
             for index, item in enumerate(items(look, "consumesCounters", within))
         ),
         taints=tuple(
-            _taint(item, f"{within}taints[{index}].")
+            parse_taint(item, f"{within}taints[{index}].")
             for index, item in enumerate(items(look, "taints", within))
         ),
         node_name=optional_text(look, "nodeName", within),
@@ -221,10 +221,12 @@ def _counters(document: Document, within: str) -> Mapping[str, Amount]:
     }
 
 
-def _taint(document: Document, within: str, rule: str = "") -> Taint:
+def parse_taint(document: Document, within: str, rule: str = "") -> Taint:
+    """Read a taint of a device, or of the DeviceTaintRule with this name."""
     return Taint(
         optional_text(document, "key", within) or "",
         optional_text(document, "effect", within) or "",
         optional_text(document, "value", within) or "",
         rule,
+        optional_text(document, "timeAdded", within) or "",
     )

@@ -36,6 +36,8 @@ class ClaimController:
         recorder: Where Events go.
         mode: The claim mode.
         may_write: Whether this process leads.
+        active: Whether claims are reconciled; otherwise they are only stored for other controllers.
+        by_device: Whether claims are also found by the devices that they were allocated.
         workers: How many keys of each lane are reconciled at the same time.
         resync: Seconds between full passes over everything that is stored.
 
@@ -44,6 +46,7 @@ class ClaimController:
         queue: The keys that wait for a worker.
         handlers: Event handlers, which store facts and enqueue keys.
         informers: Where the event handlers are fed.
+        active: Whether claims are reconciled.
         other: Observes another claim controller.
     """
 
@@ -55,10 +58,12 @@ class ClaimController:
         mode: ClaimMode,
         *,
         may_write: Callable[[], bool] = lambda: True,
+        active: bool = True,
+        by_device: bool = False,
         workers: int = 32,
         resync: float = 600.0,
     ) -> None:
-        self.state = ClusterState(groups_served=served.groups is not None)
+        self.state = ClusterState(groups_served=served.groups is not None, by_device=by_device)
         self.queue: WorkQueue[Key] = WorkQueue(
             "claims", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
@@ -75,6 +80,7 @@ class ClaimController:
             events=events,
         )
         self._mode = mode
+        self.active = active
         self._controller = Controller(
             self.queue,
             reconciler.reconcile,
@@ -95,7 +101,8 @@ class ClaimController:
     async def wait_synced(self) -> None:
         """Wait until the informers have listed everything; what comes later is news."""
         await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
-        self.other.begin()
+        if self.active:
+            self.other.begin()
         state = self.state
         log.info(
             "Synced", pods=len(state.pods), claims=len(state.claims), templates=len(state.templates)
@@ -106,6 +113,8 @@ class ClaimController:
 
     async def run(self) -> None:
         """Reconcile until cancelled; call it only while this process leads."""
+        if not self.active:
+            return
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._follow_mode())
             try:

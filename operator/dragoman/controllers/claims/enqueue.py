@@ -1,6 +1,6 @@
 """Event handlers: they store a fact and enqueue the keys that its change concerns."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.state import ClusterState
@@ -14,6 +14,16 @@ class Key(NamedTuple):
     kind: Literal["pod", "podgroup", "claim"]
     namespace: str
     name: str
+
+
+class Observer(Protocol):
+    """Receives each change of a pod or claim after it was stored; None where there is none."""
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Receive a pod before and after a change."""
+
+    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Receive a claim before and after a change."""
 
 
 LANES = ("create", "release")
@@ -31,12 +41,16 @@ class EventHandlers:
         state: The stores.
         queue: Receives the keys that a change concerns.
         other: Observes each change before it is stored.
+
+    Attributes:
+        observers: Other controllers that need the same facts.
     """
 
     def __init__(self, state: ClusterState, queue: WorkQueue[Key], other: OtherController) -> None:
         self.state = state
         self.queue = queue
         self._other = other
+        self.observers: list[Observer] = []
 
     def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
         """Store a pod that was added or changed, and enqueue it and its claims.
@@ -53,6 +67,8 @@ class EventHandlers:
         known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
         if not self.state.pods.put(pod):
             return
+        for observer in self.observers:
+            observer.pod_changed(known, pod)
         if known is not None and known.metadata.uid != pod.metadata.uid:
             self._enqueue_claims(known)
         self._enqueue_pod(pod, by)
@@ -62,6 +78,9 @@ class EventHandlers:
         metadata = pod.metadata
         known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
         self.state.times.forget(metadata.uid)
+        if known is not None:
+            for observer in self.observers:
+                observer.pod_changed(known, None)
         # The event may have only metadata; the stored fact has the claims.
         self._enqueue_claims(known or pod)
 
@@ -86,6 +105,8 @@ class EventHandlers:
         known = self.state.claims.get(claim.metadata.namespace, claim.metadata.name)
         if not self.state.claims.put(claim):
             return
+        for observer in self.observers:
+            observer.claim_changed(known, claim)
         key = _claim_key(claim)
         if key != by and not self._is_just_made(claim, by):
             self.queue.add(key)
@@ -106,6 +127,9 @@ class EventHandlers:
         metadata = claim.metadata
         known = self.state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
         self.state.times.forget(metadata.uid)
+        if known is not None:
+            for observer in self.observers:
+                observer.claim_changed(known, None)
         self._enqueue_holders(known or claim)
 
     def template_changed(self, template: Template) -> None:

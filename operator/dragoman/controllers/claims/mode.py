@@ -27,7 +27,7 @@ class ClaimMode:
     """Decides under `--claims` what is due, from the activity of another controller.
 
     Args:
-        configured: `auto`, `own` or `assist`.
+        configured: `auto`, `own` or `assist`; `off` where claims are only stored.
         grace: Seconds that another controller has for what pods need.
         takeover_after: Seconds of its silence before `auto` takes over.
         keep: Called with the mode of `auto` whenever it changes, so that the next leader has it.
@@ -45,6 +45,7 @@ class ClaimMode:
     ) -> None:
         self.grace = grace
         self._auto = configured == "auto"
+        self._off = configured == "off"
         self._takeover_after = takeover_after
         self._keep = keep
         self._clock = clock
@@ -148,7 +149,7 @@ class ClaimMode:
 
     def _report(self) -> None:
         for mode in Mode:
-            metrics.MODE.labels(mode.value).set(mode is self.mode)
+            metrics.MODE.labels(mode.value).set(mode is self.mode and not self._off)
 
 
 def _put(entries: OrderedDict[str, Value], namespace: str, value: Value) -> None:

@@ -51,9 +51,14 @@ class Since:
 
 
 class ClusterState:
-    """All facts that the life-cycle of claims needs."""
+    """All facts that the life-cycle of claims needs.
 
-    def __init__(self, *, groups_served: bool = False) -> None:
+    Args:
+        groups_served: Whether the API server has PodGroups.
+        by_device: Whether claims are also found by the devices that they were allocated.
+    """
+
+    def __init__(self, *, groups_served: bool = False, by_device: bool = False) -> None:
         self.groups_served = groups_served
         self.deleted = DeletedUIDs()
         self.times = Since()
@@ -61,7 +66,8 @@ class ClusterState:
         self.pods: Store[Pod] = Store(
             self.deleted, claim=_claims, template=_templates, group=_group
         )
-        self.claims: Store[Claim] = Store(self.deleted, owner=_owner)
+        devices = {"device": _devices} if by_device else {}
+        self.claims: Store[Claim] = Store(self.deleted, owner=_owner, **devices)
         self.templates: Store[Template] = Store(self.deleted)
         self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
 
@@ -83,6 +89,10 @@ def _templates(holder: Holder) -> Iterator[tuple[str, str]]:
 
 def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
     return ((pod.metadata.namespace, pod.group_name),) if pod.group_name else ()
+
+
+def _devices(claim: Claim) -> Iterator[tuple[str, str, str]]:
+    return (device.id for device in claim.devices)
 
 
 def _owner(claim: Claim) -> tuple[tuple[str, str], ...]:

@@ -336,3 +336,29 @@ def test_nothing_is_remembered_of_claims_that_are_gone() -> None:
     times.began_long_ago(SHARED.uid, "idle", "1")
     known.tell("deleted", SHARED)
     assert times.elapsed(SHARED.uid, "idle", holds=True, version="1") == 0.0
+
+
+class Noting:
+    """An observer that notes what it receives."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bool, bool]] = []
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        self.seen.append(("pod", old is not None, new is not None))
+
+    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        self.seen.append(("claim", old is not None, new is not None))
+
+
+def test_observers_receive_changes_of_pods_and_claims_and_nothing_else() -> None:
+    made, observer = waking(), Noting()
+    made.intake.observers.append(observer)
+    for kind, found in (("pod", pod("a")), ("claim", claim("c"))):
+        made.tell("changed", found)
+        made.tell("changed", found)
+        made.tell("changed", later(found))
+        made.tell("deleted", later(found))
+        made.tell("deleted", later(found))
+        assert observer.seen == [(kind, False, True), (kind, True, True), (kind, True, False)]
+        observer.seen.clear()

@@ -1,0 +1,1 @@
+"""What controllers know of devices: ResourceSlices and DeviceTaintRules, stored and observed."""

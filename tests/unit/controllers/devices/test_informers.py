@@ -1,0 +1,67 @@
+"""The stores of slices and rules, and their observers."""
+
+from typing import Any, cast
+
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.kube.client import Client
+from dragoman.kube.resources import Resource
+
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
+RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules")
+Seen = list[tuple[int, int]]
+
+
+class Listing:
+    """An API server with these objects."""
+
+    def __init__(self, *items: dict[str, Any]) -> None:
+        self.items = items
+
+    async def get(self, _: str, **__: str) -> dict[str, Any]:
+        return {"metadata": {"resourceVersion": "9"}, "items": list(self.items)}
+
+
+def event(kind: str, generation: int, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "n", "uid": "u", "resourceVersion": str(generation)}
+    pool = {"name": "p", "generation": generation, "resourceSliceCount": 1}
+    body = {
+        "metadata": {**metadata, "generation": generation},
+        "spec": {"driver": "d", "pool": pool, "devices": [{"name": "a"}], **spec},
+    }
+    return {"type": kind, "object": body}
+
+
+def generation(fact: StoredSlice | StoredRule | None) -> int:
+    return 0 if fact is None else fact.generation
+
+
+def test_observers_receive_slices_before_and_after_a_change() -> None:
+    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    seen: Seen = []
+    devices.slice_observers.append(lambda old, new: seen.append((generation(old), generation(new))))
+    for kind, version in (("ADDED", 1), ("MODIFIED", 2), ("MODIFIED", 1), ("DELETED", 2)):
+        devices.slices.handle(event(kind, version))
+    # The third event is older than what is stored.
+    assert seen == [(0, 1), (1, 2), (2, 0)]
+    assert len(devices.slices.store) == 0
+
+
+def test_observers_receive_rules_once_they_are_served() -> None:
+    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    seen: Seen = []
+    devices.rule_observers.append(lambda old, new: seen.append((generation(old), generation(new))))
+    assert devices.rules is None
+    rules = devices.serve_rules(RULES)
+    for kind in ("ADDED", "DELETED"):
+        rules.handle(event(kind, 3, taint={"key": "k", "effect": "None"}))
+    assert seen == [(0, 3), (3, 0)]
+
+
+async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
+    stored = event("ADDED", 1)["object"]
+    devices = DeviceInformers(cast(Client, Listing(stored)), SLICES)
+    await devices.slices.resync()
+    assert [one.content for one in devices.slices.store] == [None]
+    await devices.require_content()
+    assert [one.content is None for one in devices.slices.store] == [False]
