@@ -8,9 +8,9 @@ from sys import intern
 from types import MappingProxyType
 from typing import Final
 
-from dragoman.allocation.facts import DeviceTaintRule, PoolID, Slice, Taint
-from dragoman.allocation.parsing import parse_slice, parse_taint, parse_taint_rule
-from dragoman.allocation.reading import integer
+from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Slice, Taint
+from dragoman.allocation.parsing.fields import integer
+from dragoman.allocation.parsing.objects import parse_slice, parse_taint, parse_taint_rule
 from dragoman.inventory.documents import Document, reduced
 from dragoman.model.fields import items, mapping, optional_text, text
 from dragoman.model.metadata import Metadata

@@ -60,11 +60,12 @@ def a_rule(**more: Any) -> dict[str, Any]:
 
 
 def test_a_rule_keeps_its_condition_and_who_wrote_it() -> None:
+    message = "1 pod evicted since starting the controller."
     condition = {
         "type": "EvictionInProgress",
         "status": "False",
         "reason": "Completed",
-        "message": "1 pod evicted since starting the controller.",
+        "message": message,
         "observedGeneration": 4,
         "lastTransitionTime": "2026-01-01T00:00:10Z",
     }
@@ -78,7 +79,7 @@ def test_a_rule_keeps_its_condition_and_who_wrote_it() -> None:
     assert found.generation == 4
     assert found.rule.driver == "gpu.example.com"
     assert found.rule.taint.added == TAINT["timeAdded"]
-    assert found.progress == Progress("False", "Completed", condition["message"], 4)
+    assert found.progress == Progress("False", "Completed", message, 4)
     assert found.stock_stamp == "2026-01-01T00:00:10Z"
 
 
