@@ -1,8 +1,8 @@
 """Which API versions the server serves, read once at start."""
 
 import asyncio
-from contextlib import aclosing
 from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
