@@ -9,9 +9,12 @@ import click
 from dragoman import __version__
 
 USER_COMMANDS = {
+    "adopt": "Give a generated claim without owner to the pod that uses it.",
     "auth": "Print which rights are missing, and a ClusterRole that grants them.",
     "check": "Find in manifests what can never work, offline.",
+    "doctor": "Find what is wrong in the cluster now, with a remedy for each finding.",
     "explain": "Say why a pod has no devices, and what would change that.",
+    "release": "Free the devices of one claim that no pod uses.",
     "simulate": "Say where pods would fit if the cluster were different.",
     "snapshot": "Write what every answer is computed from to a file.",
     "top": "Show who has what: devices by class, node, namespace or pod.",
@@ -29,7 +32,9 @@ COMMANDS = USER_COMMANDS | SERVER_COMMANDS
 """Sub-commands, each in a module of its name (`_` for `-`); loaded when used: they are heavy."""
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""
-TOOLKIT = frozenset({"auth", "explain", "simulate", "snapshot", "top", "who"})
+TOOLKIT = frozenset(
+    {"adopt", "auth", "doctor", "explain", "release", "simulate", "snapshot", "top", "who"}
+)
 """Commands of `dragoman.cli.dra`."""
 
 

@@ -32,8 +32,9 @@ _METADATA: Final[Mapping[str, Tree]] = {
     "creationTimestamp": True,
     "deletionTimestamp": True,
     "ownerReferences": True,
-    # When a status was last written, by whichever component.
-    "managedFields": [{"subresource": True, "time": True}],
+    "finalizers": True,
+    # When a status was last written, by whichever component, and which driver publishes a slice.
+    "managedFields": [{"manager": True, "subresource": True, "time": True}],
     # These two of the API say what a generated claim stands for.
     "annotations": {POD_CLAIM_ANNOTATION: True, EXTENDED_RESOURCE_ANNOTATION: True},
 }
@@ -61,6 +62,8 @@ _POD_SPEC: Final[Tree] = {
     "resources": True,
     "containers": _CONTAINERS,
     "initContainers": _CONTAINERS,
+    # Kubelet plugins mount the folder of their registration.
+    "volumes": [{"hostPath": {"path": True}}],
 }
 KEPT: Final[Mapping[str, Tree]] = {
     "nodes": {
@@ -122,6 +125,14 @@ KEPT: Final[Mapping[str, Tree]] = {
         "spec": {"hard": True},
         "status": {"hard": True, "used": True},
     },
+    "driverconfigschemas": {
+        "metadata": _METADATA,
+        "spec": {"driver": True, "mode": True},
+    },
+    "validatingwebhookconfigurations": {
+        "metadata": _METADATA,
+        "webhooks": [{"name": True, "rules": True}],
+    },
 }
 """What is kept of each resource, by its plural; these are all resources that a snapshot has."""
 
@@ -134,8 +145,13 @@ KINDS: Final = {
     "DeviceClass": "deviceclasses",
     "DeviceTaintRule": "devicetaintrules",
     "ResourceQuota": "resourcequotas",
+    "DriverConfigSchema": "driverconfigschemas",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
 """Plural by kind."""
+
+OPTIONAL: Final = frozenset({"driverconfigschemas", "validatingwebhookconfigurations"})
+"""What few users may list, and only findings need: a refusal leaves other answers complete."""
 
 
 def reduced(plural: str, document: Document) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from dragoman.inventory.snapshot import Snapshot, Unseen
 
 _HOLD: Final = "dragoman-hold-"
 _HIDDEN: Final = "(left out)"
+_KEPT: Final = (
+    *("creationTimestamp", "deletionTimestamp", "annotations", "managedFields", "finalizers"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +108,7 @@ def _object(names: _Names, plural: str, document: Document) -> Document:
 def _metadata(names: _Names, own: Mapping[str, str], metadata: Document) -> dict[str, Any]:
     kept = {
         "name": own.get(metadata["name"], metadata["name"]),
-        **{
-            key: metadata[key]
-            for key in ("creationTimestamp", "deletionTimestamp", "annotations", "managedFields")
-            if key in metadata
-        },
+        **{key: metadata[key] for key in _KEPT if key in metadata},
     }
     if "namespace" in metadata:
         kept["namespace"] = names.namespaces[metadata["namespace"]]

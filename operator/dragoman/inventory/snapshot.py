@@ -20,7 +20,13 @@ MAX_LINE: Final = 4 * 1024 * 1024
 """Bytes of one line; the API server takes objects of at most 3 MiB."""
 MAX_OBJECTS: Final = 1_000_000
 """Objects of one file."""
-_VERSIONS: Final = {"Node": "v1", "Pod": "v1", "ResourceQuota": "v1"}
+_VERSIONS: Final = {
+    "Node": "v1",
+    "Pod": "v1",
+    "ResourceQuota": "v1",
+    "DriverConfigSchema": "dragoman.dev/v1alpha1",
+    "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+}
 
 
 class SnapshotError(ValueError):

@@ -56,6 +56,12 @@ RIGHTS: Final = (
     Right("resource.k8s.io", "resourceclaims", "devices in use look free"),
     Right("resource.k8s.io", "resourceclaimtemplates", "claims that are not made yet are unknown"),
     Right("resource.k8s.io", "resourceslices", "no devices are known at all"),
+    Right("dragoman.dev", "driverconfigschemas", "doctor does not see what is to be enforced"),
+    Right(
+        "admissionregistration.k8s.io",
+        "validatingwebhookconfigurations",
+        "doctor does not see whether a webhook enforces it",
+    ),
 )
 
 

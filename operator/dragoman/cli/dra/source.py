@@ -73,7 +73,7 @@ class Source:
         if self.snapshot:
             return _load(self.snapshot)
         with Progress() as progress:
-            from dragoman.cli.dra.cluster import Reader  # noqa: PLC0415 — heavy
+            from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
 
             return self.ask(lambda client: Reader(client, self.namespace, progress).read(plurals))
 

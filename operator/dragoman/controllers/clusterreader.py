@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dragoman.inventory.documents import Document, reduced
+from dragoman.inventory.documents import OPTIONAL, Document, reduced
 from dragoman.inventory.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.resources import Resource
+from dragoman.kube.resources import (
+    DRIVERCONFIGSCHEMAS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 
 PAGE: Final = 500
 """Objects a page."""
@@ -27,6 +31,7 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
 """What is not worth reading at all: pods that have ended hold nothing."""
 _EXPIRED: Final = 410
 _FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
 
 Report = Callable[[str, int], None]
 
@@ -56,13 +61,16 @@ class Reader:
         """
         taken = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         version, served = await asyncio.gather(self.client.get("/version"), self._served())
-        wanted = [plural for plural in dict.fromkeys(plurals) if plural in served]
+        plurals = dict.fromkeys(plurals)
+        wanted = [plural for plural in plurals if plural in served]
         lists = await asyncio.gather(*(self._all(served[plural]) for plural in wanted))
-        found = zip(wanted, lists, strict=True)
+        found = dict(zip(wanted, lists, strict=True))
+        # Of what is not served there is nothing.
+        found |= {plural: () for plural in plurals if plural in OPTIONAL - served.keys()}
         return Snapshot(
             taken=taken,
             kubernetes=str(version.get("gitVersion") or ""),
-            objects={plural: objects for plural, objects in found if objects is not None},
+            objects={plural: one for plural, one in found.items() if one is not None},
             unseen=tuple(sorted(self.unseen, key=lambda one: one.plural)),
         )
 
@@ -70,6 +78,11 @@ class Reader:
         """Return where each resource is served, in the best version."""
         found = {plural: Resource("", "v1", plural) for plural in CORE}
         groups = (await self.client.get("/apis")).get("groups") or []
+        found |= {
+            resource.plural: resource
+            for resource in (DRIVERCONFIGSCHEMAS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+            if any(group["name"] == resource.group for group in groups)
+        }
         versions = [
             version["version"]
             for group in groups
@@ -94,6 +107,8 @@ class Reader:
         try:
             return await self._list(resource, "")
         except ApiError as error:
+            if resource.plural in OPTIONAL and error.code in (_FORBIDDEN, _NOT_FOUND):
+                return None
             if error.code != _FORBIDDEN:
                 raise
             refusal = error
@@ -115,7 +130,8 @@ class Reader:
             try:
                 async for items in self._pages(resource, namespace):
                     # Objects are reduced page by page: whole ones would take ten times the memory.
-                    found.extend(reduced(resource.plural, item) for item in items)
+                    # In a thread, because the operator reconciles claims at the same time.
+                    found += await asyncio.to_thread(_reduced, resource.plural, items)
                     self.progress(resource.plural, len(found))
             except ApiError as error:
                 # A list that took longer than etcd keeps its revision is read again from the start.
@@ -139,3 +155,7 @@ class Reader:
 def _rank(version: str) -> tuple[int, str]:
     known = version in DRA_VERSIONS
     return (DRA_VERSIONS.index(version) if known else len(DRA_VERSIONS), version)
+
+
+def _reduced(plural: str, items: Iterable[Any]) -> list[Document]:
+    return [reduced(plural, item) for item in items]

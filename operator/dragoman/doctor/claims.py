@@ -1,0 +1,226 @@
+"""Findings about claims: idle, unowned, outdated, crowded, stuck, and holds that nothing needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from dragoman.allocation import PoolID
+from dragoman.doctor.devices import few
+from dragoman.doctor.facts import Facts, part
+from dragoman.doctor.finding import Finding, Id
+from dragoman.inventory.documents import Document
+from dragoman.inventory.facts import ClaimFact, PodFact
+from dragoman.inventory.inventory import State
+from dragoman.model.claim import RESERVED_FOR_LIMIT
+
+NEAR_LIMIT: Final = 240
+"""Consumers of one claim from which on the API's limit of 256 is near."""
+
+
+def claim_idle(facts: Facts) -> Iterator[Finding]:
+    """A claim has kept devices for a while although no pod reserves it."""
+    for claim in _claims(facts):
+        since = claim.changed_at or claim.since
+        if (
+            claim.results
+            and not claim.claim.consumers
+            and not claim.claim.metadata.deleting
+            and facts.age(since) >= facts.thresholds.idle
+        ):
+            count = len(claim.results)
+            yield Finding(
+                Id.CLAIM_IDLE,
+                facts.claim_subject(claim),
+                f"holds {count} device{'s' if count > 1 else ''}, reserved for no pod",
+                f"kubectl dra release {claim.key}",
+                since,
+            )
+
+
+def claim_unowned(facts: Facts) -> Iterator[Finding]:
+    """A generated claim has no owner, or one that has ended, so that nothing deletes it."""
+    if not facts.read("pods"):
+        return
+    for claim in _claims(facts):
+        metadata = claim.claim.metadata
+        generated = claim.claim.entry is not None or claim.claim.extended
+        # What was written lately may be of a pod that ended just now.
+        if not generated or metadata.deleting or _young(facts, claim):
+            continue
+        owner = metadata.owner
+        if owner is None:
+            yield _ownerless(facts, claim)
+        elif owner.is_pod and owner.uid not in facts.pods_by_uid:
+            yield Finding(
+                Id.CLAIM_UNOWNED,
+                facts.claim_subject(claim),
+                f"its pod {owner.name} has ended or is deleted",
+                f"kubectl delete resourceclaim -n {metadata.namespace} {metadata.name}",
+                claim.changed_at or metadata.created,
+            )
+
+
+def _young(facts: Facts, claim: ClaimFact) -> bool:
+    newest = max(claim.changed_at, claim.claim.metadata.created)
+    return facts.age(newest) < facts.thresholds.settle
+
+
+def _ownerless(facts: Facts, claim: ClaimFact) -> Finding:
+    metadata = claim.claim.metadata
+    users = adopters(claim, facts.pods_by_claim.get(claim.key, ()))
+    user = users[0] if len(users) == 1 else None
+    remedy = (
+        f"kubectl dra adopt {claim.key}"
+        if user
+        else f"kubectl delete resourceclaim -n {metadata.namespace} {metadata.name}"
+    )
+    return Finding(
+        Id.CLAIM_UNOWNED,
+        facts.claim_subject(claim),
+        "has no owner" + (f", pod {user.pod.metadata.name} uses it" if user else ""),
+        f"{remedy}: nothing deletes it with its pod" if user else remedy,
+        metadata.created,
+    )
+
+
+def adopters(claim: ClaimFact, pods: tuple[PodFact, ...]) -> list[PodFact]:
+    """Return the pods whose status names a generated claim for the claim's own entry."""
+    name = claim.claim.metadata.name
+    return [
+        pod
+        for pod in pods
+        if not pod.pod.done
+        and (
+            pod.pod.extended_claim == name
+            if claim.claim.extended
+            else pod.pod.published.get(claim.claim.entry or "") == name
+        )
+    ]
+
+
+def template_drift(facts: Facts) -> Iterator[Finding]:
+    """A claim differs from the template that its pod names: the template was replaced.
+
+    Specs of templates are immutable, so only a template that is younger than the claim differs.
+    Opaque parameters are not compared: snapshots leave them out.
+    """
+    for claim in _claims(facts):
+        entry = claim.claim.entry
+        for pod in facts.pods_by_claim.get(claim.key, ()):
+            if entry is None or pod.pod.published.get(entry) != claim.claim.metadata.name:
+                continue
+            name = next((one.template_name for one in pod.pod.entries if one.name == entry), None)
+            template = facts.templates.get(f"{claim.claim.metadata.namespace}/{name}")
+            if template is not None and (finding := _drift(facts, claim, pod, template)):
+                yield finding
+
+
+def _drift(facts: Facts, claim: ClaimFact, pod: PodFact, template: Document) -> Finding | None:
+    created = str(part(template, "metadata").get("creationTimestamp") or "")
+    if created < claim.claim.metadata.created:
+        return None
+    wanted = part(template, "spec", "spec", "devices")
+    path = difference(part(facts.claims[claim.key], "spec", "devices"), wanted)
+    if path is None:
+        return None
+    name = str(part(template, "metadata").get("name"))
+    return Finding(
+        Id.TEMPLATE_DRIFT,
+        facts.claim_subject(claim),
+        f"template {name} was replaced, and differs in spec.devices{path}",
+        f"replace pod {pod.pod.metadata.name} if it needs what the template says now",
+        created,
+    )
+
+
+def difference(one: Any, other: Any) -> str | None:
+    """Return the path of the first field in which two JSON values differ, None where none does."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            inner = difference(one.get(key), other.get(key))
+            if inner is not None:
+                return f".{key}{inner}"
+        return None
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            inner = difference(*pair)
+            if inner is not None:
+                return f"[{index}]{inner}"
+        return None
+    return None if one == other else ""
+
+
+def consumers_near_limit(facts: Facts) -> Iterator[Finding]:
+    """A claim can soon be reserved for no further pod."""
+    for claim in _claims(facts):
+        count = len(claim.claim.consumers)
+        if count >= NEAR_LIMIT:
+            yield Finding(
+                Id.CONSUMERS_NEAR_LIMIT,
+                facts.claim_subject(claim),
+                f"{count} of at most {RESERVED_FOR_LIMIT} consumers",
+                "give further pods another claim, or a template each",
+                claim.since,
+            )
+
+
+def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
+    """A deleted claim stays because of finalizers although no live pod uses it."""
+    if not facts.read("pods"):
+        return
+    for claim in facts.inventory.world.claims.values():
+        metadata = part(facts.claims[claim.key], "metadata")
+        since = str(metadata.get("deletionTimestamp") or "")
+        if not since or facts.age(since) < facts.thresholds.settle or _is_used(facts, claim):
+            continue
+        others = [one for one in claim.claim.finalizers if not one.startswith("resource.k8s.io")]
+        foreign = [one for one in others if not one.startswith("resource.kubernetes.io/")]
+        remedy = (
+            f"start the component that owns finalizer {foreign[0]}"
+            if foreign
+            else f"kubectl dra release {claim.key}; see why no claim controller does it"
+        )
+        yield Finding(
+            Id.FINALIZER_STUCK,
+            facts.claim_subject(claim),
+            f"deleted, but kept by {few(list(claim.claim.finalizers)) or 'no finalizer'}"
+            + (f" with {len(claim.results)} devices" if claim.results else ""),
+            remedy,
+            since,
+        )
+
+
+def _is_used(facts: Facts, claim: ClaimFact) -> bool:
+    return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.claim.consumers)
+
+
+def hold_stale(facts: Facts) -> Iterator[Finding]:
+    """A hold, or a rule of a drain, keeps out of service what no longer exists, or for long."""
+    for claim in facts.inventory.world.claims.values():
+        if claim.hold and (why := _stale(facts, claim)):
+            devices = few([str(one.id) for one in claim.results])
+            yield Finding(
+                Id.HOLD_STALE,
+                facts.claim_subject(claim),
+                f"holds {devices}: {why}",
+                f"kubectl delete resourceclaim -n {claim.claim.metadata.namespace} "
+                f"{claim.claim.metadata.name}",
+                claim.claim.metadata.created,
+            )
+
+
+def _stale(facts: Facts, claim: ClaimFact) -> str:
+    states = {facts.inventory.devices[one.id].state for one in claim.results}
+    pools = {PoolID(one.id.driver, one.id.pool) for one in claim.results}
+    complete = all(key in facts.inventory.pools for key in pools)
+    if states == {State.LOST} and complete:
+        return "in no slice"
+    if facts.age(claim.claim.metadata.created) >= facts.thresholds.held:
+        return f"for more than {int(facts.thresholds.held) // 86400} days"
+    return ""
+
+
+def _claims(facts: Facts) -> Iterator[ClaimFact]:
+    """Yield all claims but holds."""
+    return (one for one in facts.inventory.world.claims.values() if not one.hold)

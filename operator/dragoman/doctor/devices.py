@@ -1,0 +1,183 @@
+"""Findings about devices: lost, promised twice, overcommitted, tainted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dragoman.allocation import DeviceID, PoolID
+from dragoman.allocation.claimfacts import Ask
+from dragoman.allocation.taints import untolerated
+from dragoman.doctor.facts import Facts
+from dragoman.doctor.finding import Finding, Id
+from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.holders import Holding
+from dragoman.inventory.inventory import Device, State
+from dragoman.inventory.summary import inventory_shares
+
+PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "gpu.nvidia.com": ("nvidia.com/gpu",),
+    "gpu.amd.com": ("amd.com/gpu",),
+    "gpu.intel.com": ("gpu.intel.com/i915", "gpu.intel.com/xe"),
+}
+"""Driver to the resources that its vendor's device plugin publishes for the same hardware."""
+_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""Implicit extended resources of DeviceClasses (KEP-5004)."""
+_NAMES: Final = 3
+"""Names of one kind that a message lists."""
+
+
+def device_lost(facts: Facts) -> Iterator[Finding]:
+    """A claim has a device that no current slice has, although its pool is not being published."""
+    lost: defaultdict[str, list[Device]] = defaultdict(list)
+    for device in facts.inventory.devices.values():
+        if device.state is State.LOST and not _in_motion(facts, device.id):
+            for one in device.holdings:
+                if not one.claim.hold:
+                    lost[one.claim.key].append(device)
+    for key, devices in lost.items():
+        claim = facts.inventory.world.claims[key]
+        pools = ", ".join(dict.fromkeys(f"{one.id.driver}/{one.id.pool}" for one in devices))
+        names = few(one.id.device for one in devices)
+        yield Finding(
+            Id.DEVICE_LOST,
+            facts.claim_subject(claim),
+            f"{names} of {pools} {'is' if len(devices) == 1 else 'are'} in no slice",
+            _replace(claim),
+            claim.since,
+        )
+
+
+def _in_motion(facts: Facts, device: DeviceID) -> bool:
+    """Whether the missing slice of an incomplete pool may still bring the device."""
+    pool = facts.inventory.pools.get(PoolID(device.driver, device.pool))
+    return pool is not None and len(pool.slices) != pool.wanted
+
+
+def _replace(claim: ClaimFact) -> str:
+    users = [one.name for one in claim.claim.consumers if one.is_pod]
+    namespace = claim.claim.metadata.namespace
+    if users:
+        return f"kubectl delete pod -n {namespace} {few(users, ' ')}"
+    return f"kubectl dra release {claim.key}"
+
+
+def double_booked(facts: Facts) -> Iterator[Finding]:
+    """A device plugin and a DRA driver hand out devices of one node under one name."""
+    served = _served(facts)
+    for name, node in sorted(facts.inventory.world.nodes.items()):
+        for resource, drivers in sorted(served.get(name, {}).items()):
+            count = node.node.allocatable.get(resource, 0)
+            if count > 0:
+                published = ", ".join(f"{driver} {drivers[driver]}" for driver in sorted(drivers))
+                yield Finding(
+                    Id.DOUBLE_BOOKED,
+                    facts.node_subject(name, f"{name} {resource}"),
+                    f"a device plugin publishes {count} {resource}, DRA publishes {published}: "
+                    "pods can get one device twice",
+                    f"disable the device plugin of {resource} on {name}, or the DRA driver",
+                )
+
+
+def _served(facts: Facts) -> dict[str, dict[str, dict[str, int]]]:
+    """Count DRA devices by node, extended resource and driver."""
+    by_class = {
+        name: [one for one in (found.extended_resource, f"{_PREFIX}{name}") if one]
+        for name, found in facts.inventory.world.classes.items()
+    }
+    resources: defaultdict[DeviceID, set[str]] = defaultdict(set)
+    for name, members in facts.inventory.members.items():
+        for device in members:
+            resources[device.id].update(by_class[name])
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for device in facts.inventory.devices.values():
+        if not device.node:
+            continue
+        names = {*resources[device.id], *PLUGIN_RESOURCES.get(device.id.driver, ())}
+        for resource in names:
+            drivers = found.setdefault(device.node, {}).setdefault(resource, {})
+            drivers[device.id.driver] = drivers.get(device.id.driver, 0) + 1
+    return found
+
+
+def share_over_capacity(facts: Facts) -> Iterator[Finding]:
+    """Shares of a device take more of a capacity than the device has now."""
+    for device in facts.inventory.devices.values():
+        if device.content is None or not device.content.shareable:
+            continue
+        for name, taken in inventory_shares(device).items():
+            capacity = device.content.capacity.get(name)
+            if capacity is not None and taken > capacity.value.nanos:
+                claims = sorted({one.claim.key for one in device.owned})
+                pool = facts.inventory.pools[PoolID(device.id.driver, device.id.pool)]
+                yield Finding(
+                    Id.SHARE_OVER_CAPACITY,
+                    facts.pool_subject(pool, str(device.id)),
+                    f"{_ratio(taken, capacity.value.nanos)} of {name} is allocated, "
+                    f"to {few(claims)}",
+                    f"delete the pods of one of these claims: {few(claims)}",
+                    pool.since,
+                )
+
+
+def _ratio(taken: int, whole: int) -> str:
+    return f"{taken * 100 // whole}%" if whole else "more than the whole"
+
+
+def tainted_in_use(facts: Facts) -> Iterator[Finding]:
+    """A tainted device is in use by a claim that does not tolerate the taint."""
+    for device in facts.inventory.devices.values():
+        if not device.taints:
+            continue
+        for one in device.owned:
+            if one.claim.hold:
+                continue
+            ask = asked(one)
+            taint = untolerated(device.taints, ask.tolerations if ask else ())
+            if taint is not None:
+                value = f"={taint.value}" if taint.value else ""
+                source = f" of rule {taint.rule}" if taint.rule else ""
+                yield Finding(
+                    Id.TAINTED_IN_USE,
+                    facts.claim_subject(one.claim),
+                    f"{device.id} has taint {taint.key}{value}:{taint.effect}{source}",
+                    _replace(one.claim),
+                )
+
+
+def admin_overlap(facts: Facts) -> Iterator[Finding]:
+    """A claim with admin access uses devices that belong to other claims."""
+    watched: defaultdict[str, list[str]] = defaultdict(list)
+    for device in facts.inventory.devices.values():
+        owners = sorted({one.claim.key for one in device.owned if not one.claim.hold})
+        for one in device.holdings:
+            if one.result.admin and owners:
+                watched[one.claim.key].append(f"{device.id} ({few(owners)})")
+    for key, devices in watched.items():
+        claim = facts.inventory.world.claims[key]
+        yield Finding(
+            Id.ADMIN_OVERLAP,
+            facts.claim_subject(claim),
+            f"has admin access to devices of other claims: {few(devices)}",
+            f"nothing, if namespace {claim.claim.metadata.namespace} monitors devices",
+            claim.since,
+        )
+
+
+def asked(holding: Holding) -> Ask | None:
+    """Return the request, or subrequest, that a device was allocated for."""
+    top, _, sub = holding.result.request.partition("/")
+    for request in holding.claim.devices.spec.requests:
+        if request.name == top:
+            asks = (request.exactly,) if request.exactly else request.first_available
+            return next((ask for ask in asks if not sub or ask.name == sub), None)
+    return None
+
+
+def few(names: Iterator[str] | list[str], separator: str = ", ") -> str:
+    """Return the first names, and how many more there are."""
+    found = list(names)
+    more = len(found) - _NAMES
+    listed = separator.join(found[:_NAMES])
+    return f"{listed} and {more} more" if more > 0 else listed

@@ -1,0 +1,76 @@
+"""Runs the rules over one reading of a cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.doctor import claims, devices, faults, pools, webhooks
+from dragoman.doctor.facts import Facts
+from dragoman.doctor.finding import ORDER, Finding, Id, Severity
+
+Rule = Callable[[Facts], Iterator[Finding]]
+
+RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
+    Id.POOL_INCOMPLETE: (pools.pool_incomplete, ("resourceslices",)),
+    Id.POOL_INVALID: (pools.pool_invalid, ("resourceslices",)),
+    Id.DEVICE_LOST: (devices.device_lost, ("resourceslices", "resourceclaims")),
+    Id.DOUBLE_BOOKED: (devices.double_booked, ("resourceslices", "deviceclasses", "nodes")),
+    Id.SHARE_OVER_CAPACITY: (devices.share_over_capacity, ("resourceslices", "resourceclaims")),
+    Id.FINALIZER_STUCK: (claims.finalizer_stuck, ("resourceclaims", "pods")),
+    Id.WEBHOOK_MISSING: (webhooks.webhook_missing, ("validatingwebhookconfigurations",)),
+    Id.CLAIM_IDLE: (claims.claim_idle, ("resourceclaims",)),
+    Id.CLAIM_UNOWNED: (claims.claim_unowned, ("resourceclaims", "pods")),
+    Id.TEMPLATE_DRIFT: (
+        claims.template_drift,
+        ("resourceclaims", "resourceclaimtemplates", "pods"),
+    ),
+    Id.CONSUMERS_NEAR_LIMIT: (claims.consumers_near_limit, ("resourceclaims",)),
+    Id.DRIVER_SILENT: (pools.driver_silent, ("resourceslices", "nodes", "pods")),
+    Id.TAINTED_IN_USE: (devices.tainted_in_use, ("resourceslices", "resourceclaims")),
+    Id.HOLD_STALE: (claims.hold_stale, ("resourceslices", "resourceclaims")),
+    Id.ADMIN_OVERLAP: (devices.admin_overlap, ("resourceslices", "resourceclaims")),
+    Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
+}
+"""Every rule, and the resources without which it finds nothing or only a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the rules found.
+
+    Attributes:
+        findings: The worst first, then by id and subject.
+        partial: Rules that could not see everything, with the resources that were not read.
+    """
+
+    findings: tuple[Finding, ...]
+    partial: Mapping[Id, tuple[str, ...]]
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings have a severity."""
+        return sum(one.severity is severity for one in self.findings)
+
+    def counts(self) -> Counter[Id]:
+        """Return how many findings there are of each id."""
+        return Counter(one.id for one in self.findings)
+
+
+def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
+    """Run the rules.
+
+    Args:
+        facts: One reading of a cluster.
+        only: Ids of the rules to run; all by default.
+    """
+    chosen = tuple(only) or tuple(RULES)
+    findings = [finding for key in chosen for finding in RULES[key][0](facts)]
+    findings.sort(key=lambda one: (ORDER.index(one.severity), one.id, one.subject.text))
+    partial = {
+        key: missing
+        for key in chosen
+        if (missing := tuple(plural for plural in RULES[key][1] if not facts.read(plural)))
+    }
+    return Diagnosis(tuple(findings), partial)

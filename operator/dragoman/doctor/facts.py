@@ -1,0 +1,128 @@
+"""What findings are computed from: an inventory, the objects behind it, and thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from dragoman.doctor.finding import Subject
+from dragoman.inventory.ages import seconds
+from dragoman.inventory.documents import Document
+from dragoman.inventory.facts import ClaimFact, PodFact
+from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.pools import Pool
+from dragoman.inventory.snapshot import Snapshot
+
+_EMPTY: Final[Document] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Ages, in seconds, below which a state may be on its way to a better one.
+
+    Attributes:
+        settle: Drivers publish pools, and controllers release claims, within this time.
+        idle: A claim may keep devices between two of its pods for so long.
+        held: Maintenance of a device may last so long.
+    """
+
+    settle: float = 300.0
+    idle: float = 3600.0
+    held: float = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One reading of a cluster.
+
+    Attributes:
+        snapshot: The objects as they were read.
+        inventory: What was computed from them.
+        thresholds: What is too young to be wrong.
+    """
+
+    snapshot: Snapshot
+    inventory: Inventory
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    def age(self, then: str) -> float:
+        """Return the seconds since an API timestamp; 0 where it is none."""
+        return seconds(self.snapshot.taken, then) or 0.0
+
+    def read(self, plural: str) -> bool:
+        """Whether a resource was listed in all namespaces."""
+        return plural in self.snapshot.objects and all(
+            one.plural != plural for one in self.snapshot.unseen
+        )
+
+    @cached_property
+    def claims(self) -> Mapping[str, Document]:
+        """Reduced ResourceClaims by `namespace/name`."""
+        return _by_key(self.snapshot.of("resourceclaims"))
+
+    @cached_property
+    def templates(self) -> Mapping[str, Document]:
+        """Reduced ResourceClaimTemplates by `namespace/name`."""
+        return _by_key(self.snapshot.of("resourceclaimtemplates"))
+
+    @cached_property
+    def slices(self) -> Mapping[str, Document]:
+        """Reduced ResourceSlices by name."""
+        return _by_key(self.snapshot.of("resourceslices"))
+
+    @cached_property
+    def pods_by_uid(self) -> Mapping[str, PodFact]:
+        """Pods that have not ended, by UID."""
+        return {pod.pod.metadata.uid: pod for pod in self.inventory.world.pods.values()}
+
+    @cached_property
+    def pods_by_claim(self) -> Mapping[str, tuple[PodFact, ...]]:
+        """Pods that have not ended, by `namespace/name` of the claims that they use."""
+        found: dict[str, list[PodFact]] = {}
+        for pod in self.inventory.world.pods.values():
+            if not pod.pod.done:
+                for name in pod.pod.claim_names():
+                    found.setdefault(f"{pod.pod.metadata.namespace}/{name}", []).append(pod)
+        return {key: tuple(pods) for key, pods in found.items()}
+
+    def claim_subject(self, claim: ClaimFact) -> Subject:
+        """Return a claim as the subject of a finding."""
+        metadata = claim.claim.metadata
+        return Subject(claim.key, "ResourceClaim", metadata.name, metadata.namespace, metadata.uid)
+
+    def pool_subject(self, pool: Pool, text: str = "") -> Subject:
+        """Return a pool, or a part of it, as a subject; Events regard the pool's first slice."""
+        name = pool.slices[0].name
+        uid = str(part(self.slices.get(name), "metadata").get("uid") or "")
+        return Subject(text or str(pool.id), "ResourceSlice", name, uid=uid)
+
+    def node_subject(self, name: str, text: str = "") -> Subject:
+        """Return a node as the subject of a finding."""
+        node = self.inventory.world.nodes.get(name)
+        metadata = part(node.document, "metadata") if node else _EMPTY
+        uid = str(metadata.get("uid") or "")
+        return Subject(text or name, "Node", name, uid=uid, api_version="v1")
+
+
+def part(document: Any, *path: str) -> Document:
+    """Return an object inside a document; empty where there is none."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else _EMPTY
+
+
+def listed(document: Any, *path: str) -> Sequence[Document]:
+    """Return the objects of a list inside a document; empty where there is none."""
+    found = part(document, *path[:-1]).get(path[-1])
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _by_key(documents: Sequence[Document]) -> dict[str, Document]:
+    found = {}
+    for document in documents:
+        metadata = part(document, "metadata")
+        names = (metadata.get("namespace"), metadata.get("name"))
+        found["/".join(str(name) for name in names if name)] = document
+    return found

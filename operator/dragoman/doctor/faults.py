@@ -1,0 +1,266 @@
+"""Known faults of Kubernetes releases, reported only where a cluster has what triggers them.
+
+The versions are those of the API server: the other control-plane components usually run the same
+release. Each fault names the issue of kubernetes/kubernetes; `fixed` lists the first release of
+each branch that has the fix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.allocation.claimfacts import Ask
+from dragoman.doctor.devices import few
+from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.inventory.waiting import waiting
+
+Version = tuple[int, int, int]
+Trigger = Callable[[Facts], list[str]]
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_MANY: Final = 8
+"""Devices of one claim from which on the number of permutations is a problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a component of Kubernetes.
+
+    Attributes:
+        issue: Of kubernetes/kubernetes.
+        effect: What goes wrong.
+        remedy: What avoids it.
+        trigger: Returns the objects that meet it.
+        fixed: Minor version to the first patch release with the fix; later ones have it too.
+    """
+
+    issue: int
+    effect: str
+    remedy: str
+    trigger: Trigger
+    fixed: Mapping[tuple[int, int], int]
+
+    def affects(self, version: Version) -> bool:
+        """Whether a release has the fault."""
+        minor = version[:2]
+        if minor in self.fixed:
+            return version[2] < self.fixed[minor]
+        return not any(minor > branch for branch in self.fixed)
+
+
+def known_fault(facts: Facts) -> Iterator[Finding]:
+    """A fault of this release of Kubernetes concerns objects of the cluster."""
+    version = parse_version(facts.snapshot.kubernetes)
+    for fault in FAULTS if version else ():
+        assert version is not None
+        if fault.affects(version) and (met := fault.trigger(facts)):
+            yield Finding(
+                Id.KNOWN_FAULT,
+                Subject(f"kubernetes#{fault.issue}"),
+                f"{facts.snapshot.kubernetes} {fault.effect}: {few(met)}",
+                fault.remedy,
+            )
+
+
+def parse_version(text: str) -> Version | None:
+    """Read a version such as `v1.36.3`; None where it is none."""
+    found = _VERSION.match(text)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+
+# What triggers them -------------------------------------------------------------------------------
+
+
+def _pods_with_two_templates(facts: Facts) -> list[str]:
+    return sorted(
+        pod.key
+        for pod in facts.inventory.world.pods.values()
+        if not pod.pod.done
+        and sum(entry.template_name is not None for entry in pod.pod.entries) > 1
+    )
+
+
+def _shared_claims(facts: Facts) -> list[str]:
+    """Return user-made claims that several pods name."""
+    return sorted(
+        key
+        for key, pods in facts.pods_by_claim.items()
+        if len(pods) > 1
+        and (claim := facts.inventory.world.claims.get(key))
+        and claim.claim.entry is None
+        and not claim.claim.extended
+    )
+
+
+def _missing_templates(facts: Facts) -> list[str]:
+    if not facts.read("resourceclaimtemplates"):
+        return []
+    return sorted(
+        wait.pod.key
+        for wait in waiting(facts.inventory.world)
+        for entry in wait.pod.pod.entries
+        if entry.template_name is not None
+        and f"{wait.pod.pod.metadata.namespace}/{entry.template_name}" not in facts.templates
+    )
+
+
+def _other_consumers(facts: Facts) -> list[str]:
+    return sorted(
+        key
+        for key, claim in facts.inventory.world.claims.items()
+        if any(not one.is_pod for one in claim.claim.consumers)
+    )
+
+
+def _extended_claims(facts: Facts) -> list[str]:
+    return sorted(key for key, one in facts.inventory.world.claims.items() if one.claim.extended)
+
+
+def _extended_on_tainted(facts: Facts) -> list[str]:
+    return sorted(
+        {
+            one.claim.key
+            for device in facts.inventory.devices.values()
+            if any(taint.effect == "NoExecute" for taint in device.taints)
+            for one in device.holdings
+            if one.claim.claim.extended
+        }
+    )
+
+
+def _selectors_with_terms(facts: Facts) -> list[str]:
+    return sorted(
+        name
+        for name, document in facts.slices.items()
+        if any(
+            len(listed(device, "nodeSelector", "nodeSelectorTerms")) > 1
+            for device in listed(document, "spec", "devices")
+        )
+    )
+
+
+def _all_of_broken_pools(facts: Facts) -> list[str]:
+    if all(pool.usable for pool in facts.inventory.pools.values()):
+        return []
+    return sorted(
+        key
+        for key, claim in facts.inventory.world.claims.items()
+        if not claim.results and any(ask.mode == "All" for ask in _asks(facts, key))
+    )
+
+
+def _pools_of_one_name(facts: Facts) -> list[str]:
+    drivers: dict[str, set[str]] = {}
+    for pool in facts.inventory.pools.values():
+        if any(one.shared_counters for one in pool.slices):
+            drivers.setdefault(pool.id.pool, set()).add(pool.id.driver)
+    return sorted(name for name, found in drivers.items() if len(found) > 1)
+
+
+def _large_requests(facts: Facts) -> list[str]:
+    return sorted(
+        key
+        for key, claim in facts.inventory.world.claims.items()
+        if not claim.results and any(ask.count >= _MANY for ask in _asks(facts, key))
+    )
+
+
+def _asks(facts: Facts, key: str) -> list[Ask]:
+    return [
+        ask
+        for request in facts.inventory.world.claims[key].devices.spec.requests
+        for ask in ((request.exactly,) if request.exactly else request.first_available)
+    ]
+
+
+def _empty_rules(facts: Facts) -> list[str]:
+    return sorted(
+        str(part(document, "metadata").get("name"))
+        for document in facts.snapshot.of("devicetaintrules")
+        if not part(document, "spec", "deviceSelector")
+    )
+
+
+FAULTS: Final = (
+    Fault(
+        138407,
+        "drops names of claims from pod status again and again where a pod has two templates",
+        "nothing, where dragoman's operator runs: it completes the status",
+        _pods_with_two_templates,
+        {(1, 37): 0},
+    ),
+    Fault(
+        141274,
+        "reserves a shared claim again for pods that have ended",
+        "delete ended pods that name a shared claim",
+        _shared_claims,
+        {},
+    ),
+    Fault(
+        135835,
+        "creates the claims of a pod up to 1,000 s late where its template came after it",
+        "apply templates before pods, or run dragoman's operator",
+        _missing_templates,
+        {(1, 36): 0},
+    ),
+    Fault(
+        136450,
+        "never releases a claim that something other than a pod reserves",
+        "upgrade to 1.36, or run dragoman's operator",
+        _other_consumers,
+        {(1, 36): 0},
+    ),
+    Fault(
+        134311,
+        "keeps devices of extended resources until the pod is deleted, also after it ended",
+        "delete ended pods, upgrade to 1.35, or run dragoman's operator",
+        _extended_claims,
+        {(1, 35): 0},
+    ),
+    Fault(
+        141290,
+        "never evicts pods that got a device with taint NoExecute as an extended resource",
+        "delete these pods",
+        _extended_on_tainted,
+        {},
+    ),
+    Fault(
+        141212,
+        "stops at a pod where a device's nodeSelector has several terms",
+        "update the driver, so that it publishes one term",
+        _selectors_with_terms,
+        {},
+    ),
+    Fault(
+        141829,
+        "stops at a pod that wants all devices while any pool of a node is incomplete or invalid",
+        "repair the pools named above, or ask for a number of devices",
+        _all_of_broken_pools,
+        {},
+    ),
+    Fault(
+        140434,
+        "counts shared counters of drivers together where their pools have one name",
+        "upgrade to 1.36.6",
+        _pools_of_one_name,
+        {(1, 36): 6},
+    ),
+    Fault(
+        131730,
+        "searches through every permutation where a claim wants many devices that do not fit",
+        "ask for fewer devices in one claim, or for allocationMode All",
+        _large_requests,
+        {},
+    ),
+    Fault(
+        141422,
+        "taints every device of the cluster by a DeviceTaintRule with an empty selector",
+        "name a driver, pool or device in spec.deviceSelector",
+        _empty_rules,
+        {},
+    ),
+)
+"""By issue; read on 2026-09-22."""

@@ -1,0 +1,112 @@
+"""Findings: ids that users, metrics and alerts know, their severity, and what a finding carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Severity(StrEnum):
+    """How much a finding matters, the worst first."""
+
+    ERROR = "error"
+    """Devices are lost, or pods get what they must not get. Exit status 1, and an alert."""
+    WARNING = "warning"
+    """Devices lie idle, or will be a problem soon."""
+    INFO = "info"
+    """Worth knowing; nothing needs to be done."""
+
+
+ORDER: Final = tuple(Severity)
+
+
+class Id(StrEnum):
+    """The ids of findings; they are stable."""
+
+    POOL_INCOMPLETE = "PoolIncomplete"
+    POOL_INVALID = "PoolInvalid"
+    DEVICE_LOST = "DeviceLost"
+    DOUBLE_BOOKED = "DoubleBooked"
+    SHARE_OVER_CAPACITY = "ShareOverCapacity"
+    FINALIZER_STUCK = "FinalizerStuck"
+    WEBHOOK_MISSING = "WebhookMissing"
+    CLAIM_IDLE = "ClaimIdle"
+    CLAIM_UNOWNED = "ClaimUnowned"
+    TEMPLATE_DRIFT = "TemplateDrift"
+    CONSUMERS_NEAR_LIMIT = "ConsumersNearLimit"
+    DRIVER_SILENT = "DriverSilent"
+    TAINTED_IN_USE = "TaintedInUse"
+    HOLD_STALE = "HoldStale"
+    ADMIN_OVERLAP = "AdminOverlap"
+    KNOWN_FAULT = "KnownFault"
+
+
+SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
+    {
+        Id.POOL_INCOMPLETE: Severity.ERROR,
+        Id.POOL_INVALID: Severity.ERROR,
+        Id.DEVICE_LOST: Severity.ERROR,
+        Id.DOUBLE_BOOKED: Severity.ERROR,
+        Id.SHARE_OVER_CAPACITY: Severity.ERROR,
+        Id.FINALIZER_STUCK: Severity.ERROR,
+        Id.WEBHOOK_MISSING: Severity.ERROR,
+        Id.CLAIM_IDLE: Severity.WARNING,
+        Id.CLAIM_UNOWNED: Severity.WARNING,
+        Id.TEMPLATE_DRIFT: Severity.WARNING,
+        Id.CONSUMERS_NEAR_LIMIT: Severity.WARNING,
+        Id.DRIVER_SILENT: Severity.WARNING,
+        Id.TAINTED_IN_USE: Severity.WARNING,
+        Id.HOLD_STALE: Severity.WARNING,
+        Id.ADMIN_OVERLAP: Severity.INFO,
+        Id.KNOWN_FAULT: Severity.INFO,
+    }
+)
+"""The severity of every finding of an id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object that a finding is about.
+
+    Attributes:
+        text: What tables show, such as `ml/eval-gpu` or `dra.net/node-6`.
+        kind: Of the API object that Events regard; empty where there is none.
+        name: Of the API object.
+        namespace: Of the API object; empty for cluster-scoped ones.
+        uid: Of the API object; empty where it is unknown.
+        api_version: Of the API object.
+    """
+
+    text: str
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    api_version: str = "resource.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        id: Which.
+        subject: About which object.
+        message: What is the case, without a full stop.
+        remedy: What to do about it, often a command.
+        since: Since when, as an API timestamp; empty where that is unknown.
+    """
+
+    id: Id
+    subject: Subject
+    message: str
+    remedy: str
+    since: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return SEVERITIES[self.id]

@@ -1,0 +1,197 @@
+"""Findings about pools and the drivers that publish them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.finding import Finding, Id
+from dragoman.inventory.documents import Document
+from dragoman.inventory.facts import PodFact
+from dragoman.inventory.pools import Pool, PoolState
+
+REGISTRATION: Final = "plugins_registry"
+"""The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""
+
+
+def pool_incomplete(facts: Facts) -> Iterator[Finding]:
+    """A pool has fewer slices than it announces, for longer than publishing takes."""
+    plugins = Plugins.of(facts)
+    for pool in facts.inventory.pools.values():
+        if pool.state is PoolState.INCOMPLETE and facts.age(pool.since) >= facts.thresholds.settle:
+            yield Finding(
+                Id.POOL_INCOMPLETE,
+                facts.pool_subject(pool),
+                f"{len(pool.slices)} of {pool.wanted} slices of generation {pool.generation} "
+                "are published: the scheduler uses none of its devices",
+                plugins.advice(facts, pool),
+                pool.since,
+            )
+
+
+def pool_invalid(facts: Facts) -> Iterator[Finding]:
+    """A complete pool contradicts itself, so that the scheduler ignores it."""
+    for pool in facts.inventory.pools.values():
+        if pool.state is PoolState.INVALID:
+            yield Finding(
+                Id.POOL_INVALID,
+                facts.pool_subject(pool),
+                f"the scheduler uses none of its devices: {pool.reason}",
+                f"update driver {pool.id.driver}, or report this to its vendor",
+                pool.since,
+            )
+
+
+def driver_silent(facts: Facts) -> Iterator[Finding]:
+    """Slices of a node stand although no kubelet plugin can prepare their devices.
+
+    The kubelet deletes the slices 30 s after the plugin's connection is lost (kubernetes#141912);
+    they stand where the kubelet is gone too, or where the plugin's pod is not ready although its
+    process still answers.
+    """
+    plugins = Plugins.of(facts)
+    for pool in facts.inventory.pools.values():
+        if pool.node and (found := _silence(facts, plugins, pool)):
+            message, remedy, since = found
+            about = facts.pool_subject(pool, f"{pool.id.driver} on {pool.node}")
+            yield Finding(Id.DRIVER_SILENT, about, message, remedy, since)
+
+
+def _silence(facts: Facts, plugins: Plugins, pool: Pool) -> tuple[str, str, str] | None:
+    settle = facts.thresholds.settle
+    if facts.read("nodes"):
+        node = facts.inventory.world.nodes.get(pool.node)
+        if node is None:
+            if facts.age(pool.since) < settle:
+                return None
+            remedy = f"kubectl delete resourceslice {pool.slices[0].name}"
+            return f"slices stand, node {pool.node} does not exist", remedy, pool.since
+        ready = _condition(node.document, "Ready")
+        since = str(ready.get("lastTransitionTime") or "")
+        if ready and ready.get("status") != "True" and facts.age(since) >= settle:
+            message = f"slices stand, the kubelet of {pool.node} does not answer"
+            return message, f"kubectl describe node {pool.node}", since
+    if facts.age(pool.since) < settle:
+        return None
+    return plugins.silence(facts, pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """DaemonSets whose pods are kubelet plugins, as far as pods show them.
+
+    Attributes:
+        pods: Their pods by UID of the DaemonSet.
+    """
+
+    pods: Mapping[str, tuple[PodFact, ...]]
+
+    @classmethod
+    def of(cls, facts: Facts) -> Plugins:
+        """Find the pods that mount the folder in which kubelet plugins register themselves."""
+        found: dict[str, list[PodFact]] = {}
+        if facts.read("pods"):
+            for pod in facts.inventory.world.pods.values():
+                owner = pod.pod.metadata.owner
+                if owner is not None and owner.kind == "DaemonSet" and _registers(pod):
+                    found.setdefault(owner.uid, []).append(pod)
+        return cls({uid: tuple(pods) for uid, pods in found.items()})
+
+    def of_driver(self, facts: Facts, pool: Pool) -> tuple[tuple[PodFact, ...], ...]:
+        """Return the pods of each DaemonSet that may be the driver of a pool.
+
+        A DaemonSet is the driver's where a pod mounts a folder of the driver's name, or where its
+        name or a container's is that of the program that wrote the slice. Without any such, each
+        one that runs where the driver publishes, and nowhere else, may be it.
+        """
+        managers = _managers(facts, pool)
+        named = [
+            pods
+            for pods in self.pods.values()
+            if any(_is_named(pod, pool.id.driver, managers) for pod in pods)
+        ]
+        if named:
+            return tuple(named)
+        nodes = {
+            one.node for one in facts.inventory.pools.values() if one.id.driver == pool.id.driver
+        }
+        return tuple(
+            pods for pods in self.pods.values() if {pod.pod.node_name for pod in pods} <= nodes
+        )
+
+    def on_node(self, facts: Facts, pool: Pool) -> PodFact | None:
+        """Return the pod of the driver on the node of a pool."""
+        for pods in self.of_driver(facts, pool):
+            for pod in pods:
+                if pod.pod.node_name == pool.node:
+                    return pod
+        return None
+
+    def advice(self, facts: Facts, pool: Pool) -> str:
+        """Say where the reason for an unpublished slice stands."""
+        pod = self.on_node(facts, pool) if pool.node else None
+        if pod is None:
+            return f"see the log of driver {pool.id.driver}" + (pool.node and f" on {pool.node}")
+        metadata = pod.pod.metadata
+        state = "" if is_ready(pod) else f"driver pod {metadata.name} is not ready; "
+        return f"{state}kubectl logs -n {metadata.namespace} {metadata.name}"
+
+    def silence(self, facts: Facts, pool: Pool) -> tuple[str, str, str] | None:
+        """Return what is wrong with the driver's pod on the node of a pool, None if nothing is."""
+        candidates = self.of_driver(facts, pool)
+        here = [pod for pods in candidates for pod in pods if pod.pod.node_name == pool.node]
+        if not candidates or any(is_ready(pod) for pod in here):
+            return None
+        if not here:
+            other = candidates[0][0].pod.metadata
+            owner = other.owner.name if other.owner else ""
+            remedy = f"kubectl describe daemonset -n {other.namespace} {owner}"
+            return f"slices stand, no plugin pod runs on {pool.node}", remedy, ""
+        pod = here[0]
+        since = str(_condition(pod.document, "Ready").get("lastTransitionTime") or "")
+        if facts.age(since or pod.started) < facts.thresholds.settle:
+            return None
+        metadata = pod.pod.metadata
+        message = f"slices stand, plugin pod {metadata.namespace}/{metadata.name} is not ready"
+        return message, f"kubectl logs -n {metadata.namespace} {metadata.name}", since
+
+
+def is_ready(pod: PodFact) -> bool:
+    """Whether a pod runs and its condition Ready is True."""
+    return pod.pod.phase == "Running" and _condition(pod.document, "Ready").get("status") == "True"
+
+
+def _condition(document: Document, name: str) -> Document:
+    found = (one for one in listed(document, "status", "conditions") if one.get("type") == name)
+    return next(found, {})
+
+
+def _host_paths(pod: PodFact) -> Iterator[list[str]]:
+    for volume in listed(pod.document, "spec", "volumes"):
+        yield str(part(volume, "hostPath").get("path") or "").split("/")
+
+
+def _registers(pod: PodFact) -> bool:
+    return any(REGISTRATION in parts for parts in _host_paths(pod))
+
+
+def _is_named(pod: PodFact, driver: str, managers: Iterable[str]) -> bool:
+    if any(driver in parts for parts in _host_paths(pod)):
+        return True
+    owner = pod.pod.metadata.owner
+    names = {container.name for container in pod.containers}
+    return any(
+        manager in names or (owner is not None and manager in owner.name) for manager in managers
+    )
+
+
+def _managers(facts: Facts, pool: Pool) -> frozenset[str]:
+    """Return the programs that wrote the slices of a pool."""
+    return frozenset(
+        str(entry["manager"])
+        for one in pool.slices
+        for entry in listed(facts.slices.get(one.name, {}), "metadata", "managedFields")
+        if entry.get("manager")
+    )

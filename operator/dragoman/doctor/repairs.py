@@ -1,0 +1,159 @@
+"""Repairs of one claim: what is written, or why nothing is.
+
+Both repairs are planned on objects that were read live, and the write fails where the claim has
+changed since: uid and resourceVersion are part of the patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.doctor.claims import adopters
+from dragoman.doctor.facts import listed, part
+from dragoman.inventory.documents import Document, reduced
+from dragoman.inventory.facts import ClaimFact, PodFact, claim_fact, pod_fact
+from dragoman.model.claim import DELETE_PROTECTION
+
+RELEASE: Final = "Release"
+ADOPT: Final = "Adopt"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One merge patch.
+
+    Attributes:
+        subresource: `status`, or empty for the object itself.
+        patch: The merge patch, with its preconditions.
+        done: What the write does, in words.
+    """
+
+    subresource: str
+    patch: dict[str, Any]
+    done: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing is written.
+
+    Attributes:
+        reason: In words, with what helps.
+        settled: Whether the claim already is as it should be.
+    """
+
+    reason: str
+    settled: bool = False
+
+
+Plan = Write | Refusal
+
+
+def plan_release(claim: Document, pods: Iterable[Document]) -> Plan:
+    """Plan the release of a claim's devices.
+
+    Args:
+        claim: The ResourceClaim as the API server has it.
+        pods: All pods of its namespace.
+
+    Returns:
+        A write that clears allocation and reservations, or, where a deleted claim holds no devices,
+        removes the scheduler's finalizer; a refusal while a pod uses the claim.
+
+    Raises:
+        MalformedObjectError: An object does not have the shape of its API.
+    """
+    fact = claim_fact(reduced("resourceclaims", claim))
+    if fact.hold:
+        return Refusal(f"{fact.key} keeps a device out of service: see `kubectl dra holds`")
+    if not fact.claim.allocated:
+        return _unprotect(fact, claim)
+    user = _user(fact, [pod_fact(reduced("pods", pod)) for pod in pods])
+    if user:
+        return Refusal(user)
+    count = len(fact.results)
+    status = {"allocation": None, "reservedFor": None}
+    return Write(
+        "status",
+        {"metadata": _precondition(claim), "status": status},
+        f"released {count} device{'s' if count != 1 else ''} of claim {fact.key}",
+    )
+
+
+def _unprotect(fact: ClaimFact, claim: Document) -> Plan:
+    if not (fact.claim.metadata.deleting and fact.claim.protected):
+        return Refusal(f"claim {fact.key} holds no devices", settled=True)
+    kept = [name for name in fact.claim.finalizers if name != DELETE_PROTECTION]
+    return Write(
+        "",
+        {"metadata": {**_precondition(claim), "finalizers": kept or None}},
+        f"removed finalizer {DELETE_PROTECTION} of claim {fact.key}",
+    )
+
+
+def _user(fact: ClaimFact, pods: list[PodFact]) -> str:
+    """Say what uses a claim; empty where nothing does."""
+    alive = {pod.pod.metadata.uid: pod for pod in pods if not pod.pod.done}
+    for consumer in fact.claim.consumers:
+        if not consumer.is_pod:
+            return f"claim {fact.key} is reserved for {consumer.resource} {consumer.name}"
+        if consumer.uid in alive:
+            return f"claim {fact.key} is reserved for pod {consumer.name}: delete the pod first"
+    name = fact.claim.metadata.name
+    for pod in alive.values():
+        # A pod with a node has devices prepared, or soon, whatever the reservations are.
+        if pod.pod.node_name and name in pod.pod.claim_names():
+            where = f"on node {pod.pod.node_name}"
+            return f"pod {pod.pod.metadata.name} {where} uses claim {fact.key}: delete it first"
+    return ""
+
+
+def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
+    """Plan to make the pod that uses a generated claim its owner.
+
+    Args:
+        claim: The ResourceClaim as the API server has it.
+        pods: All pods of its namespace.
+
+    Returns:
+        A write that adds the owner reference which the claim controller would have set.
+
+    Raises:
+        MalformedObjectError: An object does not have the shape of its API.
+    """
+    fact = claim_fact(reduced("resourceclaims", claim))
+    owner = fact.claim.metadata.owner
+    if owner is not None:
+        return Refusal(f"{owner.kind} {owner.name} owns claim {fact.key}", settled=True)
+    if fact.claim.entry is None and not fact.claim.extended:
+        return Refusal(f"claim {fact.key} was made by a user, and needs no owner", settled=True)
+    users = adopters(fact, tuple(pod_fact(reduced("pods", pod)) for pod in pods))
+    if len(users) > 1:
+        return Refusal(f"several pods name claim {fact.key} in their status: delete all but one")
+    if not users:
+        return Refusal(
+            f"no pod names claim {fact.key} in its status: "
+            f"kubectl delete resourceclaim -n {fact.claim.metadata.namespace} "
+            f"{fact.claim.metadata.name}"
+        )
+    reference = users[0].pod.reference
+    added = {
+        "apiVersion": reference.api_version,
+        "kind": reference.kind,
+        "name": reference.name,
+        "uid": reference.uid,
+        "controller": True,
+    }
+    others = [dict(one) for one in listed(claim, "metadata", "ownerReferences")]
+    return Write(
+        "",
+        {"metadata": {**_precondition(claim), "ownerReferences": [*others, added]}},
+        f"pod {reference.name} owns claim {fact.key}",
+    )
+
+
+def _precondition(claim: Document) -> dict[str, Any]:
+    metadata = part(claim, "metadata")
+    return {"uid": metadata.get("uid"), "resourceVersion": metadata.get("resourceVersion")}

@@ -1,0 +1,172 @@
+"""Each finding in a world that has it, and not in the nearest one that has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from dragoman.allocation import profile
+from dragoman.doctor.examination import RULES, Diagnosis, examine
+from dragoman.doctor.facts import Facts, Thresholds
+from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
+from dragoman.inventory.facts import parse
+from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshot import Snapshot, Unseen
+from tests.unit.doctor.worlds import Case, World, cases
+from tests.unit.inventory import builders
+
+CASES = cases()
+
+
+def diagnosis(snapshot: Snapshot, thresholds: Thresholds | None = None) -> Diagnosis:
+    """Examine a snapshot."""
+    inventory = take(parse(snapshot), profile("1.36"))
+    return examine(Facts(snapshot, inventory, thresholds or Thresholds(settle=60, idle=60)))
+
+
+def found(*manifests: Mapping[str, Any], **more: Any) -> tuple[Finding, ...]:
+    """Return the findings of manifests that are an hour old."""
+    ready = [
+        {**one, "metadata": {**one["metadata"], "uid": uid}} if (uid := _uid(one)) else one
+        for one in manifests
+    ]
+    return diagnosis(builders.snapshot(*ready), **more).findings
+
+
+def _uid(manifest: Mapping[str, Any]) -> str:
+    if manifest["kind"] != "Pod":
+        return ""
+    return f"uid-of-{manifest['metadata']['namespace']}-{manifest['metadata']['name']}"
+
+
+def ids(findings: Iterable[Finding]) -> list[Id]:
+    return [one.id for one in findings]
+
+
+def test_every_finding_has_a_severity_a_rule_and_worlds() -> None:
+    assert set(SEVERITIES) == set(RULES) == set(Id) == {case.id for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_world_has_its_finding(case: Case) -> None:
+    findings = [one for one in found(*case.bad) if one.id is case.id]
+    assert [one.subject.text for one in findings] == [case.about]
+    assert findings[0].message
+    assert findings[0].remedy
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_the_nearest_world_has_nothing(case: Case) -> None:
+    # Maintenance, a deletion that waits for a pod, and admin access to idle devices are in order.
+    assert ids(found(*case.good)) == []
+
+
+@pytest.mark.parametrize(
+    "key", [Id.POOL_INCOMPLETE, Id.CLAIM_IDLE, Id.CLAIM_UNOWNED, Id.FINALIZER_STUCK]
+)
+def test_what_is_young_is_not_reported(key: Id) -> None:
+    [case] = [one for one in CASES if one.id is key]
+    assert key in ids(found(*case.bad))
+    patient = Thresholds(settle=24 * 3600, idle=24 * 3600)
+    assert key not in ids(found(*case.bad, thresholds=patient))
+
+
+def test_errors_come_first() -> None:
+    world = World("w")
+    findings = found(
+        *world.base(world.claim("claim", "gone"), world.claim("a-idle", "d0", users=[]))
+    )
+    assert ids(findings) == [Id.DEVICE_LOST, Id.CLAIM_IDLE, Id.CLAIM_IDLE]
+    assert next(one.severity for one in findings) is Severity.ERROR
+
+
+def test_a_device_of_a_pool_that_is_being_published_is_not_lost() -> None:
+    world = World("w")
+    claim = world.claim("claim", "d9", users=["pod"])
+    pods = (world.pod(claims={"gpu": "claim"}),)
+    partly = (world.node(), world.slice(resourceSliceCount=2), world.device_class())
+    assert Id.DEVICE_LOST not in ids(found(*partly, claim, *pods))
+    assert Id.DEVICE_LOST in ids(found(*world.base(claim, *pods)))
+
+
+def test_a_claim_without_owner_is_to_be_adopted_by_the_pod_that_uses_it() -> None:
+    [case] = [one for one in CASES if one.id is Id.CLAIM_UNOWNED]
+    [finding] = found(*case.bad)
+    assert "kubectl dra adopt " in finding.remedy
+    unused = [one for one in case.bad if one["kind"] != "Pod"]
+    [finding] = [one for one in found(*unused) if one.id is Id.CLAIM_UNOWNED]
+    assert finding.remedy.startswith("kubectl delete resourceclaim ")
+
+
+def test_a_claim_of_a_pod_that_has_ended_is_unowned() -> None:
+    world = World("w")
+    claim = world.owned(world.claim("claim", "d0", users=["pod"]), "pod")
+    [finding] = found(*world.base(claim))
+    assert finding.id is Id.CLAIM_UNOWNED
+    assert finding.remedy == "kubectl delete resourceclaim -n w claim"
+
+
+def test_drift_names_the_field() -> None:
+    [case] = [one for one in CASES if one.id is Id.TEMPLATE_DRIFT]
+    [finding] = found(*case.bad)
+    assert "spec.devices.requests[0].exactly.count" in finding.message
+
+
+@pytest.mark.parametrize("gone", ["plugin", "node", "kubelet"])
+def test_a_driver_is_silent_without_its_pod_its_node_or_its_kubelet(gone: str) -> None:
+    world = World("w")
+    node = world.node(1)
+    if gone == "kubelet":
+        node["status"]["conditions"] = [
+            {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-11-22T11:00:00Z"}
+        ]
+    manifests = [world.node(0), world.slice(index=0), world.slice(index=1), world.plugin(0)]
+    manifests += [] if gone == "node" else [node]
+    manifests += [] if gone == "plugin" else [world.plugin(1)]
+    [finding] = found(*manifests)
+    assert finding.id is Id.DRIVER_SILENT
+    assert finding.subject.text == f"{world.driver} on w-n1"
+    assert {"plugin": "no plugin pod", "node": "does not exist", "kubelet": "kubelet of w-n1"}[
+        gone
+    ] in finding.message
+
+
+def test_other_kubelet_plugins_do_not_stand_for_a_driver() -> None:
+    """A storage plugin on every node says nothing about a driver that runs without pods."""
+    world = World("w")
+    other = world.plugin(0)
+    other["spec"]["volumes"].pop()  # the folder of the driver's name
+    both = [world.node(0), world.node(1), world.slice(index=0)]
+    assert found(*both, other, {**other, "metadata": {**other["metadata"], "name": "x"}}) == ()
+
+
+def test_the_driver_of_a_vendor_and_its_device_plugin_book_twice() -> None:
+    node = builders.objects.node("n")
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    pool = builders.pool("n", 8, driver="gpu.nvidia.com")
+    [finding] = found(node, pool)
+    assert finding.id is Id.DOUBLE_BOOKED
+    assert "publishes 8 nvidia.com/gpu, DRA publishes gpu.nvidia.com 8" in finding.message
+
+
+def test_rules_name_what_they_could_not_see() -> None:
+    whole = builders.snapshot()
+    objects = {key: value for key, value in whole.objects.items() if key != "nodes"}
+    some = Snapshot(whole.taken, whole.kubernetes, objects, (Unseen("pods", "forbidden", "ns"),))
+    partial = diagnosis(some).partial
+    assert partial[Id.DOUBLE_BOOKED] == ("nodes",)
+    assert partial[Id.DRIVER_SILENT] == ("nodes", "pods")
+    assert Id.POOL_INVALID not in partial
+    assert diagnosis(whole).partial == {}
+
+
+def test_claims_of_unseen_pods_are_not_called_unowned() -> None:
+    world = World("w")
+    whole = builders.snapshot(*world.base(world.owned(world.claim("claim", "d0"), "pod")))
+    some = Snapshot(
+        whole.taken, whole.kubernetes, whole.objects, (Unseen("pods", "forbidden", "other"),)
+    )
+    assert Id.CLAIM_UNOWNED in ids(diagnosis(whole).findings)
+    assert Id.CLAIM_UNOWNED not in ids(diagnosis(some).findings)
