@@ -28,11 +28,10 @@ def claim_idle(facts: Facts) -> Iterator[Finding]:
             and not claim.claim.metadata.deleting
             and facts.age(since) >= facts.thresholds.idle
         ):
-            count = len(claim.results)
             yield Finding(
                 Id.CLAIM_IDLE,
                 facts.claim_subject(claim),
-                f"holds {count} device{'s' if count > 1 else ''}, reserved for no pod",
+                f"holds {_devices(claim)}, reserved for no pod",
                 f"kubectl dra release {claim.key}",
                 since,
             )
@@ -185,7 +184,7 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
             Id.FINALIZER_STUCK,
             facts.claim_subject(claim),
             f"deleted, but kept by {few(list(claim.claim.finalizers)) or 'no finalizer'}"
-            + (f" with {len(claim.results)} devices" if claim.results else ""),
+            + (f" with {_devices(claim)}" if claim.results else ""),
             remedy,
             since,
         )
@@ -219,6 +218,11 @@ def _stale(facts: Facts, claim: ClaimFact) -> str:
     if facts.age(claim.claim.metadata.created) >= facts.thresholds.held:
         return f"for more than {int(facts.thresholds.held) // 86400} days"
     return ""
+
+
+def _devices(claim: ClaimFact) -> str:
+    count = len(claim.results)
+    return f"{count} device{'s' if count != 1 else ''}"
 
 
 def _claims(facts: Facts) -> Iterator[ClaimFact]:

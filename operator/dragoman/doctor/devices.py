@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
-from dragoman.allocation.claimfacts import Ask
-from dragoman.allocation.taints import untolerated
+from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.allocation.pools.taints import untolerated
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts import ClaimFact
@@ -165,7 +165,7 @@ def admin_overlap(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def asked(holding: Holding) -> Ask | None:
+def asked(holding: Holding) -> ExactRequest | None:
     """Return the request, or subrequest, that a device was allocated for."""
     top, _, sub = holding.result.request.partition("/")
     for request in holding.claim.devices.spec.requests:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.allocation.claimfacts import Ask
+from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
@@ -168,7 +168,7 @@ def _large_requests(facts: Facts) -> list[str]:
     )
 
 
-def _asks(facts: Facts, key: str) -> list[Ask]:
+def _asks(facts: Facts, key: str) -> list[ExactRequest]:
     return [
         ask
         for request in facts.inventory.world.claims[key].devices.spec.requests
