@@ -14,6 +14,7 @@ from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
 from dragoman.inventory.facts import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshot import Snapshot, Unseen
+from tests.support.controlplane import objects
 from tests.unit.doctor.worlds import Case, World, cases
 from tests.unit.inventory import builders
 
@@ -143,7 +144,7 @@ def test_other_kubelet_plugins_do_not_stand_for_a_driver() -> None:
 
 
 def test_the_driver_of_a_vendor_and_its_device_plugin_book_twice() -> None:
-    node = builders.objects.node("n")
+    node = objects.node("n")
     node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
     pool = builders.pool("n", 8, driver="gpu.nvidia.com")
     [finding] = found(node, pool)

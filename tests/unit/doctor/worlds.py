@@ -8,7 +8,7 @@ are to be deleted after they were created.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +49,12 @@ class World:
         self.name = name
         self.driver = f"gpu.{name}.example.com"
 
-    def node(self, index: int = 0, **allocatable: str) -> Json:
+    def node(self, index: int = 0, allocatable: Mapping[str, str] | None = None) -> Json:
         made = objects.node(f"{self.name}-n{index}")
         for key in ("capacity", "allocatable"):
             made["status"][key] = {
                 **made["status"][key],
-                **{name.replace("_", "/"): count for name, count in allocatable.items()},
+                **(allocatable or {}),
             }
         return made
 
@@ -191,8 +191,8 @@ def _double_booked(world: World) -> Case:
     return Case(
         Id.DOUBLE_BOOKED,
         f"{world.name}-n0 {resource}",
-        (world.node(**{resource: "2"}), *rest),
-        (world.node(**{resource: "0"}), *rest),
+        (world.node(0, {resource: "2"}), *rest),
+        (world.node(0, {resource: "0"}), *rest),
     )
 
 
@@ -221,7 +221,7 @@ def _share_over_capacity(world: World) -> Case:
 
 
 def _finalizer_stuck(world: World) -> Case:
-    deleted = {"finalizers": [PROTECTION], "deletionTimestamp": OLD}
+    deleted: Json = {"finalizers": [PROTECTION], "deletionTimestamp": OLD}
     return Case(
         Id.FINALIZER_STUCK,
         f"{world.name}/claim",
@@ -367,7 +367,7 @@ def _admin_overlap(world: World) -> Case:
 
 
 def _known_fault(world: World) -> Case:
-    waiting = {"schedulingGates": [{"name": "example.com/later"}], "nodeName": None}
+    waiting: Json = {"schedulingGates": [{"name": "example.com/later"}], "nodeName": None}
     return Case(
         Id.KNOWN_FAULT,
         "kubernetes#138407",
