@@ -88,6 +88,10 @@ test-slow: controlplane ## Run the tests that take minutes
 	@$(PYTEST) -ra -m 'slow and not node'
 	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
 
+.PHONY: test-hostile
+test-hostile: controlplane ## Attack webhook, operator and logs at full size; prints tries and survivors
+	@DRAGOMAN_HOSTILE=1 $(PYTEST) -s -m hostile
+
 .PHONY: test-explain
 test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters
 	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit

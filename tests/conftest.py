@@ -8,6 +8,13 @@ import pytest
 from tests.support.controlplane import binaries
 from tests.support.controlplane.network import obstacle
 from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
+from tests.support.hostile import (
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+    tries,
+)
+
+__all__ = ["pytest_runtest_makereport", "pytest_terminal_summary", "tries"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Inherited in the background, it would go on to programs that are to be interrupted.

@@ -14,6 +14,8 @@ from dragoman import httpserver
 from dragoman.httpserver import HttpServer, encode
 from dragoman.settings import Address
 
+pytestmark = pytest.mark.hostile("floods")
+
 PAGE = b"page"
 
 

@@ -39,6 +39,7 @@ def test_records_are_written_in_order(tmp_path: Path) -> None:
     assert path.read_text().split() == [str(number) for number in range(1000)]
 
 
+@pytest.mark.hostile("unwritable logs")
 def test_a_reader_that_has_ended_costs_records_that_are_counted() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -51,6 +52,7 @@ def test_a_reader_that_has_ended_costs_records_that_are_counted() -> None:
     os.close(writer)
 
 
+@pytest.mark.hostile("unwritable logs")
 def test_a_stalled_reader_costs_records_that_are_counted_and_never_blocks() -> None:
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
@@ -91,6 +93,7 @@ def test_a_descriptor_that_does_not_block_loses_nothing() -> None:
     os.close(writer)
 
 
+@pytest.mark.hostile("unwritable logs")
 def test_a_full_disk_loses_only_the_records_that_do_not_fit(tmp_path: Path) -> None:
     program = f"""
         import resource
@@ -163,6 +166,7 @@ def test_own_and_foreign_records_reach_stderr_before_the_process_ends() -> None:
     assert foreign.endswith("warning library foreign")
 
 
+@pytest.mark.hostile("unwritable logs")
 def test_a_flood_of_one_library_is_limited_and_goes_on_afterwards() -> None:
     now = 0.0
     limit = RateLimit(lambda: now)
@@ -199,6 +203,7 @@ def test_the_last_line_is_below_all_records() -> None:
     assert done.stderr.splitlines()[-1] == "dragoman: the reason"
 
 
+@pytest.mark.hostile("unwritable logs")
 def test_the_last_line_does_not_wait_for_a_stalled_reader() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)

@@ -95,6 +95,7 @@ def _request(document: Any) -> AdmissionRequest:
     """Read the fields of an AdmissionReview; raise UnreviewableError."""
     if not isinstance(document, dict) or document.get("apiVersion") != API_VERSION:
         raise UnreviewableError(f"apiVersion: expected {API_VERSION}")
+    _check_keys("", document)
     request = document.get("request")
     if document.get("kind") != "AdmissionReview" or not isinstance(request, dict):
         raise UnreviewableError("expected an AdmissionReview with a request")
@@ -121,8 +122,16 @@ def _request(document: Any) -> AdmissionRequest:
     )
 
 
+def _check_keys(place: str, value: Any) -> None:
+    """Raise UnreviewableError where an object repeats a key: which value counts is ambiguous."""
+    if isinstance(value, strictjson.DuplicateKeys):
+        key = clip(value.duplicate_keys[0], 64)
+        raise UnreviewableError(f"{place}{key}: expected the key once, found it repeated")
+
+
 def _check(request: Mapping[str, Any]) -> None:
     """Raise UnreviewableError unless the request has every field that a review needs."""
+    _check_keys("request.", request)
     for field in ("uid", "operation"):
         if not isinstance(request.get(field), str):
             raise UnreviewableError(f"request.{field}: expected a string")
@@ -133,7 +142,9 @@ def _check(request: Mapping[str, Any]) -> None:
         isinstance(resource.get(field), str) for field in ("group", "resource")
     ):
         raise UnreviewableError("request.resource: expected group, version and resource")
+    _check_keys("request.resource.", resource)
     for field in ("object", "oldObject"):
+        _check_keys(f"request.{field}.", request.get(field))
         if not isinstance(request.get(field), dict | None):
             raise UnreviewableError(f"request.{field}: expected an object or null")
     if request["operation"] in REVIEWED_OPERATIONS and request.get("object") is None:

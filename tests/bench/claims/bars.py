@@ -110,6 +110,15 @@ BARS = (
     ),
     Bar("noise", "10,000 + 20,000 pods: memory", "rss_mib", "<=", 300, unit="MiB", beside="stock"),
     Bar("reaction", "reaction, one pod at a time: p99", "p99_ms", "<=", 1.3, "stock", "ms"),
+    Bar(
+        "neighbours",
+        "3,000 pods of one namespace wake: longest wait of another's",
+        "wait_max_s",
+        "<=",
+        1,
+        unit="s",
+        beside="stock",
+    ),
     Bar("restart", "restart, 10,000 settled pods: writes", "writes", "==", 0, beside="stock"),
     Bar("restart", "restart: ready / raw list and parse", "ready_to_list", "<=", 3),
 )

@@ -88,10 +88,15 @@ class Lab:
         """Stop, and leave nothing behind but the logs of what failed."""
         self.plane.__exit__(kind, error, trace)
 
-    def add_template(self) -> None:
-        """Create the template that all pods use."""
-        template = manifests.template(objects.TEMPLATE, self.namespace, objects.CLASS)
+    def add_template(self, namespace: str = "") -> None:
+        """Create the template that all pods use, in the lab's namespace or in another."""
+        place = namespace or self.namespace
+        template = manifests.template(objects.TEMPLATE, place, objects.CLASS)
         self.plane.api().create(template)
+
+    def remove_template(self) -> None:
+        """Delete the template of the lab's namespace."""
+        self.plane.api().delete("resourceclaimtemplates", objects.TEMPLATE, self.namespace)
 
     # Users ------------------------------------------------------------------------------------
 

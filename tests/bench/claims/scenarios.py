@@ -74,6 +74,12 @@ SCENARIOS = {
             idle.restart,
         ),
         Scenario(
+            "neighbours",
+            "3,000 pods of one namespace wake at once, pods of another are created one by one",
+            (STOCK, DRAGOMAN),
+            fairness.neighbours,
+        ),
+        Scenario(
             "fairness",
             "catch-up with 1,000 pods, with and without an own priority level",
             (DRAGOMAN,),

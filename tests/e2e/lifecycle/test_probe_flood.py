@@ -15,6 +15,8 @@ from tests.e2e.scene import Scene
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK
 
+pytestmark = pytest.mark.hostile("floods")
+
 USER = "dragoman-probe-flood"
 SCRAPERS = 32
 SILENT = 900

@@ -16,6 +16,8 @@ from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK
 
+pytestmark = pytest.mark.hostile("unwritable logs")
+
 USER = "dragoman-unwritable-logs"
 PODS = 20
 

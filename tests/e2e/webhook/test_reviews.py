@@ -125,6 +125,7 @@ def test_a_class_is_reviewed_as_it_is_written_and_not_as_cel_compares_it(
 
 
 @pytest.mark.parametrize("policy", ["Ignore", "Fail"])
+@pytest.mark.hostile("bypasses")
 def test_an_unreadable_config_is_denied_whatever_the_failure_policy(
     plane: ControlPlane, namespace: str, webhook: WebhookProcess, schemas: Api, policy: str
 ) -> None:
@@ -142,6 +143,7 @@ def test_an_unreadable_config_is_denied_whatever_the_failure_policy(
     assert create("1")
 
 
+@pytest.mark.hostile("bypasses")
 def test_a_class_that_is_being_deleted_takes_no_new_bad_config(
     plane: ControlPlane, namespace: str, webhook: WebhookProcess, schemas: Api
 ) -> None:

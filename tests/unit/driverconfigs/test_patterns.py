@@ -8,6 +8,8 @@ from dragoman.cel.budget import PatternBudget
 from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs.patterns import PatternCompiler, PatternError
 
+pytestmark = pytest.mark.hostile("schemas")
+
 
 def test_equal_patterns_are_compiled_and_paid_for_once() -> None:
     budget = PatternBudget(10_000)

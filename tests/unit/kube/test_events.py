@@ -144,6 +144,7 @@ async def test_a_flood_neither_blocks_nor_grows_without_end(
     assert len(await posted(recorder, posts)) == 5
 
 
+@pytest.mark.hostile("fairness")
 async def test_a_flood_of_one_namespace_delays_the_events_of_no_other(clock: Clock) -> None:
     posts = Posts()
     recorder = EventRecorder(cast(Client, posts))
@@ -155,6 +156,7 @@ async def test_a_flood_of_one_namespace_delays_the_events_of_no_other(clock: Clo
     assert namespaces.index("ns") == 1
 
 
+@pytest.mark.hostile("fairness")
 async def test_an_event_that_was_dropped_is_posted_when_its_cause_comes_again(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ async def test_a_key_at_work_is_given_to_nobody_else_and_comes_again_once() -> N
 
 
 @in_virtual_time
+@pytest.mark.hostile("fairness")
 async def test_a_full_lane_does_not_delay_the_other() -> None:
     work = queue()
     for index in range(1000):
@@ -97,6 +98,7 @@ def by_namespace(share: int = 2) -> WorkQueue[str]:
 
 
 @in_virtual_time
+@pytest.mark.hostile("fairness")
 async def test_namespaces_take_turns() -> None:
     work = by_namespace()
     for number in range(3000):
@@ -108,6 +110,7 @@ async def test_namespaces_take_turns() -> None:
 
 
 @in_virtual_time
+@pytest.mark.hostile("fairness")
 async def test_a_namespace_gets_no_more_than_its_share_while_others_wait() -> None:
     work = by_namespace(share=2)
     for number in range(10):

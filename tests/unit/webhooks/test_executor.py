@@ -159,6 +159,7 @@ async def test_other_reviews_pass_while_expensive_ones_wait(
     assert [task.result()["allowed"] for task in others] == [False, True]
 
 
+@pytest.mark.hostile("schemas")
 async def test_configs_do_not_wait_for_a_schema_that_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -175,6 +176,7 @@ async def test_configs_do_not_wait_for_a_schema_that_compiles(
             assert (await compiling)["allowed"] is True
 
 
+@pytest.mark.hostile("schemas")
 async def test_schemas_are_refused_while_one_compiles_for_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -192,6 +194,7 @@ async def test_schemas_are_refused_while_one_compiles_for_too_long(
         assert (await client.reviewed(schema))["allowed"] is True
 
 
+@pytest.mark.hostile("schemas")
 async def test_a_schema_whose_client_left_still_counts_as_compiling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,6 +210,7 @@ async def test_a_schema_whose_client_left_still_counts_as_compiling(
     made.close()
 
 
+@pytest.mark.hostile("schemas")
 async def test_a_flood_of_schemas_takes_no_places_of_configs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,6 +17,8 @@ from dragoman_webhooks.server import Limits, WebhookServer
 from tests.unit.examples import examples
 from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, post
 
+pytestmark = pytest.mark.hostile("shapes of HTTP")
+
 PATIENCE = 10.0
 cases = settings(max_examples=examples(40), deadline=None)
 

@@ -13,9 +13,10 @@ from tests.unit.webhooks import builders
 from tests.unit.webhooks.builders import claim, post
 from tests.unit.webhooks.process import MIB, Webhook, webhook
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="reads /proc and limits RLIMIT_DATA"
-)
+pytestmark = [
+    pytest.mark.hostile("memory"),
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and limits RLIMIT_DATA"),
+]
 CHART_LIMIT = 512
 """MiB of the chart's limit for the webhook."""
 BEYOND = 60

@@ -111,6 +111,7 @@ def test_work_on_a_newer_pod_does_not_hide_later_work_on_an_older_one() -> None:
     assert setup.delay() == GRACE
 
 
+@pytest.mark.hostile("forged objects")
 def test_activity_in_another_namespace_excuses_nothing() -> None:
     setup = Setup("assist")
     setup.delay(ELSEWHERE)
@@ -121,6 +122,7 @@ def test_activity_in_another_namespace_excuses_nothing() -> None:
     assert setup.delay(POD) == GRACE
 
 
+@pytest.mark.hostile("forged objects")
 def test_a_need_waits_ten_graces_at_most_whatever_is_forged() -> None:
     setup = Setup("assist")
     setup.delay()
@@ -130,6 +132,7 @@ def test_a_need_waits_ten_graces_at_most_whatever_is_forged() -> None:
     assert setup.delay() == 0.0
 
 
+@pytest.mark.hostile("forged objects")
 def test_forged_activity_in_one_of_several_namespaces_delays_no_other() -> None:
     setup = Setup("auto")
     setup.make_claims()

@@ -2,10 +2,14 @@
 
 import asyncio
 
+import pytest
+
 from dragoman_webhooks.executor import INLINE_BYTES
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, claim, post, review
 from tests.unit.webhooks.harness import response, serving, wire
+
+pytestmark = pytest.mark.hostile("floods")
 
 LARGE = BODY + b" " * INLINE_BYTES
 """A review too large to be always taken."""

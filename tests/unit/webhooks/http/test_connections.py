@@ -13,6 +13,8 @@ from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import claim, post, review
 from tests.unit.webhooks.harness import address, exchange, response, serving, wire
 
+pytestmark = pytest.mark.hostile("floods")
+
 
 async def test_the_longest_idle_connection_is_evicted_first() -> None:
     async with (

@@ -13,6 +13,8 @@ from dragoman_webhooks.tls.rotation import KeyPair
 from tests.unit.webhooks.builders import REGISTRY, certified, claim, review
 from tests.unit.webhooks.harness import Client, Wire, address, serving
 
+pytestmark = pytest.mark.hostile("floods")
+
 
 async def status(client: Client, authority: KeyPair) -> int:
     """Have a claim reviewed over a connection of its own."""

@@ -11,6 +11,8 @@ from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, certified, post
 from tests.unit.webhooks.harness import address, serving, wire
 
+pytestmark = pytest.mark.hostile("unwritable logs")
+
 
 async def test_a_client_that_leaves_during_its_request_causes_no_line(
     caplog: pytest.LogCaptureFixture,

@@ -10,6 +10,8 @@ from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, claim, post, review
 from tests.unit.webhooks.harness import exchange, response, serving, wire
 
+pytestmark = pytest.mark.hostile("shapes of HTTP")
+
 
 async def test_a_request_may_come_byte_by_byte() -> None:
     async with serving() as client, wire(client) as (reader, writer):
