@@ -96,6 +96,10 @@ test-hostile: controlplane ## Attack webhook, operator and logs at full size; pr
 test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters
 	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
 
+.PHONY: test-cluster-templates
+test-cluster-templates: controlplane ## Change one template of 500 namespaces under 200 starting pods
+	@DRAGOMAN_NAMESPACES=500 $(PYTEST) -s -ra tests/e2e/clustertemplates/test_change.py
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node

@@ -39,6 +39,7 @@ PLACES = {
     "dragoman.linting": (3, 2),
     "dragoman.kube": (0, 4),
     "dragoman.claims": (1, 4),
+    "dragoman.clustertemplates": (0, 5),
     "dragoman.driverconfigs": (2, 4),
     "dragoman.diagnosis": (3, 3),
     "dragoman.doctor": (4, 3),

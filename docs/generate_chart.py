@@ -1,6 +1,6 @@
 """Write what follows from other files in charts/dragoman: `python docs/generate_chart.py`.
 
-The CRD's template follows from crds/, since a chart cannot reach outside itself; the schema of the
+The CRDs' templates follow from crds/, since a chart cannot reach outside itself; the schema of the
 values and the table in the chart's README from the comments in values.yaml. Those comments are
 `# -- description`, and `# @schema {…}` with what cannot be seen from the default.
 """
@@ -26,15 +26,20 @@ KINDS = {
 }
 DESCRIPTION, SCHEMA = "-- ", "@schema "
 
+CRDS = {
+    "driverconfigschemas": ".Values.crds.enabled",
+    "clusterresourceclaimtemplates": "and .Values.crds.enabled .Values.clusterTemplates.enabled",
+}
+"""The chart's CRDs with the condition of each."""
 CRD_HEAD = """\
-{{- /* Written from crds/driverconfigschemas.yaml by docs/generate_chart.py. */}}
-{{- if .Values.crds.enabled }}
+{{- /* Written from crds/PLURAL.yaml by docs/generate_chart.py. */}}
+{{- if CONDITION }}
 """
 CRD_METADATA = """\
 metadata:
   {{- $kept := ternary (dict "helm.sh/resource-policy" "keep") (dict) .Values.crds.keep }}
   {{- include "dragoman.metadata" (dict "root" . "component" "crds" "global" true \
-"name" "driverconfigschemas.dragoman.dev" \
+"name" "PLURAL.dragoman.dev" \
 "annotations" (merge $kept (default dict .Values.crds.annotations))) | nindent 2 }}
 """
 
@@ -209,14 +214,15 @@ def readme(values: Value, current: str) -> str:
     return f"{before}{BEGIN}\n{table(values)}{END}{after}"
 
 
-def crd_template() -> str:
-    """Return the CRD as a template of the chart."""
-    text = (ROOT / "crds/driverconfigschemas.yaml").read_text()
+def crd_template(plural: str) -> str:
+    """Return a CRD as a template of the chart."""
+    text = (ROOT / f"crds/{plural}.yaml").read_text()
     head, _, rest = text.partition("metadata:\n")
     _, _, body = rest.partition("spec:\n")
     # Braces would be read as a template's.
     body = body.replace("{{", '{{ "{{" }}')
-    return f"{CRD_HEAD}{head}{CRD_METADATA}spec:\n{body}{{{{- end }}}}\n"
+    start = CRD_HEAD.replace("CONDITION", CRDS[plural]) + head + CRD_METADATA
+    return f"{start.replace('PLURAL', plural)}spec:\n{body}{{{{- end }}}}\n"
 
 
 def files() -> dict[Path, str]:
@@ -225,7 +231,7 @@ def files() -> dict[Path, str]:
     manual = CHART / "README.md"
     return {
         CHART / "values.schema.json": values_schema(values),
-        CHART / "templates/crds/driverconfigschemas.yaml": crd_template(),
+        **{CHART / f"templates/crds/{one}.yaml": crd_template(one) for one in CRDS},
         manual: readme(values, manual.read_text()),
     }
 

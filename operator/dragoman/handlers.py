@@ -62,9 +62,23 @@ async def claim_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
 
 @kopf.on.event("resource.k8s.io", "resourceclaimtemplates")
 async def template_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
-    """Create the claims that wait for a template."""
-    if claims := memo.operator.claims:
-        claims.informers.templates.handle(event)
+    """Create the claims that wait for a template, and keep copies as they are wanted."""
+    if templates := memo.operator.templates:
+        templates.handle(event)
+
+
+@kopf.on.event("dragoman.dev", "v1alpha1", "clusterresourceclaimtemplates")
+async def clustertemplate_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Copy a template into the namespaces that it selects."""
+    if controller := memo.operator.cluster_templates:
+        controller.informers[0].handle(event)
+
+
+@kopf.on.event("", "v1", "namespaces")
+async def namespace_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Copy templates into a namespace that their selectors match."""
+    if controller := memo.operator.cluster_templates:
+        controller.informers[1].handle(event)
 
 
 @kopf.on.event("scheduling.k8s.io", "v1beta1", "podgroups")

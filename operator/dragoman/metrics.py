@@ -1,5 +1,6 @@
 """What the operator counts. Labels have few, known values; never names of objects."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from prometheus_client import (
@@ -15,6 +16,7 @@ REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 
+COPY_STATES = ("current", "missing", "outdated", "conflict", "unwanted", "leaving")
 DURATIONS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 REQUESTS = Counter(
@@ -164,6 +166,24 @@ AUDIT_TIME = Gauge(
     "When the last audit ended, as Unix time.",
     registry=REGISTRY,
 )
+CLUSTER_TEMPLATE_COPIES = Gauge(
+    "dragoman_cluster_template_namespaces",
+    "Namespaces of all ClusterResourceClaimTemplates, by the state of the copy: current, missing, "
+    "outdated, conflict (an own template of the name stays), unwanted, leaving.",
+    ["state"],
+    registry=REGISTRY,
+)
+_COPIES: dict[str, Mapping[str, int]] = {}
+
+
+def cluster_template_copies(name: str, states: Mapping[str, int]) -> None:
+    """Count the namespaces of one ClusterResourceClaimTemplate by state; none for a deleted one."""
+    _COPIES.pop(name, None)
+    if states:
+        _COPIES[name] = states
+    for state in COPY_STATES:
+        total = sum(counts.get(state, 0) for counts in _COPIES.values())
+        CLUSTER_TEMPLATE_COPIES.labels(state).set(total)
 
 
 def request_done(method: str, code: int, seconds: float) -> None:

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dragoman import __version__
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import MODE_ANNOTATION, ClaimMode
+from dragoman.controllers.clustertemplates.controller import (
+    ClusterTemplateController,
+    templates_informer,
+)
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.backoff import Backoff
@@ -21,8 +25,9 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.reflector import Reflector, WatchHealth
-from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
+from dragoman.kube.resources import CLUSTERTEMPLATES, DRIVERCONFIGSCHEMAS
 from dragoman.logs import logger
+from dragoman.model import Template
 from dragoman.settings import Settings
 from dragoman_webhooks import metrics as webhook_metrics
 
@@ -53,6 +58,9 @@ class Operator:
             None where no controller needs them.
         devices: Stored ResourceSlices and DeviceTaintRules; None where no controller needs them.
         schemas: The DriverConfigSchema controller; None until its API is served.
+        cluster_templates: The ClusterResourceClaimTemplate controller; None until its API is
+            served.
+        templates: The informer of ResourceClaimTemplates; None while no controller reads them.
         fault: Why the operator cannot start or continue; empty while it can.
         stopping: Set when it cannot continue; kopf's stop flag.
     """
@@ -63,6 +71,8 @@ class Operator:
         self.claims: ClaimController | None = None
         self.devices: DeviceInformers | None = None
         self.schemas: SchemaController | None = None
+        self.cluster_templates: ClusterTemplateController | None = None
+        self.templates: Informer[Template] | None = None
         self.fault = ""
         self.stopping = asyncio.Event()
         self._settings = settings
@@ -132,6 +142,8 @@ class Operator:
                 self._start_claims(served)
             if settings.requires_devices:
                 self._start_devices(served)
+            if settings.cluster_templates:
+                self._spawn(ONCE, self._start_cluster_templates_when_served(served))
             self._spawn("leader election", self._lead())
         self._liveness = Liveness(self._watches, self._longest_running)
         self._spawn("liveness", self._liveness.run())
@@ -190,6 +202,7 @@ class Operator:
             api_version=served.claims.api_version,
             podgroups=served.groups.api_version if served.groups else "have no claims",
         )
+        self.templates = self.claims.informers.templates
         self._spawn("events", recorder.run())
         for informer in self.claims.informers:
             self._watch(informer)
@@ -204,6 +217,18 @@ class Operator:
         resource = await wait_optional(self.client, "devicetaintrules", OPTIONAL_INTERVAL)
         log.info("Watching DeviceTaintRules", api_version=resource.api_version)
         self._watch(devices.serve_rules(resource))
+
+    async def _start_cluster_templates_when_served(self, served: Served) -> None:
+        await wait_served(self.client, CLUSTERTEMPLATES)
+        if self.templates is None:
+            self.templates = templates_informer(self.client, served)
+            self._watch(self.templates)
+        self.cluster_templates = ClusterTemplateController(
+            self.client, self.templates, may_write=self._leading, resync=self._settings.resync
+        )
+        for informer in self.cluster_templates.informers:
+            self._watch(informer)
+        self._spawn("cluster templates", self.cluster_templates.run())
 
     async def _start_schemas_when_served(self, served: Served) -> None:
         await wait_served(self.client, DRIVERCONFIGSCHEMAS)
@@ -262,8 +287,9 @@ class Operator:
             await self._elector.run(self._run_as_leader)
 
     async def _run_as_leader(self) -> None:
-        if self.schemas is not None:
-            self.schemas.enqueue_all()
+        for controller in (self.schemas, self.cluster_templates):
+            if controller is not None:
+                controller.enqueue_all()
         if self.claims is None:
             await asyncio.Event().wait()
             return

@@ -137,6 +137,7 @@ class Settings:
         log_level: The least severe level that is logged.
         workers: How many pods, and how many claims, are reconciled at the same time.
         resync: Seconds between full passes.
+        cluster_templates: Whether ClusterResourceClaimTemplates are copied into namespaces.
         catalogue: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
             with commas between them.
         catalogue_mode: `driver=mode` each.
@@ -167,6 +168,7 @@ class Settings:
     log_level: str = "info"
     workers: int = 32
     resync: float = 600.0
+    cluster_templates: bool = True
     catalogue: str = "none"
     catalogue_mode: tuple[str, ...] = ()
     catalogue_variable: tuple[str, ...] = ()

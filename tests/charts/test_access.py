@@ -16,6 +16,10 @@ resourceclaims.resource.k8s.io: create delete get list patch watch
 resourceclaims/binding.resource.k8s.io: patch
 resourceclaims/status.resource.k8s.io: patch
 resourceclaimtemplates.resource.k8s.io: get list watch
+resourceclaimtemplates.resource.k8s.io: create delete get
+namespaces: list watch
+clusterresourceclaimtemplates.dragoman.dev: get list watch
+clusterresourceclaimtemplates/status.dragoman.dev: patch
 podgroups.scheduling.k8s.io: get list watch
 podgroups/status.scheduling.k8s.io: patch
 deviceclasses.resource.k8s.io: list watch
@@ -26,6 +30,10 @@ driverconfigschemas/status.dragoman.dev: patch
 WITHOUT_CLAIMS = """
 resourceclaims.resource.k8s.io: list watch
 resourceclaimtemplates.resource.k8s.io: list watch
+resourceclaimtemplates.resource.k8s.io: create delete get
+namespaces: list watch
+clusterresourceclaimtemplates.dragoman.dev: get list watch
+clusterresourceclaimtemplates/status.dragoman.dev: patch
 deviceclasses.resource.k8s.io: list watch
 events.events.k8s.io: create
 driverconfigschemas.dragoman.dev: list watch
@@ -94,6 +102,8 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         """
         driverconfigschemas.dragoman.dev: get list watch
         driverconfigschemas/status.dragoman.dev: get list watch
+        clusterresourceclaimtemplates.dragoman.dev: get list watch
+        clusterresourceclaimtemplates/status.dragoman.dev: get list watch
         """,
     ),
     "people who decide": (
@@ -101,6 +111,12 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         "ClusterRole",
         "dragoman-schemas-edit",
         "driverconfigschemas.dragoman.dev: create delete get list patch update watch",
+    ),
+    "people who decide for many namespaces": (
+        {},
+        "ClusterRole",
+        "dragoman-cluster-templates-edit",
+        "clusterresourceclaimtemplates.dragoman.dev: create delete get list patch update watch",
     ),
 }
 
@@ -122,6 +138,19 @@ def test_the_metrics_of_the_api_server_are_read_only_where_that_is_wanted() -> N
     assert rule == {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     plain = one(render(), "ClusterRole", "dragoman-operator")
     assert not [rule for rule in plain["rules"] if "nonResourceURLs" in rule]
+
+
+def test_without_cluster_templates_nothing_may_be_created_in_namespaces_of_others() -> None:
+    values: Values = {"clusterTemplates": {"enabled": False}}
+    spelt_rules = [
+        line
+        for document in render(values)
+        if document["kind"] == "ClusterRole"
+        for line in spelt(document)
+    ]
+    assert not [line for line in spelt_rules if "clusterresourceclaimtemplates" in line]
+    assert "resourceclaimtemplates.resource.k8s.io: get list watch" in spelt_rules
+    assert not [line for line in spelt_rules if line.startswith("namespaces")]
 
 
 GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {

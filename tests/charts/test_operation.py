@@ -183,21 +183,34 @@ def test_the_webhook_is_ready_when_it_answers_over_tls_and_goes_on_while_it_is_s
     assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
 
 
-def test_the_crd_is_the_one_of_the_repository_and_stays() -> None:
-    source = yaml.safe_load((ROOT / "crds/driverconfigschemas.yaml").read_text())
+@pytest.mark.parametrize("plural", ["driverconfigschemas", "clusterresourceclaimtemplates"])
+def test_the_crds_are_those_of_the_repository_and_stay(plural: str) -> None:
+    source = yaml.safe_load((ROOT / f"crds/{plural}.yaml").read_text())
     definition = one(render(), "CustomResourceDefinition", source["metadata"]["name"])
     assert definition["spec"] == source["spec"]
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
-def test_the_crd_may_be_installed_by_somebody_else_or_go_with_the_release() -> None:
+def test_the_crds_may_be_installed_by_somebody_else_or_go_with_the_release() -> None:
     assert names(render({"crds": {"enabled": False}}), "CustomResourceDefinition") == []
-    (definition,) = [
+    definitions = [
         one
         for one in render({"crds": {"keep": False}})
         if one["kind"] == "CustomResourceDefinition"
     ]
-    assert "annotations" not in definition["metadata"]
+    assert len(definitions) == 2
+    assert not [one for one in definitions if "annotations" in one["metadata"]]
+
+
+def test_without_cluster_templates_their_crd_and_their_reviews_are_left_out() -> None:
+    documents = render({"clusterTemplates": {"enabled": False}})
+    assert names(documents, "CustomResourceDefinition") == ["driverconfigschemas.dragoman.dev"]
+    configuration = one(documents, "ValidatingWebhookConfiguration", "dragoman")
+    assert "clusterresourceclaimtemplates" not in str(configuration)
+    (container,) = one(documents, "Deployment", "dragoman-operator")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert "--no-cluster-templates" in container["args"]
 
 
 def test_network_policies_admit_the_api_server_and_monitoring_as_far_as_they_can() -> None:

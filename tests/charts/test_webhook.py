@@ -19,7 +19,14 @@ def test_asks_about_driver_configs_and_about_nothing_else() -> None:
             "operations": ["CREATE", "UPDATE"],
             "resources": ["resourceclaims", "resourceclaimtemplates", "deviceclasses"],
             "scope": "*",
-        }
+        },
+        {
+            "apiGroups": ["dragoman.dev"],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["clusterresourceclaimtemplates"],
+            "scope": "Cluster",
+        },
     ]
     assert schemas["rules"] == [
         {

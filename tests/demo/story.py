@@ -10,6 +10,7 @@ from tests.demo.picture import Picture, Row, State
 from tests.demo.stage import NAMESPACE, Stage
 
 CLAIMS, CONFIGS = "examples/claims", "examples/configs"
+CLUSTER_TEMPLATES = "examples/cluster-templates"
 BEFORE = f"{CONFIGS}/bad-template.yaml"
 """What is applied before dragoman is there."""
 SHARED, CORRECTED = "shared-gpu", "shared-by-mps"
@@ -122,6 +123,19 @@ def ending(stage: Stage) -> None:
     )
 
 
+def copies(stage: Stage) -> None:
+    """Keep a copy of one template in each namespace that it selects."""
+    stage.apply(f"{CLUSTER_TEMPLATES}/one-nic.yaml")
+    stage.apply(f"{CLUSTER_TEMPLATES}/namespaces.yaml")
+    stage.expect(
+        "team-a and team-b have a copy, team-c has none",
+        lambda _: copied(stage) == ["team-a", "team-b"],
+    )
+    stage.kubectl("label", "namespace", "team-b", "nic-")
+    stage.expect("team-b lost its label and its copy", lambda _: copied(stage) == ["team-a"])
+    stage.show(*stage.kubectl("get", "clusterresourceclaimtemplates").stdout.splitlines())
+
+
 def door(stage: Stage) -> None:
     """Apply driver configs, wrong ones and a right one."""
     stage.expect(f"{len(DRIVERS)} schemas of the catalogue are in force", lambda _: in_force(stage))
@@ -150,6 +164,7 @@ SCENES = (
     Scene("A template that comes late", viewer),
     Scene("Pods finish, others take their devices", handover),
     Scene("The last one gives everything back", ending),
+    Scene("One template for many namespaces", copies),
     Scene("Driver configs are checked at the door", door),
     Scene("What was there before is found", audit),
 )
@@ -182,6 +197,14 @@ def in_force(stage: Stage) -> bool:
         if (condition["type"], condition["status"]) == ("Ready", "True")
     ]
     return len(ready) == len(DRIVERS)
+
+
+def copied(stage: Stage) -> list[str]:
+    """Return the namespaces with a copy of a ClusterResourceClaimTemplate."""
+    copies_of = stage.plane.api().list(
+        "resourceclaimtemplates", labelSelector="dragoman.dev/cluster-template"
+    )
+    return sorted(one["metadata"]["namespace"] for one in copies_of)
 
 
 def told(stage: Stage, name: str, reason: str) -> str:

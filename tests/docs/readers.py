@@ -78,7 +78,7 @@ def on_cluster(desk: Path, *, empty: bool) -> Iterator[Reader]:
 
 
 def _install(plane: ControlPlane, stack: ExitStack, desk: Path) -> None:
-    for manifest in ("crds/driverconfigschemas.yaml", "examples/operator", "examples/hardware"):
+    for manifest in ("crds", "examples/operator", "examples/hardware"):
         plane.kubectl("apply", "-f", str(ROOT / manifest))
     for manifest in ("rbac.yaml", "operator-rbac.yaml"):
         plane.kubectl("apply", "-f", str(ROOT / "examples/webhook" / manifest))

@@ -23,13 +23,16 @@ OPERATOR_RULES = (
     rule(DRA, "resourceclaims", *READ, "create", "delete", "patch"),
     rule(DRA, "resourceclaims/status", "patch"),
     rule(DRA, "resourceclaims/binding", "patch"),
-    rule(DRA, "resourceclaimtemplates", "get", "list", "watch"),
+    rule(DRA, "resourceclaimtemplates", *READ, "create", "delete"),
+    rule("", "namespaces", "list", "watch"),
     rule(SCHEDULING, "podgroups", *READ),
     rule(SCHEDULING, "podgroups/status", "patch"),
     rule("events.k8s.io", "events", "create"),
     rule("coordination.k8s.io", "leases", "get", "create", "update"),
     rule("dragoman.dev", "driverconfigschemas", "list", "watch"),
     rule("dragoman.dev", "driverconfigschemas/status", "patch"),
+    rule("dragoman.dev", "clusterresourceclaimtemplates", *READ),
+    rule("dragoman.dev", "clusterresourceclaimtemplates/status", "patch"),
 )
 
 

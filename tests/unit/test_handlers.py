@@ -18,6 +18,8 @@ WATCHED = {
     ("resource.k8s.io", "devicetaintrules"),
     ("scheduling.k8s.io", "podgroups"),
     ("dragoman.dev", "driverconfigschemas"),
+    ("dragoman.dev", "clusterresourceclaimtemplates"),
+    ("", "namespaces"),
 }
 
 
@@ -63,7 +65,7 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
     [
         (handlers.pod_event, "claims.informers.pods"),
         (handlers.claim_event, "claims.informers.claims"),
-        (handlers.template_event, "claims.informers.templates"),
+        (handlers.template_event, "templates"),
         (handlers.podgroup_event, "claims.informers.groups"),
         (handlers.slice_event, "devices.slices"),
         (handlers.taintrule_event, "devices.rules"),
@@ -86,3 +88,17 @@ def test_an_event_of_a_pod_group_whose_claims_are_off_is_dropped() -> None:
     memo = SimpleNamespace(operator=SimpleNamespace(claims=claims))
     handler: Any = handlers.podgroup_event
     asyncio.run(handler(event={"type": "ADDED"}, memo=memo))
+
+
+@pytest.mark.parametrize(
+    ("handler", "index"), [(handlers.clustertemplate_event, 0), (handlers.namespace_event, 1)]
+)
+def test_an_event_goes_to_the_informer_of_cluster_templates(handler: Any, index: int) -> None:
+    received: list[tuple[int, Any]] = []
+    informers = [
+        SimpleNamespace(handle=lambda event, number=number: received.append((number, event)))
+        for number in range(2)
+    ]
+    operator = SimpleNamespace(cluster_templates=SimpleNamespace(informers=informers))
+    asyncio.run(handler(event={"type": "ADDED"}, memo=SimpleNamespace(operator=operator)))
+    assert received == [(index, {"type": "ADDED"})]

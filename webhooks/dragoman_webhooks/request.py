@@ -22,6 +22,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("resource.k8s.io", "resourceclaims"): CLAIM,
     ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
     ("resource.k8s.io", "deviceclasses"): "DeviceClass",
+    ("dragoman.dev", "clusterresourceclaimtemplates"): "ClusterResourceClaimTemplate",
     ("dragoman.dev", "driverconfigschemas"): SCHEMA,
 }
 """Reviewed kinds, by group and resource."""

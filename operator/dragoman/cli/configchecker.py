@@ -34,6 +34,7 @@ _PLACES: Final = {
     "ResourceClaimTemplate": ("spec", "spec", "devices", "config"),
     "DeviceClass": ("spec", "config"),
 }
+CLUSTER_TEMPLATE: Final = "ClusterResourceClaimTemplate"
 
 
 class ConfigChecker:
@@ -62,7 +63,9 @@ class ConfigChecker:
         """Yield what is wrong with the driver configs of an object, or with a schema."""
         if obj.group == GROUP and obj.kind == KIND:
             yield from self._schema(obj)
-        elif obj.in_group and obj.kind in _PLACES:
+        elif (obj.in_group and obj.kind in _PLACES) or (
+            obj.group == GROUP and obj.kind == CLUSTER_TEMPLATE
+        ):
             drivers = list(_drivers(obj))
             if drivers:
                 yield from self._review(obj, drivers)
@@ -197,7 +200,8 @@ def _problem(violation: Any) -> Problem:
 
 
 def _drivers(obj: Object) -> Iterator[str]:
-    for entry in sequence(reach(obj.tree, _PLACES[obj.kind])):
+    place = _PLACES.get(obj.kind, ("spec", "template", "spec", "devices", "config"))
+    for entry in sequence(reach(obj.tree, place)):
         driver = text(reach(entry, ("opaque", "driver")))
         if driver:
             yield driver

@@ -135,6 +135,11 @@ Examples:
     help="Time between full passes over everything.",
 )
 @click.option(
+    "--cluster-templates/--no-cluster-templates",
+    default=DEFAULTS.cluster_templates,
+    help="Whether ClusterResourceClaimTemplates are copied into the namespaces they select.",
+)
+@click.option(
     "--catalogue",
     default=DEFAULTS.catalogue,
     metavar="all|none|DRIVER,…",

@@ -19,9 +19,11 @@ MAX_ENTRIES: Final = 32
 MAX_ALTERNATIVES: Final = 8
 """The API server's own limit of the alternatives of a request."""
 
+CLUSTER_TEMPLATE: Final = "ClusterResourceClaimTemplate"
 _PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "ResourceClaim": ("spec", "devices"),
     "ResourceClaimTemplate": ("spec", "spec", "devices"),
+    CLUSTER_TEMPLATE: ("spec", "template", "spec", "devices"),
     "DeviceClass": ("spec",),
 }
 
@@ -29,7 +31,7 @@ WHOLE_CLASS: Final = "(class)"
 """The target of entries in a class: they reach every request that uses the class."""
 
 KINDS: Final = tuple(_PLACES)
-"""The kinds of resource.k8s.io that carry config entries."""
+"""The kinds that carry config entries; CLUSTER_TEMPLATE is of dragoman.dev, others of DRA."""
 
 
 @dataclass(frozen=True, slots=True)

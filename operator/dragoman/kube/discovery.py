@@ -170,18 +170,19 @@ def _names(listed: dict[str, Any]) -> set[str]:
 
 
 async def wait_served(client: Client, resource: Resource) -> None:
-    """Wait until the server serves the API version of a resource, as after its CRD is applied.
+    """Wait until the server serves a resource, as after its CRD is applied.
 
     Every authenticated user may read /apis (ClusterRole system:discovery).
     """
     logged = False
     while True:
+        code = 404
         try:
-            await client.get(f"/apis/{resource.api_version}")
+            if resource.plural in _names(await client.get(f"/apis/{resource.api_version}")):
+                return
         except ApiError as error:
-            if not logged:
-                log.info("Waiting for an API", api=resource.plural, code=error.code)
-            logged = True
-            await asyncio.sleep(SERVED_INTERVAL)
-        else:
-            return
+            code = error.code
+        if not logged:
+            log.info("Waiting for an API", api=resource.plural, code=code)
+        logged = True
+        await asyncio.sleep(SERVED_INTERVAL)

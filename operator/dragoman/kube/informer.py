@@ -39,6 +39,8 @@ class Informer(Generic[Fact]):
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
         namespace: Restricts lists and watches; empty for all.
         synced: Set after the first complete list.
+        listeners: Called after the event handlers, with each fact that an event was about: another
+            controller that reads the same store.
     """
 
     client: Client
@@ -53,6 +55,7 @@ class Informer(Generic[Fact]):
     field_selector: str = ""
     namespace: str = ""
     synced: asyncio.Event = field(default_factory=asyncio.Event)
+    listeners: list[Callable[[Fact], None]] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -76,7 +79,7 @@ class Informer(Generic[Fact]):
         except MalformedObjectError as error:
             self._malformed(event["type"], item, error)
             return
-        (self.deleted if event["type"] == "DELETED" else self.changed)(fact)
+        self._dispatch(self.deleted if event["type"] == "DELETED" else self.changed, fact)
 
     async def read(self, namespace: str, name: str) -> Fact | None:
         """Return an object as the server has it, None where there is none; raise ApiError."""
@@ -141,7 +144,12 @@ class Informer(Generic[Fact]):
         """Delete the facts that were stored before a list began and whose UID it does not have."""
         for fact in before:
             if fact.metadata.uid not in listed:
-                self.deleted(fact)
+                self._dispatch(self.deleted, fact)
+
+    def _dispatch(self, handler: Callable[[Fact], None], fact: Fact) -> None:
+        handler(fact)
+        for listener in self.listeners:
+            listener(fact)
 
     async def _listed(self) -> AsyncIterator[Any]:
         async for page in pages(self.client, self.path, **self.query):
@@ -162,4 +170,4 @@ class Informer(Generic[Fact]):
             # The stored fact knows the claims of the object, which the event no longer contains.
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):
-                self.deleted(known)
+                self._dispatch(self.deleted, known)

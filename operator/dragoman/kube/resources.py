@@ -32,4 +32,6 @@ SECRETS = Resource("", "v1", "secrets")
 VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"
 )
+NAMESPACES = Resource("", "v1", "namespaces")
+CLUSTERTEMPLATES = Resource("dragoman.dev", "v1alpha1", "clusterresourceclaimtemplates")
 DRIVERCONFIGSCHEMAS = Resource("dragoman.dev", "v1alpha1", "driverconfigschemas")

@@ -2,6 +2,7 @@
 
 from dragoman.model.allocated import AllocatedDevice, Toleration
 from dragoman.model.claim import Claim, Consumer, Template
+from dragoman.model.clustertemplate import ClusterTemplate, Namespace
 from dragoman.model.fields import Document, MalformedObjectError
 from dragoman.model.holder import ClaimEntry, Holder
 from dragoman.model.metadata import Metadata, Owner
@@ -12,11 +13,13 @@ __all__ = [
     "AllocatedDevice",
     "Claim",
     "ClaimEntry",
+    "ClusterTemplate",
     "Consumer",
     "Document",
     "Holder",
     "MalformedObjectError",
     "Metadata",
+    "Namespace",
     "Owner",
     "Pod",
     "PodGroup",

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from dragoman.model.allocated import AllocatedDevice, parse_results
+from dragoman.model.clustertemplate import HASH_ANNOTATION
 from dragoman.model.fields import Document, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
 
@@ -122,23 +123,27 @@ class Template:
         labels: `spec.metadata.labels`, for the claim.
         annotations: `spec.metadata.annotations`, for the claim.
         spec: `spec.spec`, opaque: it is copied into claims as it is, unknown fields included.
+        copied_hash: Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied.
     """
 
     metadata: Metadata
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
+    copied_hash: str | None = None
 
     @classmethod
     def parse(cls, body: Document) -> Self:
         """Parse a ResourceClaimTemplate; raise MalformedObjectError naming the field."""
         spec = mapping(body, "spec")
         metadata = mapping(spec, "metadata", "spec.")
+        own = mapping(mapping(body, "metadata"), "annotations", "metadata.")
         return cls(
             metadata=Metadata.parse(body),
             labels=mapping(metadata, "labels", "spec.metadata."),
             annotations=mapping(metadata, "annotations", "spec.metadata."),
             spec=mapping(spec, "spec", "spec."),
+            copied_hash=optional_text(own, HASH_ANNOTATION, "metadata.annotations."),
         )
 
     @property

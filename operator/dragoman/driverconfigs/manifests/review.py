@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.driverconfigs import driverconfigschema
 from dragoman.driverconfigs.compiler import CompiledConfig
-from dragoman.driverconfigs.entries import KINDS
+from dragoman.driverconfigs.entries import CLUSTER_TEMPLATE, KINDS
 from dragoman.driverconfigs.manifests import json, yaml
 from dragoman.driverconfigs.manifests.documents import Document, ManifestError
 from dragoman.driverconfigs.registry import Registry
@@ -113,7 +113,8 @@ def _verdict(
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if not isinstance(api_version, str):
         return None
-    if api_version.startswith(GROUP) and kind in KINDS:
+    group = "dragoman.dev/" if kind == CLUSTER_TEMPLATE else GROUP
+    if api_version.startswith(group) and kind in KINDS:
         return validate_configs(registry, str(kind), tree)
     if (api_version, kind) == (driverconfigschema.API_VERSION, driverconfigschema.KIND):
         return validate_schema(registry, tree, crd=crd)

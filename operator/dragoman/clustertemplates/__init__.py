@@ -1,0 +1,1 @@
+"""ClusterResourceClaimTemplates: which namespaces lack a copy, and what the status says of it."""

@@ -1,0 +1,87 @@
+"""The status of a ClusterResourceClaimTemplate; pure."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dragoman.clustertemplates.copies import CopyState
+from dragoman.model.clustertemplate import ClusterTemplate
+
+LISTED: Final = 10
+"""Namespaces that a status names."""
+MESSAGE: Final = 2048
+"""Characters of a message."""
+
+DISTRIBUTED: Final = "Distributed"
+"""Reason of Ready=True: every selected namespace has the current copy."""
+DISTRIBUTING: Final = "Distributing"
+"""Reason of Ready=False: copies are being created or replaced."""
+REFUSED: Final = "CopyRefused"
+"""Reason of Ready=False: the API server refuses the copy in a namespace."""
+CONFLICT: Final = "TemplateConflict"
+"""Reason of Ready=False: a namespace has a template of the name that is not a copy."""
+
+
+def status(
+    template: ClusterTemplate,
+    states: Mapping[str, CopyState],
+    refusals: Mapping[str, str],
+    now: str,
+) -> dict[str, Any]:
+    """Return the status of an object; unchanged conditions keep their transition time.
+
+    Args:
+        template: The object, with its stored status.
+        states: The state of each namespace's copy, by namespace.
+        refusals: What the API server answered to creations, by namespace.
+        now: The time as RFC 3339.
+    """
+    current = sum(state is CopyState.CURRENT for state in states.values())
+    open_states = {CopyState.MISSING, CopyState.OUTDATED, CopyState.LEAVING}
+    outdated = sorted(name for name, state in states.items() if state in open_states)
+    conflicts = sorted(name for name, state in states.items() if state is CopyState.CONFLICT)
+    refused = [name for name in outdated if name in refusals]
+    if refused:
+        reason = REFUSED
+        message = f"namespace {refused[0]}: {refusals[refused[0]]}"
+        message += f"; and {len(refused) - 1} more namespaces" if refused[1:] else ""
+    elif conflicts:
+        reason = CONFLICT
+        message = (
+            f"{counted(len(conflicts))} a template of this name that is not a copy: "
+            f"{', '.join(conflicts[:LISTED])}{', …' if conflicts[LISTED:] else ''}; "
+            "spec.conflict=Replace would replace it"
+        )
+    elif outdated:
+        reason, message = DISTRIBUTING, f"{counted(len(outdated))} no current copy yet"
+    else:
+        reason, message = DISTRIBUTED, f"{counted(current)} the current copy"
+    condition = {
+        "type": "Ready",
+        "status": "True" if reason == DISTRIBUTED else "False",
+        "reason": reason,
+        "message": message[:MESSAGE],
+        "observedGeneration": template.generation,
+    }
+    return {
+        "observedGeneration": template.generation,
+        "namespaces": current,
+        "outdated": len(outdated),
+        "conflicts": conflicts[:LISTED],
+        "conditions": [{**condition, "lastTransitionTime": _since(template, condition) or now}],
+    }
+
+
+def counted(namespaces: int) -> str:
+    """Return the subject of a sentence about so many namespaces."""
+    return "1 namespace has" if namespaces == 1 else f"{namespaces} namespaces have"
+
+
+def _since(template: ClusterTemplate, condition: Mapping[str, Any]) -> str:
+    """Return since when the stored condition has this value; empty where it has another."""
+    known = template.status.get("conditions")
+    for before in known if isinstance(known, list) else []:
+        if isinstance(before, dict) and all(
+            before.get(key) == condition[key] for key in ("type", "status")
+        ):
+            return str(before.get("lastTransitionTime") or "")
+    return ""

@@ -1,0 +1,262 @@
+"""The ClusterResourceClaimTemplate controller: keeps one copy in each selected namespace."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from dragoman import metrics
+from dragoman.clustertemplates.copies import CopyState, copy_state
+from dragoman.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
+from dragoman.controllers.clustertemplates.writer import CopyWriter
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller
+from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import CLUSTERTEMPLATES, NAMESPACES
+from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+from dragoman.model import ClusterTemplate, Namespace, Template
+from dragoman.model.clustertemplate import API_VERSION, KIND, is_copied_by
+
+STATUS_DELAY = 0.3
+"""Seconds between a change and the status: copies change in hundreds."""
+REFUSALS: frozenset[int] = frozenset({400, 403, 422})
+"""HTTP statuses of a creation that the API server's rules refuse."""
+
+log = logger("dragoman.clustertemplates")
+
+
+class Key(NamedTuple):
+    """What a worker reconciles: the copy in one namespace, or the status of an object."""
+
+    task: Literal["copy", "status"]
+    name: str
+    namespace: str = ""
+
+
+class ClusterTemplateController:
+    """Copies ClusterResourceClaimTemplates into namespaces.
+
+    Args:
+        client: Where to read and write.
+        templates: The informer of ResourceClaimTemplates, which the claim controller shares.
+        may_write: Whether this process leads.
+        workers: How many copies are written at the same time.
+        resync: Seconds between full passes.
+
+    Attributes:
+        informers: Of the objects and of namespaces, which only this controller reads.
+        queue: The keys that wait for a worker.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        templates: Informer[Template],
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        workers: int = 16,
+        resync: float = 600.0,
+    ) -> None:
+        self._deleted = DeletedUIDs()
+        self._objects: Store[ClusterTemplate] = Store(self._deleted)
+        self._namespaces: Store[Namespace] = Store(self._deleted)
+        self._templates = templates
+        self._refusals: dict[str, dict[str, str]] = {}
+        self._may_write = may_write
+        self._writer = CopyWriter(client, templates, may_write)
+        self._recorder = EventRecorder(client)
+        self.queue: WorkQueue[Key] = WorkQueue("clustertemplates", lambda key: key.task)
+        self.informers = (
+            Informer(
+                client,
+                CLUSTERTEMPLATES,
+                self._objects,
+                ClusterTemplate.parse,
+                self._object_changed,
+                self._object_deleted,
+                rolled_back=self._roll_back,
+            ),
+            Informer(
+                client,
+                NAMESPACES,
+                self._namespaces,
+                Namespace.parse,
+                self._namespace_changed,
+                self._namespace_deleted,
+                rolled_back=self._roll_back,
+            ),
+        )
+        templates.listeners.append(self._template_event)
+        self._controller = Controller(
+            self.queue,
+            self.reconcile,
+            self.enqueue_all,
+            lanes=("copy", "status"),
+            workers=workers,
+            resync=resync,
+            describe=Key._asdict,
+        )
+
+    async def run(self) -> None:
+        """Reconcile until cancelled, once everything is listed.
+
+        A copy is deleted where its object is not stored: incomplete lists must not look like that.
+        """
+        await asyncio.gather(*(one.synced.wait() for one in (*self.informers, self._templates)))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._recorder.run())
+            tasks.create_task(self._controller.run())
+
+    def enqueue_all(self) -> None:
+        """Enqueue every object, and every copy that is stored."""
+        for one in self._objects:
+            self._enqueue(one.metadata.name)
+        for template in self._templates.store:
+            self._template_event(template)
+
+    async def reconcile(self, key: Key) -> None:
+        """Write a copy or a status; raise ApiError where the key must be retried."""
+        if not self._may_write():
+            return
+        if key.task == "status":
+            await self._write_status(key.name)
+        else:
+            await self._settle(key)
+        self.queue.forget(key)
+
+    async def _settle(self, key: Key) -> None:
+        """Bring the copy of one namespace up to date."""
+        wanted = self._objects.get("", key.name)
+        state, stored = self._state(key.name, key.namespace)
+        refusals = self._refusals.setdefault(key.name, {})
+        try:
+            if state is CopyState.MISSING and wanted is not None:
+                await self._writer.create(wanted, key.namespace)
+            elif state is CopyState.OUTDATED and wanted is not None and stored is not None:
+                await self._writer.replace(wanted, stored)
+            elif (
+                state is CopyState.UNWANTED
+                and stored is not None
+                # An object that cannot be parsed is not stored, and exists all the same.
+                and (wanted is not None or not await self._writer.exists(key.name))
+            ):
+                await self._writer.delete(stored)
+        except ApiError as error:
+            if error.code in REFUSALS:
+                refusals[key.namespace] = str(error)
+            raise
+        else:
+            refusals.pop(key.namespace, None)
+        finally:
+            self.queue.add_after(Key("status", key.name), STATUS_DELAY)
+
+    def _state(self, name: str, namespace: str) -> tuple[CopyState, Template | None]:
+        stored = self._templates.store.get(namespace, name)
+        place = self._namespaces.get("", namespace)
+        return copy_state(self._objects.get("", name), place, stored), stored
+
+    def _states(self, name: str) -> dict[str, CopyState]:
+        names = (one.metadata.name for one in self._namespaces)
+        return {namespace: self._state(name, namespace)[0] for namespace in names}
+
+    async def _write_status(self, name: str) -> None:
+        template = self._objects.get("", name)
+        if template is None or template.metadata.deleting:
+            metrics.cluster_template_copies(name, {})
+            self._refusals.pop(name, None)
+            return
+        states = self._states(name)
+        refusals = self._refusals.get(name, {})
+        metrics.cluster_template_copies(name, Counter(state.value for state in states.values()))
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wanted = status(template, states, refusals, now)
+        self._report(template, wanted["conditions"][0])
+        if any(template.status.get(field) != value for field, value in wanted.items()):
+            await self._writer.write_status(template, wanted)
+
+    def _report(self, template: ClusterTemplate, ready: dict[str, str]) -> None:
+        """Post an Event about a conflict or a refusal: both wait for people."""
+        if ready["reason"] in {DISTRIBUTED, DISTRIBUTING}:
+            return
+        metadata = template.metadata
+        self._recorder.warn(
+            ObjectReference(API_VERSION, KIND, "", metadata.name, metadata.uid),
+            reason=ready["reason"],
+            action="CopyingTemplate",
+            note=ready["message"],
+        )
+
+    def _roll_back(self) -> None:
+        """Trust the next lists in everything: etcd was restored from a backup."""
+        self._deleted.clear()
+        self._objects.roll_back()
+        self._namespaces.roll_back()
+
+    def _enqueue(self, name: str) -> None:
+        """Enqueue the copies of an object that need a write, and its status."""
+        idle = {CopyState.CURRENT, CopyState.NOTHING, CopyState.CONFLICT, CopyState.LEAVING}
+        for namespace, state in self._states(name).items():
+            if state not in idle:
+                self.queue.add(Key("copy", name, namespace))
+        self.queue.add_after(Key("status", name), STATUS_DELAY)
+
+    def _object_changed(self, template: ClusterTemplate) -> None:
+        if self._objects.put(template):
+            self._enqueue(template.metadata.name)
+
+    def _object_deleted(self, template: ClusterTemplate) -> None:
+        metadata = template.metadata
+        self._objects.drop("", metadata.name, metadata.uid)
+        self._enqueue(metadata.name)
+
+    def _namespace_changed(self, namespace: Namespace) -> None:
+        known = self._namespaces.get("", namespace.metadata.name)
+        if not self._namespaces.put(namespace):
+            return
+        if known is None or (known.labels, known.terminating) != (
+            namespace.labels,
+            namespace.terminating,
+        ):
+            for one in self._objects:
+                self.queue.add(Key("copy", one.metadata.name, namespace.metadata.name))
+
+    def _namespace_deleted(self, namespace: Namespace) -> None:
+        metadata = namespace.metadata
+        self._namespaces.drop("", metadata.name, metadata.uid)
+        for name, refusals in self._refusals.items():
+            refusals.pop(metadata.name, None)
+            self.queue.add_after(Key("status", name), STATUS_DELAY)
+
+    def _template_event(self, template: Template) -> None:
+        """Enqueue a template that is a copy, or has the name of one."""
+        metadata = template.metadata
+        if is_copied_by(metadata.owner) or self._objects.get("", metadata.name) is not None:
+            self.queue.add(Key("copy", metadata.name, metadata.namespace))
+
+
+def templates_informer(client: Client, served: Served) -> Informer[Template]:
+    """Return an informer of ResourceClaimTemplates, for an operator that leaves claims alone."""
+    store: Store[Template] = Store(DeletedUIDs())
+
+    def deleted(template: Template) -> None:
+        metadata = template.metadata
+        store.drop(metadata.namespace, metadata.name, metadata.uid)
+
+    def changed(template: Template) -> None:
+        store.put(template)
+
+    return Informer(
+        client,
+        served.templates,
+        store,
+        Template.parse,
+        changed,
+        deleted,
+        rolled_back=store.roll_back,
+    )

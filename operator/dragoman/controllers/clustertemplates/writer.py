@@ -1,0 +1,116 @@
+"""Writes copies of ClusterResourceClaimTemplates; each response goes into the store at once."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman.clustertemplates.copies import copy_document
+from dragoman.kube.client import MERGE_PATCH, Client, find
+from dragoman.kube.controller import NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import CLUSTERTEMPLATES
+from dragoman.logs import logger
+from dragoman.model import ClusterTemplate, Template
+
+NO_DRY_RUN: Final = "does not support dry run"
+"""In the API server's message where an admission webhook has side effects."""
+
+log = logger("dragoman.clustertemplates")
+
+
+class CopyWriter:
+    """The one place that writes copies.
+
+    Args:
+        client: Where to.
+        templates: Where responses go.
+        may_write: Whether this process leads; asked before every write.
+    """
+
+    def __init__(
+        self, client: Client, templates: Informer[Template], may_write: Callable[[], bool]
+    ) -> None:
+        self._client = client
+        self._templates = templates
+        self._may_write = may_write
+
+    async def create(self, template: ClusterTemplate, namespace: str) -> None:
+        """Create a copy; raise ApiError.
+
+        A template that exists after all is read into the store, so that the next attempt sees it.
+        """
+        self._check()
+        resource = self._templates.resource
+        document = copy_document(template, namespace, resource.api_version)
+        try:
+            created = await self._client.post(resource.path(namespace), document)
+        except ApiError as error:
+            if error.code == 409:
+                await self._templates.refresh(namespace, template.metadata.name)
+            raise
+        self._templates.changed(Template.parse(created))
+        log.info("Copied template", namespace=namespace, name=template.metadata.name)
+
+    async def replace(self, template: ClusterTemplate, stored: Template) -> None:
+        """Replace a template by the current copy; raise ApiError.
+
+        The spec of a template is immutable, so that a change is a deletion and a creation. A dry
+        run comes first: a template that the API server would refuse never costs the old one.
+        """
+        namespace = stored.metadata.namespace
+        await self._try_creation(template, namespace)
+        await self.delete(stored)
+        await self.create(template, namespace)
+
+    async def _try_creation(self, template: ClusterTemplate, namespace: str) -> None:
+        resource = self._templates.resource
+        document = copy_document(template, namespace, resource.api_version)
+        # The stored template has the name: the dry run takes a generated one.
+        document["metadata"]["generateName"] = f"{document['metadata'].pop('name')}-"
+        try:
+            await self._client.post(resource.path(namespace), document, dry_run=True)
+        except ApiError as error:
+            if NO_DRY_RUN not in str(error):
+                raise
+
+    async def delete(self, stored: Template) -> None:
+        """Delete a template, and only the one with this UID; raise ApiError."""
+        self._check()
+        metadata = stored.metadata
+        path = self._templates.resource.path(metadata.namespace, metadata.name)
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": metadata.uid},
+        }
+        try:
+            answer = await self._client.delete(path, options)
+        except ApiError as error:
+            if error.code not in {404, 409}:
+                raise
+            await self._templates.refresh(metadata.namespace, metadata.name)
+            return
+        if (answer.get("metadata") or {}).get("finalizers"):
+            await self._templates.refresh(metadata.namespace, metadata.name)
+            return
+        self._templates.deleted(stored)
+        log.info("Deleted copy", namespace=metadata.namespace, name=metadata.name)
+
+    async def exists(self, name: str) -> bool:
+        """Whether the API server has a ClusterResourceClaimTemplate; raise ApiError."""
+        return await find(self._client, CLUSTERTEMPLATES.path(name=name)) is not None
+
+    async def write_status(self, template: ClusterTemplate, status: dict[str, Any]) -> None:
+        """Write a status, unless another object has the name by now; raise ApiError."""
+        self._check()
+        body = {"metadata": {"uid": template.metadata.uid}, "status": status}
+        path = CLUSTERTEMPLATES.path("", template.metadata.name, "status")
+        try:
+            await self._client.patch(path, body, MERGE_PATCH)
+        except ApiError as error:
+            if error.code not in {404, 409}:
+                raise
+
+    def _check(self) -> None:
+        if not self._may_write():
+            raise NotLeadingError

@@ -1,0 +1,110 @@
+"""ClusterResourceClaimTemplates of dragoman.dev, and the namespaces that they select."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from dragoman.model.fields import Document, MalformedObjectError, mapping, optional_text
+from dragoman.model.labels import LabelSelector
+from dragoman.model.metadata import Metadata, Owner
+
+API_VERSION: Final = "dragoman.dev/v1alpha1"
+KIND: Final = "ClusterResourceClaimTemplate"
+COPY_LABEL: Final = "dragoman.dev/cluster-template"
+"""Label of copies; its value is the name of the ClusterResourceClaimTemplate."""
+HASH_ANNOTATION: Final = "dragoman.dev/template-hash"
+"""Annotation of copies: the hash of what they were copied from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A namespace.
+
+    Attributes:
+        metadata: Identity.
+        labels: Its labels.
+        terminating: Whether it is being deleted, so that nothing can be created in it.
+    """
+
+    metadata: Metadata
+    labels: Mapping[str, str] = field(default_factory=dict)
+    terminating: bool = False
+
+    @classmethod
+    def parse(cls, body: Document) -> Self:
+        """Parse a Namespace; raise MalformedObjectError naming the field."""
+        metadata = Metadata.parse(body)
+        phase = optional_text(mapping(body, "status"), "phase", "status.")
+        return cls(
+            metadata=metadata,
+            labels=mapping(mapping(body, "metadata"), "labels", "metadata."),
+            terminating=metadata.deleting or phase == "Terminating",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTemplate:
+    """A ClusterResourceClaimTemplate.
+
+    Attributes:
+        metadata: Identity.
+        generation: Of the spec.
+        selector: The namespaces that get a copy.
+        template: The spec of the copies, opaque.
+        replaces: Whether a template of the name that is not a copy is replaced.
+        status: As stored.
+        digest: Hash of `template`; copies carry the one that they were made from.
+    """
+
+    metadata: Metadata
+    generation: int
+    selector: LabelSelector
+    template: Mapping[str, Any]
+    replaces: bool
+    status: Mapping[str, Any]
+    digest: str
+
+    @classmethod
+    def parse(cls, body: Document) -> Self:
+        """Parse a ClusterResourceClaimTemplate; raise MalformedObjectError naming the field."""
+        spec = mapping(body, "spec")
+        if "namespaceSelector" not in spec:
+            # An empty selector matches everything, so that a missing one must not become empty.
+            raise MalformedObjectError("spec.namespaceSelector: expected an object, found nothing")
+        template = mapping(spec, "template", "spec.")
+        generation = mapping(body, "metadata").get("generation")
+        return cls(
+            metadata=Metadata.parse(body),
+            generation=generation if isinstance(generation, int) else 0,
+            selector=LabelSelector.parse(
+                mapping(spec, "namespaceSelector", "spec."), "spec.namespaceSelector."
+            ),
+            template=template,
+            replaces=optional_text(spec, "conflict", "spec.") == "Replace",
+            status=mapping(body, "status"),
+            digest=digest(template),
+        )
+
+    def selects(self, namespace: Namespace) -> bool:
+        """Whether the namespace gets a copy."""
+        return not namespace.terminating and self.selector.matches(namespace.labels)
+
+    @property
+    def reference(self) -> Owner:
+        """Return the object as the controlling owner of its copies."""
+        return Owner(API_VERSION, KIND, self.metadata.name, self.metadata.uid)
+
+
+def digest(template: Mapping[str, Any]) -> str:
+    """Return the hash of a template's content, whatever the order of its keys."""
+    content = json.dumps(template, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def is_copied_by(owner: Owner | None) -> bool:
+    """Whether the controlling owner is a ClusterResourceClaimTemplate, in any API version."""
+    return (
+        owner is not None and owner.kind == KIND and owner.api_version.startswith("dragoman.dev/")
+    )

@@ -1,0 +1,66 @@
+"""Label selectors (API: meta/v1 LabelSelector)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from dragoman.model.fields import Document, MalformedObjectError, items, mapping, text, texts
+
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement on a label.
+
+    Attributes:
+        key: Of the label.
+        operator: One of `OPERATORS`.
+        values: For In and NotIn.
+    """
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels fulfill the requirement; NotIn also matches without the label."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case _:
+                return self.key not in labels
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Requirements that labels fulfill together; without any, every object matches."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @classmethod
+    def parse(cls, document: Document, within: str) -> Self:
+        """Parse a LabelSelector; raise MalformedObjectError naming the field."""
+        labels = mapping(document, "matchLabels", within)
+        found = [
+            Requirement(key, "In", frozenset({text(labels, key, f"{within}matchLabels.")}))
+            for key in labels
+        ]
+        for index, item in enumerate(items(document, "matchExpressions", within)):
+            place = f"{within}matchExpressions[{index}]."
+            operator = text(item, "operator", place)
+            if operator not in OPERATORS:
+                raise MalformedObjectError(
+                    f"{place}operator: expected one of {', '.join(OPERATORS)}, found {operator!r}"
+                )
+            values = frozenset(texts(item, "values", place))
+            found.append(Requirement(text(item, "key", place), operator, values))
+        return cls(tuple(found))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels fulfill every requirement."""
+        return all(one.matches(labels) for one in self.requirements)
