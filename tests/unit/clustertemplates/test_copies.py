@@ -1,5 +1,7 @@
 """What a namespace lacks, has too much, or has in another form."""
 
+from typing import Any
+
 import pytest
 
 from dragoman.clustertemplates.copies import CopyState, copy_document, copy_state
@@ -14,7 +16,7 @@ from tests.unit.clustertemplates.builders import (
 )
 
 OTHER = {"spec": {"devices": {"requests": [{"name": "nic"}]}}}
-FINALIZED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+FINALIZED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize(
