@@ -64,7 +64,7 @@ from dragoman.allocation.results import (
     FatalError,
     NodeError,
 )
-from dragoman.allocation.search.solution import Allocated
+from dragoman.allocation.search.allocated import Allocated
 from dragoman.model.fields import MalformedObjectError
 
 __all__ = [

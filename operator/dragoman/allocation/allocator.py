@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
+from dragoman.allocation.binding import usable
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.claims import Claim
+from dragoman.allocation.facts.claims import Claim, Held
 from dragoman.allocation.facts.objects import Node
+from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code
-from dragoman.allocation.reasons.explaining import explain
+from dragoman.allocation.reasons.codes import Code, Reason
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.results import (
@@ -20,18 +22,19 @@ from dragoman.allocation.results import (
     DoesNotFit,
     FatalError,
     NodeError,
+    Refusal,
     ShareIDs,
 )
-from dragoman.allocation.search.attempt import Attempt
-from dragoman.allocation.search.search import BudgetExceededError, Search
-from dragoman.allocation.search.solution import Allocated, Solution, check_selectors
-from dragoman.allocation.search.view import NodePools, NodeView
+from dragoman.allocation.search.allocated import Allocated
+from dragoman.allocation.search.search import BudgetExceededError, Search, most_looks
+from dragoman.allocation.search.selection import everything
+from dragoman.allocation.search.solution import Solution, check_selectors
+from dragoman.allocation.search.view import NodeView
 
 BUDGET: Final = 9_000_000
 """Steps that kube-scheduler manages within its time-out of 10 s."""
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
-_REMEMBERED: Final = 1 << 16
 
 Outcome = Allocated | DoesNotFit | NodeError | FatalError | BudgetExceeded
 Remembered = Solution | DoesNotFit | NodeError
@@ -45,6 +48,7 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
     budget: int = BUDGET,
     share_ids: ShareIDs | None = None,
     reasons: bool = False,
+    now: datetime | None = None,
 ) -> Outcome:
     """Decide what the claims of a pod get on a node.
 
@@ -53,54 +57,81 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
         claims: The claims of the pod in its order. Those that are allocated only have to be usable
             on the node.
         cluster: Everything else; it is not changed.
-        budget: Steps after which the search ends without a result.
+        budget: Steps after which the search ends without a result, as it does after `most_looks`
+            of it at devices.
         share_ids: Makes a fresh UUID for each share of a device; without it, IDs count up.
         reasons: Whether an outcome other than `Allocated` contains its reasons.
+        now: When the scheduler decides, with its zone; devices of allocated claims that were not
+            ready for 600 s by then make a claim unusable. Without it none is too late.
 
     Raises:
         UnknownNodeError: The cluster has no node of this name.
     """
     pools = cluster.node_pools(node)
     prepared = cluster.prepared(claims)
-    found = _decide(pools, prepared, cluster, budget)
-    outcome: Outcome
+    found = _refused(claims) or _decide(pools, prepared, cluster, budget)
+    refusal: Refusal
     if not isinstance(found, Solution):
-        outcome = _named(found, claims) if isinstance(found, FatalError) else found
+        refusal = _named(found, claims) if isinstance(found, FatalError) else found
     elif len(prepared.claims) == len(claims):
         return Allocated(found, pools, share_ids)
     else:
-        outcome = _with_allocated(found, pools, claims, share_ids)
-    if not reasons or isinstance(outcome, Allocated):
-        return outcome
-    return replace(outcome, reasons=explain(node, claims, cluster, outcome))
+        held = _held(claims, pools.node, cluster, now)
+        if held is not None:
+            return Allocated(found, pools, share_ids, held)
+        refusal = DoesNotFit(found.steps, message=NOT_AVAILABLE, looks=found.looks)
+    if not reasons:
+        return refusal
+    return replace(refusal, reasons=_explained(node, claims, cluster, refusal, now))
+
+
+def _explained(
+    node: str | Node,
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    outcome: Refusal,
+    now: datetime | None,
+) -> tuple[Reason, ...]:
+    # Most calls need no reasons.
+    from dragoman.allocation.reasons.explaining import explain  # noqa: PLC0415
+
+    return explain(node, claims, cluster, outcome, now=now)
+
+
+def _refused(claims: Sequence[Claim]) -> FatalError | None:
+    """Return why the scheduler does not begin with the pod."""
+    for claim in claims:
+        if claim.allocating and claim.held is None:
+            message = f"resource claim {claim.key} is in the process of being allocated"
+            return FatalError(message, 0, Code.CLAIM_ALLOCATING, claim=claim.key)
+    return None
 
 
 def _decide(
     pools: NodePools, prepared: Prepared, cluster: Cluster, budget: int
 ) -> Remembered | FatalError | BudgetExceeded:
-    if pools.key is None:
-        pools.key = _key(pools, cluster)
-    found: Remembered | None = prepared.remembered.get(pools.key) if pools.key else None
-    if found is not None and found.steps <= budget:
+    key = cluster.search_key(pools)
+    found: Remembered | None = None if key is None else prepared.remembered(key)
+    if found is not None and found.steps <= budget and found.looks <= most_looks(budget):
         return found
     searched = _search(pools, prepared, cluster, budget)
-    if pools.key and not isinstance(searched, (FatalError, BudgetExceeded)):
-        if len(prepared.remembered) >= _REMEMBERED:
-            prepared.remembered.clear()
-        prepared.remembered[pools.key] = searched
+    if key is not None and not isinstance(searched, (FatalError, BudgetExceeded)):
+        prepared.remember(key, searched)
     return searched
 
 
-def _with_allocated(
-    solution: Solution, pools: NodePools, claims: Sequence[Claim], share_ids: ShareIDs | None
-) -> Allocated | DoesNotFit:
-    """Add the claims that were allocated before, if they can be used on the node."""
-    allocated = [
-        (index, claim.held) for index, claim in enumerate(claims) if claim.held is not None
-    ]
-    if not all(usable_on(held, pools.node) for _, held in allocated):
-        return DoesNotFit(solution.steps, message=NOT_AVAILABLE)
-    return Allocated(solution, pools, share_ids, allocated)
+def _held(
+    claims: Sequence[Claim], node: Node, cluster: Cluster, now: datetime | None
+) -> list[tuple[int, Held]] | None:
+    """Return what the allocated claims of a pod hold, None if one cannot be used on the node."""
+    found = []
+    binding = cluster.profile.features.DeviceBindingAndStatus
+    for index, claim in enumerate(claims):
+        if claim.held is not None:
+            if not usable_on(claim.held, node) or (binding and not usable(claim, now)):
+                return None
+            found.append((index, claim.held))
+    return found
 
 
 def _named(error: FatalError, claims: Sequence[Claim]) -> FatalError:
@@ -109,7 +140,8 @@ def _named(error: FatalError, claims: Sequence[Claim]) -> FatalError:
     # The scheduler leaves the namespace out here.
     short = error.message.startswith("create NodeSelector")
     names = [claim.name if short else claim.key for claim in pending]
-    return replace(error, message=named(error.message, names))
+    keys = [claim.key for claim in pending]
+    return replace(error, message=named(error.message, names), claim=named(error.claim, keys))
 
 
 def fits(
@@ -119,59 +151,45 @@ def fits(
     return {name: allocate(name, claims, cluster, budget=budget) for name in cluster.nodes}
 
 
-def _key(found: NodePools, cluster: Cluster) -> tuple[object, ...]:
-    """Return what decides a search on a node; () where only the node itself does.
-
-    Names do not decide anything: pools and slices are sorted already, and devices go by position.
-    """
-    profile = cluster.profile
-    if found.error or profile.features.CompatibilityGroups:
-        return ()
-    key: list[object] = []
-    for pool in found.pools:
-        if pool.usable and not pool.alike:
-            return ()
-        key.append(pool.shape)
-        if pool.contents:
-            key.append(pool.usage(cluster.usage).key)
-    if not profile.new and _share_counters(found):
-        return ()
-    return tuple(key) or (None,)
-
-
-def _share_counters(found: NodePools) -> bool:
-    """Tell whether pools of two drivers share a name, and in 1.36 their counters."""
-    names = [pool.id.pool for pool in found.pools if pool.counters]
-    return len(names) != len(set(names))
-
-
 def _search(
     found: NodePools, prepared: Prepared, cluster: Cluster, budget: int
 ) -> Remembered | FatalError | BudgetExceeded:
     if found.error:
         return FatalError(found.error, 0, Code.NODE_SELECTOR_INVALID)
     view = NodeView(found, cluster.usage, cluster.profile)
-    everything: dict[PreparedRequest, list[int]] = {}
-    attempt = Attempt(prepared, view)
+    meant: dict[PreparedRequest, list[int]] = {}
 
     def count(request: PreparedRequest) -> int:
-        everything[request] = attempt.everything(request)
-        return len(everything[request])
+        meant[request] = everything(request, view)
+        return len(meant[request])
 
     try:
         prepared.validate(count)
     except FatalProblemError as error:
-        return FatalError(str(error), 0, error.code)
-    search = Search(prepared, view, everything, budget)
+        return _fatal(error)
+    search = Search(prepared, view, meant, budget)
+    effort = search.attempt
     try:
         if search.run():
             solution = Solution(prepared, search, view)
             check_selectors(solution, view.pools)
             return solution
     except FatalProblemError as error:
-        return FatalError(str(error), search.steps, error.code)
+        return _fatal(error, search)
     except BudgetExceededError:
-        return BudgetExceeded(search.steps)
+        return BudgetExceeded(search.steps, looks=effort.looks)
     if any(pool.invalid for pool in view.pools):
-        return NodeError(INVALID_POOLS, search.steps)
-    return DoesNotFit(search.steps)
+        return NodeError(INVALID_POOLS, search.steps, looks=effort.looks)
+    return DoesNotFit(search.steps, looks=effort.looks)
+
+
+def _fatal(error: FatalProblemError, search: Search | None = None) -> FatalError:
+    return FatalError(
+        str(error),
+        0 if search is None else search.steps,
+        error.code,
+        claim=error.claim,
+        request=error.request,
+        device=error.device,
+        looks=0 if search is None else search.attempt.looks,
+    )

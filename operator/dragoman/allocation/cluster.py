@@ -6,6 +6,7 @@ claims hold of a pool is computed again after one of those claims changed.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -21,15 +22,19 @@ from dragoman.allocation.facts.objects import (
 )
 from dragoman.allocation.features import Profile, profile
 from dragoman.allocation.pools.index import PoolIndex
+from dragoman.allocation.pools.likeness import search_key
+from dragoman.allocation.pools.nodepools import NodePools, SearchKey
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.taints import tainted
 from dragoman.allocation.pools.usage import Holder, Usage
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.validation import Prepared
-from dragoman.allocation.search.view import NodePools
 
-_PREPARED: Final = 16
+_PREPARED: Final = 64
+"""Combinations of claim specs that are remembered, such as those of the templates of a pod."""
+_LEAST_STALE: Final = 4096
+"""Devices that may be replaced before anything that is known of devices is dropped."""
 
 
 class UnknownNodeError(KeyError):
@@ -70,7 +75,9 @@ class Cluster:
         self._classes: dict[str, DeviceClass] = {}
         self._claims: dict[str, Claim] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
-        self._prepared: dict[tuple[int, ...], Prepared] = {}
+        self._prepared: OrderedDict[tuple[int, ...], Prepared] = OrderedDict()
+        self._devices = 0
+        self._stale = 0
         self._environment = Environment(self.profile, self._classes)
         for rule in taint_rules:
             self._rules[rule.name] = rule
@@ -145,14 +152,19 @@ class Cluster:
 
     def put_slice(self, item: Slice) -> None:
         """Add or replace a slice."""
-        if item.name in self._given:
+        before = self._given.get(item.name)
+        if before is not None:
             self._index.remove(self._effective[item.name], for_good=False)
+            self._left(before)
         self._given[item.name] = item
+        self._devices += len(item.devices)
         self._put(item)
 
     def remove_slice(self, name: str) -> None:
         """Remove a slice."""
-        if self._given.pop(name, None) is not None:
+        before = self._given.pop(name, None)
+        if before is not None:
+            self._left(before)
             self._index.remove(self._effective.pop(name), for_good=True)
 
     def holders(self, device: DeviceID) -> tuple[Holder, ...]:
@@ -180,15 +192,29 @@ class Cluster:
         return self._index.obsolete(node, seen)
 
     def prepared(self, claims: Sequence[Claim]) -> Prepared:
-        """Make the claims that are not allocated ready; the last specs are remembered."""
+        """Make the claims that are not allocated ready; the specs used last are remembered."""
+        if self._environment.full or self._stale > max(self._devices, _LEAST_STALE):
+            self._forget()
         specs = [claim.spec for claim in claims if claim.held is None]
         key = tuple(map(id, specs))
         found = self._prepared.get(key)
         if found is None:
             while len(self._prepared) >= _PREPARED:
-                del self._prepared[next(iter(self._prepared))]
+                self._prepared.popitem(last=False)
             found = self._prepared[key] = Prepared(specs, self._environment)
+        else:
+            self._prepared.move_to_end(key)
         return found
+
+    def note_entry(self) -> None:
+        """Note that a request remembers one thing more about a content."""
+        self._environment.entries += 1
+
+    def _forget(self) -> None:
+        """Drop what was found out about devices, most of which may not exist any more."""
+        self._prepared.clear()
+        self._environment.forget()
+        self._stale = 0
 
     def node_pools(self, node: str | Node) -> NodePools:
         """Return the pools of a node; see `pools`. A node that is not in the cluster may be given.
@@ -203,10 +229,26 @@ class Cluster:
             return self._index.of_node(known, keep=True)
         return self._index.of_node(node, keep=self._nodes.get(node.name) is node)
 
+    def search_key(self, found: NodePools) -> SearchKey | None:
+        """Return what decides a search on a node; None where only the node itself does."""
+        uses = self._index.uses(found)
+        if found.uses != uses:
+            found.key, found.uses = search_key(found, self.usage, self.profile), uses
+        return found.key
+
     def _rules_changed(self) -> None:
         for name, item in self._given.items():
-            self._index.remove(self._effective[name], for_good=False)
-            self._put(item)
+            effective = tainted(item, self._rules.values(), self.profile)
+            before = self._effective[name]
+            if effective.devices != before.devices:
+                self._index.remove(before, for_good=False)
+                self._stale += len(item.devices)
+                self._effective[name] = effective
+                self._index.put(effective)
+
+    def _left(self, item: Slice) -> None:
+        self._devices -= len(item.devices)
+        self._stale += len(item.devices)
 
     def _put(self, item: Slice) -> None:
         effective = tainted(item, self._rules.values(), self.profile)

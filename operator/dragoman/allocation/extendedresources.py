@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.facts.amounts import AmountError, amount
@@ -21,6 +22,8 @@ from dragoman.model.fields import items, mapping, optional_text, text
 
 NAME: Final = "<extended-resources>"
 """What the claim is called until it is created."""
+_specs: WeakValueDictionary[tuple[Request, ...], ClaimSpec] = WeakValueDictionary()
+"""Pods that request the same share one spec, and with it what is found out about devices."""
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 
 
@@ -93,7 +96,7 @@ def extended_resources(pod: Document, node: Node, cluster: Cluster) -> ExtendedR
         mappings += used
     requests.sort(key=lambda request: request.name)
     namespace = optional_text(mapping(pod, "metadata"), "namespace", "metadata.") or ""
-    claim = Claim(NAME, namespace, ClaimSpec(tuple(requests)))
+    claim = Claim(NAME, namespace, _specs.setdefault(tuple(requests), ClaimSpec(tuple(requests))))
     return ExtendedResources(claim, tuple(mappings))
 
 

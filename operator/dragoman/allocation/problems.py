@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.reasons.codes import Code
 
 
@@ -10,8 +11,21 @@ class FatalProblemError(Exception):
 
     Attributes:
         code: What kind of problem it is.
+        claim: What a message calls the claim; see `validation.placeholder`.
+        request: `request` or `request/subrequest`, empty where it is not about one.
+        device: The device that the search looked at, None where it is not about one.
     """
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        claim: str = "",
+        request: str = "",
+        device: DeviceID | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
+        self.claim = claim
+        self.request = request
+        self.device = device

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.allocation.facts.objects import Document
+from dragoman.allocation.facts.objects import DeviceID, Document
 from dragoman.allocation.reasons.codes import Code, Reason
 from dragoman.model.fields import items, mapping, texts
 
@@ -147,11 +147,13 @@ class DoesNotFit:
         steps: Effort of the search.
         reasons: What stood in the way, if that was wanted.
         message: What the scheduler says of the node.
+        looks: How often the search looked at a device.
     """
 
     steps: int
     reasons: tuple[Reason, ...] = ()
     message: str = "cannot allocate all claims"
+    looks: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +164,13 @@ class NodeError:
         message: The scheduler's text.
         steps: Effort of the search.
         reasons: What stood in the way, if that was wanted.
+        looks: See `DoesNotFit`.
     """
 
     message: str
     steps: int
     reasons: tuple[Reason, ...] = ()
+    looks: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +182,20 @@ class FatalError:
         steps: Effort of the search.
         code: What kind of problem it is.
         reasons: What stood in the way, if that was wanted.
+        claim: `namespace/name` of the claim, empty if it is not about one.
+        request: `request` or `request/subrequest`, empty if it is not about one.
+        device: The device that the search looked at, None if it is not about one.
+        looks: See `DoesNotFit`.
     """
 
     message: str
     steps: int
     code: Code
     reasons: tuple[Reason, ...] = ()
+    claim: str = ""
+    request: str = ""
+    device: DeviceID | None = None
+    looks: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +203,16 @@ class BudgetExceeded:
     """The search is too large: the scheduler would run into its time-out (10 s by default).
 
     Attributes:
-        steps: The budget.
+        steps: Up to the end of the search; the budget, unless the looks at devices were too many.
         reasons: What stood in the way, if that was wanted.
         message: What the scheduler says of the node.
+        looks: See `DoesNotFit`.
     """
 
     steps: int
     reasons: tuple[Reason, ...] = ()
     message: str = "timed out trying to allocate devices"
+    looks: int = field(default=0, compare=False)
 
 
 Refusal = DoesNotFit | NodeError | FatalError | BudgetExceeded

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from dragoman.allocation.facts.objects import PoolID, Slice
 from dragoman.allocation.features import Profile
-from dragoman.allocation.pools.pool import assemble
+from dragoman.allocation.pools.assembly import assemble
 from dragoman.inventory.facts import SliceFact
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import copy
+import gc
 from typing import Any
+from weakref import WeakSet
+
+import pytest
 
 from dragoman.allocation import (
     Allocated,
+    Cluster,
+    Content,
     DeviceID,
     DoesNotFit,
     FatalError,
@@ -143,11 +149,11 @@ def test_an_allocated_claim_only_has_to_be_usable_on_the_node() -> None:
 
 def test_share_ids_are_the_caller_s() -> None:
     shared = device("d", allowMultipleAllocations=True, capacity={"memory": {"value": "8"}})
-    asked = claim("c", request("r", 1, capacity={"requests": {"memory": "2"}}))
+    wanted = claim("c", request("r", 1, capacity={"requests": {"memory": "2"}}))
     made = iter(["one", "two"])
     outcome = allocate(
         "node-1",
-        pod(asked, claim("d", request("r", capacity={"requests": {"memory": "6"}}))),
+        pod(wanted, claim("d", request("r", capacity={"requests": {"memory": "6"}}))),
         cluster(slice_("s", [shared])),
         share_ids=lambda: next(made),
     )
@@ -206,3 +212,75 @@ def test_a_document_that_its_reader_changes_changes_no_later_result() -> None:
     again = allocate("node-1", pod(asking), world)
     assert isinstance(again, Allocated)
     assert again.allocations[0].document() == before
+
+
+FABRIC = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "fabric", "operator": "Exists"}]}]}
+
+
+@pytest.mark.parametrize("per_device", [False, True])
+def test_nodes_on_one_fabric_share_its_pool(*, per_device: bool) -> None:
+    devices = [device("d", **({"nodeSelector": FABRIC} if per_device else {}))]
+    where: Json = {"perDeviceNodeSelection": True} if per_device else {"nodeSelector": FABRIC}
+    world = cluster(
+        slice_("s", devices, pool={"name": "f", "generation": 1, "resourceSliceCount": 1}, **where),
+        local("node-1", "a"),
+        nodes=[node("node-1", fabric="f1"), node("node-2", fabric="f1"), node("node-3")],
+    )
+    first, second = world.pools("node-1"), world.pools("node-2")
+    assert [str(pool.id) for pool in first] == [f"{DRIVER}/f", f"{DRIVER}/node-1"]
+    assert first[0] is second[0]
+    assert world.pools("node-3") == ()
+    world.put_claim(parse_claim(held("one", "d", pool="f")))
+    assert devices_of(world) == ["a", "", ""]
+    world.remove_claim("default/one")
+    assert devices_of(world) == ["d", "d", ""]
+    world.remove_slice("s")
+    assert devices_of(world) == ["a", "", ""]
+
+
+def devices_of(world: Cluster) -> list[str]:
+    found = (allocate(name, pod(), world) for name in world.nodes)
+    return [devices(one)[0] if isinstance(one, Allocated) else "" for one in found]
+
+
+def test_a_slice_of_all_nodes_joins_the_pool_of_a_node() -> None:
+    own, common = local("node-1", "a", resourceSliceCount=2), slice_("c", [device("b")])
+    common["spec"]["pool"] = own["spec"]["pool"]
+    del common["spec"]["nodeName"]
+    common["spec"]["nodeSelector"] = FABRIC
+    world = cluster(own, common, nodes=[node("node-1", fabric="f1")])
+    assert [one.name for pool in world.pools("node-1") for one in pool.devices] == ["b", "a"]
+    world.remove_slice("c")
+    assert [pool.incomplete for pool in world.pools("node-1")] == [True]
+
+
+def test_what_is_remembered_of_devices_goes_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.allocation.cluster._LEAST_STALE", 20)
+    world = cluster()
+    wanted = claim("c", request("r", 1, f'device.attributes["{DRIVER}"].serial != "x"'))
+    made: WeakSet[Content] = WeakSet()
+    for number in range(200):
+        item = local("node-1", "d0", generation=number)
+        item["spec"]["devices"][0]["attributes"] = {"serial": {"string": str(number)}}
+        parsed = parse_slice(item)
+        made.add(parsed.devices[0].content)
+        world.put_slice(parsed)
+        world.put_claim(parse_claim(held("other", "gone", pool=f"pool-{number}")))
+        assert devices(allocate("node-1", pod(wanted), world)) == ["d0"]
+        allocate("node-1", pod(claim("d", request("r", 9))), world, reasons=True)
+    gc.collect()
+    assert len(made) <= 25
+
+
+def test_results_of_searches_are_forgotten_when_they_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.allocation.requests.environment._ENTRIES", 100)
+    names = [f"d{number}" for number in range(12)]
+    world = cluster(local("node-1", *names))
+    for used in range(1, 1 << 9):
+        taken = [name for number, name in enumerate(names) if used >> number & 1]
+        world.put_claim(parse_claim(held("other", *taken)))
+        expected = next(name for name in names if name not in taken)
+        assert devices(allocate("node-1", pod(), world)) == [expected]
+        assert world.prepared(pod()).size < 30

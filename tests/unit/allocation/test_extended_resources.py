@@ -114,3 +114,13 @@ def test_the_claim_can_be_allocated() -> None:
     outcome = allocate("node-1", [found.claim], world)
     assert isinstance(outcome, Allocated)
     assert [one.device for one in outcome.allocations[0].devices] == ["d0", "d1"]
+
+
+def test_pods_that_need_the_same_share_what_is_found_out_about_devices() -> None:
+    first, second = needs(pod(container("a", 2))), needs(pod(container("b", 2)))
+    other = needs(pod(container("a", 3)))
+    assert first.claim
+    assert second.claim
+    assert other.claim
+    assert first.claim.spec is second.claim.spec
+    assert first.claim.spec is not other.claim.spec

@@ -186,6 +186,21 @@ def test_a_step_of_zero_is_not_divided_by() -> None:
     assert isinstance(allocate("node-1", pod(asked), cluster(*slices)), DoesNotFit)
 
 
+def test_looks_at_devices_are_bounded_beside_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = [device(f"d{n}", attributes={"numa": {"int": n}}) for n in range(200)]
+    constraint = [{"matchAttribute": "gpu.example.com/numa"}]
+    wanted = pod(claim("c", request("r", 2), constraints=constraint))
+    world = cluster(slice_("s", apart))
+    found = allocate("node-1", wanted, world, budget=300)
+    assert found == DoesNotFit(201)
+    assert found.looks == 200 + sum(range(200))
+    monkeypatch.setattr("dragoman.allocation.search.search.LEAST_LOOKS", 1000)
+    found = allocate("node-1", wanted, world, budget=300)
+    assert isinstance(found, BudgetExceeded)
+    assert found.steps < 201
+    assert 1000 + 16 * 300 < found.looks <= 1000 + 16 * 300 + 200
+
+
 @pytest.mark.parametrize("kubernetes", ["1.36", "1.37"])
 def test_a_selector_of_10_mb_does_not_compile(kubernetes: str) -> None:
     expression = "true && " * 1_300_000 + "true"

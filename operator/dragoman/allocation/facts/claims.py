@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dragoman.allocation.facts.amounts import Amount
 from dragoman.allocation.facts.objects import NOTHING, DeviceID, Document, NodeSelector, Toleration
@@ -66,6 +67,17 @@ class Constraint:
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
+    @property
+    def attribute(self) -> str:
+        """The name of the attribute that is compared."""
+        found = self.distinct_attribute if self.match_attribute is None else self.match_attribute
+        return found or ""
+
+    @property
+    def kind(self) -> str:
+        """The field of the API that is set."""
+        return "distinctAttribute" if self.match_attribute is None else "matchAttribute"
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimConfig:
@@ -73,6 +85,21 @@ class ClaimConfig:
 
     requests: tuple[str, ...]
     document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that a driver reports of an allocated device.
+
+    Attributes:
+        true: Whether its status is "True".
+        reason: In one word.
+        message: For people.
+    """
+
+    true: bool = False
+    reason: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,12 +111,23 @@ class HeldDevice:
         admin_access: Such a claim uses the device beside others.
         share_id: Set for a share of a device that allows multiple allocations.
         consumed: `consumedCapacity`, None when unset.
+        binding_conditions: Conditions that have to be true before a pod is bound.
+        binding_failure_conditions: Conditions of which none may be true.
+        conditions: Those that the driver reports in `status.devices`, by type.
     """
 
     id: DeviceID
     admin_access: bool = False
     share_id: str | None = None
     consumed: Mapping[str, Amount] | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    conditions: Mapping[str, Condition] = field(default_factory=lambda: NOTHING)
+
+    def is_true(self, condition: str) -> bool:
+        """Tell whether the driver reports a condition as true."""
+        found = self.conditions.get(condition)
+        return found is not None and found.true
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,11 +138,13 @@ class Held:
         devices: In the order of the results.
         node_selector: Where the claim can be used, None for everywhere.
         document: `status.allocation` in the API's form.
+        allocated_at: `allocationTimestamp`, set where the devices have binding conditions.
     """
 
     devices: tuple[HeldDevice, ...]
     node_selector: NodeSelector | None = None
     document: Document = field(default_factory=lambda: NOTHING)
+    allocated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -131,12 +171,14 @@ class Claim:
         namespace: `metadata.namespace`.
         spec: What it requests.
         held: `status.allocation`, None while the claim is not allocated.
+        allocating: Whether the scheduler is allocating it for another pod, which it alone knows.
     """
 
     name: str
     namespace: str = ""
     spec: ClaimSpec = field(default_factory=ClaimSpec)
     held: Held | None = None
+    allocating: bool = False
 
     @property
     def key(self) -> str:

@@ -153,6 +153,12 @@ class Toleration:
     document: Document = field(default_factory=lambda: NOTHING, compare=False)
 
 
+class Traits:
+    """Stands for everything about a device but its name and attributes."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Content:
     """Everything about a device but its name. Devices that look alike share one object.
@@ -171,8 +177,7 @@ class Content:
         binds_to_node: `bindsToNode`.
         binding_conditions: `bindingConditions`, None when unset.
         binding_failure_conditions: `bindingFailureConditions`.
-        traits: Equal for contents that differ in attributes only.
-        cache: Selector results, which depend on the content alone.
+        traits: The same object for contents that differ in attributes only.
     """
 
     driver: str
@@ -188,8 +193,7 @@ class Content:
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] = ()
-    traits: object = field(default_factory=object, repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    traits: Traits = field(default_factory=Traits, repr=False)
 
 
 class Device(NamedTuple):

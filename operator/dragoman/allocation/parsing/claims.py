@@ -12,15 +12,17 @@ from dragoman.allocation.facts.claims import (
     Claim,
     ClaimConfig,
     ClaimSpec,
+    Condition,
     Constraint,
     ExactRequest,
     Held,
     HeldDevice,
     Request,
 )
-from dragoman.allocation.facts.objects import DeviceID, Document, Toleration
+from dragoman.allocation.facts.objects import NOTHING, DeviceID, Document, Toleration
 from dragoman.allocation.parsing.fields import (
     flag,
+    instant,
     integer,
     node_selector,
     quantity,
@@ -149,28 +151,63 @@ def _held(status: Document) -> Held | None:
     allocation = mapping(status, "allocation", "status.")
     devices = mapping(allocation, "devices", "status.allocation.")
     within = "status.allocation.devices."
+    reported = _reported(status)
     return Held(
         tuple(
-            _held_device(item, f"{within}results[{index}].")
+            _held_device(item, f"{within}results[{index}].", reported)
             for index, item in enumerate(items(devices, "results", within))
         ),
         node_selector(allocation, "nodeSelector", "status.allocation."),
         allocation,
+        instant(allocation, "allocationTimestamp", "status.allocation."),
     )
 
 
-def _held_device(document: Document, within: str) -> HeldDevice:
+Reported = Mapping[DeviceID, Mapping[str, Condition]]
+
+
+def _reported(status: Document) -> Reported:
+    """Read what drivers report of devices; of several entries for one device the first counts."""
+    found: dict[DeviceID, Mapping[str, Condition]] = {}
+    for index, item in enumerate(items(status, "devices", "status.")):
+        within = f"status.devices[{index}]."
+        found.setdefault(_device_id(item, within), _conditions(item, within))
+    return found
+
+
+def _conditions(document: Document, within: str) -> Mapping[str, Condition]:
+    found: dict[str, Condition] = {}
+    for index, item in enumerate(items(document, "conditions", within)):
+        inner = f"{within}conditions[{index}]."
+        condition = Condition(
+            optional_text(item, "status", inner) == "True",
+            optional_text(item, "reason", inner) or "",
+            optional_text(item, "message", inner) or "",
+        )
+        found.setdefault(text(item, "type", inner), condition)
+    return found
+
+
+def _device_id(document: Document, within: str) -> DeviceID:
+    return DeviceID(
+        text(document, "driver", within),
+        text(document, "pool", within),
+        text(document, "device", within),
+    )
+
+
+def _held_device(document: Document, within: str, reported: Reported) -> HeldDevice:
+    device = _device_id(document, within)
     return HeldDevice(
-        DeviceID(
-            text(document, "driver", within),
-            text(document, "pool", within),
-            text(document, "device", within),
-        ),
+        device,
         flag(document, "adminAccess", within) is True,
         optional_text(document, "shareID", within),
         None
         if document.get("consumedCapacity") is None
         else amounts(document, "consumedCapacity", within),
+        texts(document, "bindingConditions", within),
+        texts(document, "bindingFailureConditions", within),
+        reported.get(device, NOTHING),
     )
 
 

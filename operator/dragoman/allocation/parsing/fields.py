@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from dragoman.allocation.facts.amounts import Amount, AmountError, amount
@@ -75,6 +76,20 @@ def flag(document: Document, key: str, within: str) -> bool | None:
     if found is None or type(found) is bool:
         return found
     raise MalformedObjectError(f"{within}{key}: expected true or false, found {_kind(found)}")
+
+
+def instant(document: Document, key: str, within: str) -> datetime | None:
+    """Read a time of RFC 3339, None where it is absent."""
+    found = optional_text(document, key, within)
+    if found is None:
+        return None
+    try:
+        read = datetime.fromisoformat(found)
+    except ValueError:
+        read = None
+    if read is None or read.tzinfo is None:
+        raise MalformedObjectError(f"{within}{key}: expected a time of RFC 3339 with its zone")
+    return read
 
 
 def strings(document: Document, key: str, within: str) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from dragoman.allocation.facts.objects import (
     Node,
     Slice,
     Taint,
+    Traits,
 )
 from dragoman.allocation.parsing.fields import (
     flag,
@@ -49,6 +50,8 @@ from dragoman.model.fields import (
 _ZERO = amount("0")
 _contents: WeakValueDictionary[tuple[str, bytes], Content] = WeakValueDictionary()
 """Devices that look alike, by driver and JSON text, while any slice has them."""
+_traits: WeakValueDictionary[bytes, Traits] = WeakValueDictionary()
+"""What devices have beside names and attributes, by JSON text."""
 
 
 def parse_node(document: Document) -> Node:
@@ -132,15 +135,16 @@ def _device(document: Document, driver: str, within: str) -> Device:
         key = (driver, orjson.dumps(look))
         traits = orjson.dumps({key: value for key, value in look.items() if key != "attributes"})
     except TypeError:  # an integer beyond 64 bits, or nesting too deep
-        return Device(name, _content(look, driver, object(), within))
+        return Device(name, _content(look, driver, Traits(), within))
     content = _contents.get(key)
     if content is None:
         # A copy of the document: the caller may change its own, and the cache is shared by all.
-        content = _contents[key] = _content(orjson.loads(key[1]), driver, traits, within)
+        shared = _traits.setdefault(traits, Traits())
+        content = _contents[key] = _content(orjson.loads(key[1]), driver, shared, within)
     return Device(name, content)
 
 
-def _content(look: Document, driver: str, traits: object, within: str) -> Content:
+def _content(look: Document, driver: str, traits: Traits, within: str) -> Content:
     attributes = mapping(look, "attributes", within)
     attributes = {name: mapping(attributes, name, f"{within}attributes.") for name in attributes}
     conditions = texts(look, "bindingConditions", within)

@@ -1,40 +1,48 @@
 """The slices of a cluster by pool and node, and the pools that are made of them.
 
-A pool is gathered for a node on first use, and kept until one of its slices changes. Pools
-that all nodes see alike are made once.
+A pool is made on first use, once for all nodes for which the same slices are relevant, and kept
+until one of its slices changes.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
-from dragoman.allocation.facts.objects import Node, PoolID, Slice
+from dragoman.allocation.facts.objects import Content, Node, PoolID, Slice
 from dragoman.allocation.features import Profile
+from dragoman.allocation.pools.assembly import assemble
+from dragoman.allocation.pools.conditional import ConditionalSlices
+from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
-from dragoman.allocation.pools.pool import Pool, assemble, counters_everywhere, relevant, skipped
-from dragoman.allocation.search.view import NodePools
+from dragoman.allocation.pools.pool import INCOMPLETE, INVALID, Pool, Shape
+from dragoman.allocation.pools.poolslices import PoolSlices
+from dragoman.allocation.pools.relevance import counters_everywhere, skipped
 
-_SHAPES: Final = 1 << 16
+_SHARED: Final = 1024
+"""Combinations of slices that are remembered, of those that select nodes by labels."""
 
 
-class PoolSlices:
-    """All slices of one pool by name, with what was made of them.
+class Shared(NamedTuple):
+    """The pools of all nodes that the same slices select by labels or for single devices.
 
     Attributes:
-        slices: The slices.
-        everywhere: Those that belong to the pool on every node.
-        common: The pool as nodes see it for which no other slice is relevant.
-        made: What was made for single nodes of the cluster, by node.
+        stamp: Changes whenever one of them does.
+        slices: Those slices by pool.
+        pools: In the order of allocation.
+        ids: Of the pools.
     """
 
-    __slots__ = ("common", "everywhere", "made", "slices")
+    stamp: int
+    slices: dict[PoolID, list[Slice]]
+    pools: list[Pool]
+    ids: frozenset[PoolID]
 
-    def __init__(self) -> None:
-        self.slices: dict[str, Slice] = {}
-        self.everywhere: list[Slice] = []
-        self.common: Pool | None = None
-        self.made: dict[str, Pool | None] = {}
+
+def _sort_key(pool: Pool) -> tuple[bool, PoolID]:
+    return pool.sort_key
 
 
 class PoolIndex:
@@ -46,11 +54,13 @@ class PoolIndex:
         self._arrivals = 0
         self._pools: dict[PoolID, PoolSlices] = {}
         self._by_node: dict[str, dict[str, Slice]] = {}
-        self._conditional: dict[str, Slice] = {}
-        self._common: list[Pool] | None = None
+        self._conditional = ConditionalSlices(profile, self._order)
+        self._commons: dict[PoolID, PoolSlices] = {}
+        self._shared: dict[tuple[str, ...], Shared] = {}
         self._stamp = 0
+        self._uses = 0
         self._found: dict[str, NodePools] = {}
-        self._shapes: dict[object, object] = {}
+        self._shapes: WeakValueDictionary[tuple[Content, ...], Shape] = WeakValueDictionary()
 
     def of_node(self, node: Node, *, keep: bool) -> NodePools:
         """Return the pools of a node.
@@ -60,12 +70,16 @@ class PoolIndex:
             keep: Whether the node is one of the cluster, so that the result is remembered.
         """
         found = self._found.get(node.name)
-        if found is not None and found.stamp == self._stamp and found.node is node:
+        if found is not None and found.node is node and found.fresh(self._stamp):
             return found
-        found = self._gather(node, keep=keep)
+        found = self._gather(node)
         if keep:
             self._found[node.name] = found
         return found
+
+    def uses(self, found: NodePools) -> tuple[int, ...]:
+        """Return what changes whenever claims on the pools of a node change."""
+        return (self._uses, *(pool.uses for pool in found.local))
 
     def slices_of(self, pool: PoolID) -> tuple[Slice, ...]:
         """Return all slices of a pool."""
@@ -79,10 +93,7 @@ class PoolIndex:
             node: The node.
             seen: The pools that the node sees, and their generation.
         """
-        local = self._by_node.get(node.name, {})
-        for item in (*local.values(), *self._conditional.values()):
-            if item.name not in local and not relevant(item, node, self._profile):
-                continue
+        for item in (*self._by_node.get(node.name, {}).values(), *self._conditional.of_node(node)):
             newest = max(one.generation for one in self._pools[item.pool_id].slices.values())
             if item.generation < newest and seen.get(item.pool_id) != item.generation:
                 yield item, newest
@@ -95,26 +106,32 @@ class PoolIndex:
         pool = self._pools.setdefault(item.pool_id, PoolSlices())
         pool.slices[item.name] = item
         # A skipped slice still counts where the whole pool is looked at.
-        if not skipped(item, self._profile) and not self._everywhere(item):
-            if item.node_name:
+        if not skipped(item, self._profile):
+            if self._everywhere(item):
+                pool.everywhere[item.name] = item
+            elif item.node_name:
                 self._by_node.setdefault(item.node_name, {})[item.name] = item
-            elif item.node_selector is not None or item.per_device:
-                self._conditional[item.name] = item
-                self._stamp += 1
-        self._changed(item)
+                self._found.pop(item.node_name, None)
+            elif self._conditional.put(item):
+                pool.conditional += 1
+        self._changed(item.pool_id, pool)
 
     def remove(self, item: Slice, *, for_good: bool) -> None:
         """Remove a slice; if it is not for good, it keeps its place in the order of arrival."""
         pool = self._pools[item.pool_id]
         del pool.slices[item.name]
+        pool.everywhere.pop(item.name, None)
         local = self._by_node.get(item.node_name or "")
-        if local is not None and local.pop(item.name, None) is not None and not local:
-            del self._by_node[item.node_name or ""]
-        if self._conditional.pop(item.name, None) is not None:
-            self._stamp += 1
-        self._changed(item)
+        if local is not None and local.pop(item.name, None) is not None:
+            self._found.pop(item.node_name or "", None)
+            if not local:
+                del self._by_node[item.node_name or ""]
+        conditional = self._conditional.remove(item)
+        self._changed(item.pool_id, pool)
+        pool.conditional -= conditional
         if not pool.slices:
             del self._pools[item.pool_id]
+            self._commons.pop(item.pool_id, None)
         if for_good:
             del self._order[item.name]
 
@@ -123,20 +140,13 @@ class PoolIndex:
         self._found.pop(name, None)
 
     def usage_changed(self, pools: Iterable[PoolID]) -> None:
-        """Look again at what claims hold of pools."""
+        """Note that claims on pools changed."""
         for pool_id in pools:
             known = self._pools.get(pool_id)
-            if known is None:
-                continue
-            for name, pool in known.made.items():
-                if pool is not None:
-                    pool.forget_usage()
-                if name in self._found:
-                    self._found[name].key = None
-            if known.common is not None:
-                known.common.forget_usage()
-                for found in self._found.values():
-                    found.key = None
+            if known is not None:
+                known.uses += 1
+                if known.conditional or known.common is not None:
+                    self._uses += 1
 
     def _everywhere(self, item: Slice) -> bool:
         """Tell whether a slice belongs to its pool on every node."""
@@ -144,32 +154,25 @@ class PoolIndex:
             return True
         return not item.node_name and item.all_nodes
 
-    def _changed(self, item: Slice) -> None:
-        pool = self._pools[item.pool_id]
-        for name in (*pool.made, item.node_name or ""):
-            self._found.pop(name, None)
+    def _changed(self, pool_id: PoolID, pool: PoolSlices) -> None:
+        pool.version += 1
         pool.made.clear()
         before = pool.common
-        pool.everywhere = [
-            one
-            for one in pool.slices.values()
-            if self._everywhere(one) and not skipped(one, self._profile)
-        ]
-        pool.common = self._make_common(item.pool_id, pool)
-        if pool.common is not before:
-            self._common = None
+        pool.common = self._make_common(pool_id, pool)
+        if pool.common is None:
+            self._commons.pop(pool_id, None)
+        else:
+            self._commons[pool_id] = pool
+        if pool.common is not before or pool.conditional:
             self._stamp += 1
 
     def _make_common(self, pool_id: PoolID, pool: PoolSlices) -> Pool | None:
+        """Make the pool as nodes see it for which none but the slices of all nodes is relevant."""
         if not pool.everywhere:
             return None
-        everything = pool.slices.values()
-        made = assemble(pool_id, self._sorted(pool.everywhere), everything, self._profile)
+        made = self._make(pool_id, pool, [])
         # Counters alone change nothing for a node, except where they are broken.
-        if made is None or (made.usable and not made.contents):
-            return None
-        self._set_shape(made)
-        return made
+        return None if made is None or (made.usable and not made.contents) else made
 
     def _sorted(self, items: Iterable[Slice]) -> list[Slice]:
         """Sort slices as the scheduler meets them: those of the node first, then by arrival."""
@@ -181,49 +184,68 @@ class PoolIndex:
             key=lambda item: (not item.node_name or self._everywhere(item), order[item.name]),
         )
 
-    def _gather(self, node: Node, *, keep: bool) -> NodePools:
-        touched: dict[PoolID, list[Slice]] = {}
+    def _gather(self, node: Node) -> NodePools:
+        by_pool: dict[PoolID, list[Slice]] = {}
         for item in self._by_node.get(node.name, {}).values():
-            touched.setdefault(item.pool_id, []).append(item)
+            by_pool.setdefault(item.pool_id, []).append(item)
+        local = [self._pools[pool_id] for pool_id in by_pool]
         try:
-            for item in self._conditional.values():
-                if relevant(item, node, self._profile):
-                    touched.setdefault(item.pool_id, []).append(item)
+            shared = self._shared_pools(node)
         except NodeSelectorError as error:
-            return NodePools(node, (), str(error), self._stamp)
-        if self._common is None:
-            common = [pool.common for pool in self._pools.values() if pool.common is not None]
-            self._common = sorted(common, key=lambda pool: pool.sort_key)
-        pools = [pool for pool in self._common if pool.id not in touched]
-        for pool_id, found in touched.items():
-            made = self._make(pool_id, found)
-            if keep:
-                self._pools[pool_id].made[node.name] = made
+            return NodePools(node, (), local, self._stamp, str(error))
+        pools = list(shared.pools)
+        if not by_pool.keys().isdisjoint(shared.ids):
+            pools = [pool for pool in pools if pool.id not in by_pool]
+        for pool_id, found in by_pool.items():
+            slices = [*found, *shared.slices.get(pool_id, ())]
+            made = self._make(pool_id, self._pools[pool_id], slices)
             if made is not None:
-                pools.append(made)
-        if touched:
-            pools.sort(key=lambda pool: pool.sort_key)
-        return NodePools(node, tuple(pools), "", self._stamp)
+                insort(pools, made, key=_sort_key)
+        return NodePools(node, tuple(pools), local, self._stamp)
 
-    def _make(self, pool_id: PoolID, found: list[Slice]) -> Pool | None:
-        known = self._pools[pool_id]
-        candidates = [*found, *known.everywhere]
+    def _shared_pools(self, node: Node) -> Shared:
+        """Return the pools that the node sees without slices of its own.
+
+        Raises:
+            NodeSelectorError: See `ConditionalSlices.of_node`.
+        """
+        slices = self._conditional.of_node(node)
+        key = tuple(item.name for item in slices)
+        found = self._shared.get(key)
+        if found is None or found.stamp != self._stamp:
+            if len(self._shared) >= _SHARED:
+                self._shared.clear()
+            found = self._shared[key] = self._share(slices)
+        return found
+
+    def _share(self, slices: Iterable[Slice]) -> Shared:
+        by_pool: dict[PoolID, list[Slice]] = {}
+        for item in slices:
+            by_pool.setdefault(item.pool_id, []).append(item)
+        made = [self._make(pool_id, self._pools[pool_id], by_pool[pool_id]) for pool_id in by_pool]
+        made += [known.common for key, known in self._commons.items() if key not in by_pool]
+        pools = sorted((pool for pool in made if pool is not None), key=_sort_key)
+        return Shared(self._stamp, by_pool, pools, frozenset(pool.id for pool in pools))
+
+    def _make(self, pool_id: PoolID, known: PoolSlices, found: list[Slice]) -> Pool | None:
+        """Make a pool of slices beside those of all nodes, or return the one made of them."""
+        candidates = [*found, *known.everywhere.values()]
         if len(candidates) > 1:
             candidates = self._sorted(candidates)
-        made = assemble(pool_id, candidates, known.slices.values(), self._profile)
-        if made is not None:
-            self._set_shape(made)
-        return made
+        key = tuple(item.name for item in candidates)
+        if key not in known.made:
+            made = assemble(pool_id, candidates, known.slices.values(), self._profile)
+            if made is not None:
+                made.shape = self._shape(made)
+            known.made[key] = made
+        return known.made[key]
 
-    def _set_shape(self, pool: Pool) -> None:
-        """Name what decides a search beside usage, so that alike pools have one shape."""
-        shape: object = pool
+    def _shape(self, pool: Pool) -> Shape:
+        """Return what decides a search beside usage, so that alike pools have one shape."""
         if pool.incomplete:
-            shape = "incomplete"
-        elif pool.invalid:
-            shape = "invalid"
-        elif pool.alike:
-            if len(self._shapes) >= _SHAPES:
-                self._shapes.clear()
-            shape = self._shapes.setdefault(pool.contents, object())
-        pool.shape = shape
+            return INCOMPLETE
+        if pool.invalid:
+            return INVALID
+        if not pool.alike:
+            return pool.shape
+        return self._shapes.setdefault(pool.contents, pool.shape)

@@ -1,25 +1,24 @@
-"""Pools of devices as one node sees them: generation, completeness, validity, order.
-
-Source: `GatherPools` of k8s.io/dynamic-resource-allocation/structured, described in section "pools"
-of docs/allocation.md.
-"""
+"""One pool of devices, as the nodes see it for which the same slices are relevant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.objects import Content, CounterSet, Device, Node, PoolID, Slice
-from dragoman.allocation.features import Profile
-from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
+from dragoman.allocation.facts.objects import Content, Device, DeviceID, PoolID, Slice
 from dragoman.allocation.pools.usage import PoolUsage, Usage
-
-NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
-"""What a node declares that can do without operations of the driver (1.37, alpha)."""
 
 Counters = Mapping[tuple[str, str], Amount]
 """Counters of a pool by counter set and name."""
+
+
+class Shape:
+    """What decides a search beside usage: pools that differ in names only share one object."""
+
+    __slots__ = ("__weakref__",)
+
+
+INCOMPLETE, INVALID = Shape(), Shape()
 
 
 class Pool:
@@ -41,12 +40,12 @@ class Pool:
         per_device: Whether devices are bound to nodes one by one.
         last: Whether the pool comes last because of binding conditions.
         alike: Whether another pool with the same devices serves requests in the same way.
-        shape: Equal for pools that differ in names only.
+        shape: The same object for pools that differ in names only.
     """
 
     __slots__ = (
-        "_usage", "alike", "contents", "counters", "devices", "generation", "have", "id",
-        "incomplete",
+        "_ids", "_usage", "_version", "alike", "contents", "counters", "devices", "generation",
+        "have", "id", "incomplete",
         "invalid", "last", "origins", "others", "per_device", "shape", "slices", "want",
     )  # fmt: skip
 
@@ -66,8 +65,10 @@ class Pool:
         self.per_device = False
         self.alike = False
         self.last = False
-        self.shape: object = None
+        self.shape = Shape()
         self._usage: PoolUsage | None = None
+        self._ids: tuple[DeviceID, ...] | None = None
+        self._version = 0
 
     @property
     def usable(self) -> bool:
@@ -79,6 +80,14 @@ class Pool:
         """Where the pool stands among all pools of a node."""
         return self.last, self.id
 
+    @property
+    def ids(self) -> tuple[DeviceID, ...]:
+        """The identities of `devices`; made on first use, because a search needs none."""
+        if self._ids is None:
+            driver, pool = self.id
+            self._ids = tuple(DeviceID(driver, pool, device.name) for device in self.devices)
+        return self._ids
+
     def fill(self, slices: Sequence[Slice], others: Sequence[Slice], counters: Counters) -> None:
         """Set the content of a usable pool."""
         self.slices, self.others, self.counters = tuple(slices), tuple(others), counters
@@ -89,178 +98,14 @@ class Pool:
         self.alike = not self.per_device and not any(map(_special, slices))
 
     def usage(self, usage: Usage) -> PoolUsage:
-        """Return what claims hold of the pool."""
-        if self._usage is None:
+        """Return what claims hold of the pool; computed again after one of them changed."""
+        version = usage.version(self.id)
+        if self._usage is None or self._version != version:
             self._usage = PoolUsage(self, usage)
+            self._version = version
         return self._usage
-
-    def forget_usage(self) -> None:
-        """Look at the claims again on next use."""
-        self._usage = None
 
 
 def _special(item: Slice) -> bool:
     selector = item.node_selector
     return bool(item.skip_node_operations) or (selector is not None and len(selector.terms) > 1)
-
-
-def skipped(item: Slice, profile: Profile) -> bool:
-    """Tell whether the scheduler ignores a slice because of a feature that is off."""
-    features = profile.features
-    if not features.PartitionableDevices and (item.per_device is not None or item.shared_counters):
-        return True
-    return profile.new and not features.CompatibilityGroups and _has_groups(item)
-
-
-def _has_groups(item: Slice) -> bool:
-    return any(
-        consumption.groups for device in item.devices for consumption in device.content.consumes
-    )
-
-
-def counters_everywhere(profile: Profile) -> bool:
-    """Tell whether counter slices belong to the pool on every node, whatever they say."""
-    return profile.stable or not profile.new
-
-
-def relevant(item: Slice, node: Node, profile: Profile) -> bool:
-    """Tell whether a slice has devices for a node.
-
-    Raises:
-        NodeSelectorError: with the scheduler's text.
-    """
-    if item.shared_counters and counters_everywhere(profile):
-        return True
-    if item.node_name:
-        return item.node_name == node.name
-    if item.all_nodes:
-        return True
-    within = "gather pool information: failed to perform node selection for"
-    if item.node_selector is not None:
-        try:
-            return matches(item.node_selector, node)
-        except NodeSelectorError as error:
-            raise NodeSelectorError(f"{within} slice {item.name}: {error}") from None
-    if not item.per_device:
-        return False
-    for device in item.devices:
-        try:
-            if device_on_node(device.content, node):
-                return True
-        except NodeSelectorError as error:
-            where = f"device {device.name} in slice {item.name}"
-            raise NodeSelectorError(f"{within} {where}: {error}") from None
-    return False
-
-
-def device_on_node(content: Content, node: Node) -> bool:
-    """Tell whether a device of a slice with perDeviceNodeSelection can be used on a node.
-
-    Raises:
-        NodeSelectorError: with the scheduler's text.
-    """
-    if content.node_name:
-        return content.node_name == node.name
-    if content.all_nodes:
-        return True
-    return content.node_selector is not None and matches(content.node_selector, node)
-
-
-def assemble(
-    pool_id: PoolID, candidates: Iterable[Slice], everything: Iterable[Slice], profile: Profile
-) -> Pool | None:
-    """Make a pool of the slices that are relevant for a node.
-
-    Args:
-        pool_id: The pool.
-        candidates: Its relevant slices, in the order of their discovery.
-        everything: All slices of the pool in the cluster.
-        profile: Which scheduler looks.
-
-    Returns:
-        The pool; None where no slice is relevant, or all of them are of an old generation.
-    """
-    found: list[Slice] = []
-    for item in candidates:
-        if found and item.generation < found[0].generation:
-            continue
-        if found and item.generation > found[0].generation:
-            found.clear()
-        found.append(item)
-    if not found:
-        return None
-    generation, want = found[0].generation, found[0].slice_count
-    whole: Sequence[Slice] = found
-    if len(found) != want:
-        if any(item.generation > generation for item in everything):
-            return None
-        whole = [item for item in everything if item.generation == generation]
-        if profile.new and not profile.features.CompatibilityGroups:
-            whole = [item for item in whole if not _has_groups(item)]
-    pool = Pool(pool_id, generation, len(whole), want)
-    if len(whole) != want:
-        pool.incomplete = True
-    else:
-        _build(pool, found, whole, profile)
-    return pool
-
-
-def _build(pool: Pool, found: list[Slice], whole: Sequence[Slice], profile: Profile) -> None:
-    if not profile.stable:
-        found = sorted(found, key=lambda item: item.name)
-    partitionable = profile.features.PartitionableDevices
-    mine = {item.name for item in found}
-    rest = [item for item in whole if item.name not in mine]
-    devices = [item for item in found if not (partitionable and item.shared_counters)]
-    holders = [item for item in found if partitionable and item.shared_counters]
-    checked = devices
-    if counters_everywhere(profile):
-        checked = found
-    else:
-        holders += [item for item in rest if partitionable and item.shared_counters]
-        rest = [item for item in rest if not (partitionable and item.shared_counters)]
-    counters: Counters = {}
-    pool.invalid = _duplicate_device(devices)
-    if partitionable and not pool.invalid:
-        counters, pool.invalid = _counters(
-            set_ for item in holders for set_ in item.shared_counters
-        )
-        pool.invalid = pool.invalid or _dangling(counters, holders, [*checked, *rest])
-    if not pool.invalid:
-        pool.fill(devices, rest if partitionable else (), counters)
-        if not profile.stable:
-            pool.last = any(content.binding_conditions is not None for content in pool.contents)
-
-
-def _duplicate_device(slices: Iterable[Slice]) -> str:
-    names: set[str] = set()
-    for item in slices:
-        for device in item.devices:
-            if device.name in names:
-                return f"duplicate device name {device.name}"
-            names.add(device.name)
-    return ""
-
-
-def _counters(sets: Iterable[CounterSet]) -> tuple[Counters, str]:
-    counters: dict[tuple[str, str], Amount] = {}
-    names: set[str] = set()
-    for item in sets:
-        if item.name in names:
-            return {}, f"duplicate counter set name {item.name}"
-        names.add(item.name)
-        counters.update({(item.name, name): value for name, value in item.counters.items()})
-    return counters, ""
-
-
-def _dangling(counters: Counters, holders: Iterable[Slice], slices: Iterable[Slice]) -> str:
-    sets = {item.name for holder in holders for item in holder.shared_counters}
-    for item in slices:
-        for device in item.devices:
-            for consumption in device.content.consumes:
-                if consumption.counter_set not in sets:
-                    return f"counter set {consumption.counter_set} not found"
-                for name in consumption.counters:
-                    if (consumption.counter_set, name) not in counters:
-                        return f"counter {name} not found in counter set {consumption.counter_set}"
-    return ""

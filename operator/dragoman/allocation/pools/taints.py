@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 from dragoman.allocation.facts.objects import (
     Content,
@@ -13,10 +14,14 @@ from dragoman.allocation.facts.objects import (
     Slice,
     Taint,
     Toleration,
+    Traits,
 )
 from dragoman.allocation.features import Profile
 
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
+_contents: WeakValueDictionary[tuple[Content, tuple[Taint, ...]], Content] = WeakValueDictionary()
+"""Contents with the taints of rules, while any slice has them."""
+_traits: WeakValueDictionary[tuple[Traits, tuple[Taint, ...]], Traits] = WeakValueDictionary()
 
 
 def tainted(item: Slice, rules: Iterable[DeviceTaintRule], profile: Profile) -> Slice:
@@ -50,12 +55,11 @@ def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:
 
 def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
     """Return the content with more taints; devices that look alike still do."""
-    found: Content | None = content.cache.get(taints)
+    found = _contents.get((content, taints))
     if found is None:
-        found = replace(
-            content, taints=content.taints + taints, traits=(content.traits, taints), cache={}
-        )
-        content.cache[taints] = found
+        traits = _traits.setdefault((content.traits, taints), Traits())
+        found = replace(content, taints=content.taints + taints, traits=traits)
+        _contents[content, taints] = found
     return found
 
 

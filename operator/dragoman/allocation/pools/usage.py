@@ -6,7 +6,7 @@ with a share ID is a share, and its consumed capacity adds up; all others hold t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.allocation.facts.amounts import Amount
@@ -44,6 +44,15 @@ class Usage:
         self._shares = shares
         self._pools: dict[PoolID, dict[str, list[Holder]]] = {}
         self._claims: dict[str, tuple[HeldDevice, ...]] = {}
+        self._versions: dict[PoolID, int] = {}
+        self._changes = 0
+
+    def version(self, pool: PoolID) -> int:
+        """Return a number that is never the same again after a claim on the pool changed.
+
+        It is 0 while no claim holds anything of the pool.
+        """
+        return self._versions.get(pool, 0)
 
     def put(self, claim: Claim) -> set[PoolID]:
         """Take over what a claim holds now; return the pools whose usage changed."""
@@ -55,6 +64,7 @@ class Usage:
             pool = PoolID(held.driver, held.pool)
             self._pools.setdefault(pool, {}).setdefault(held.device, []).append(holder)
             changed.add(pool)
+        self._note(changed)
         return changed
 
     def remove(self, key: str) -> set[PoolID]:
@@ -63,15 +73,26 @@ class Usage:
         for held, _ in self._holders(key):
             pool = PoolID(held.driver, held.pool)
             devices = self._pools[pool]
-            devices[held.device] = [one for one in devices[held.device] if one.claim != key]
+            holders = [one for one in devices.get(held.device, ()) if one.claim != key]
+            if holders:
+                devices[held.device] = holders
+            else:
+                devices.pop(held.device, None)
             changed.add(pool)
         for pool in changed:
-            devices = {name: holders for name, holders in self._pools[pool].items() if holders}
-            self._pools[pool] = devices
-            if not devices:
+            if not self._pools[pool]:
                 del self._pools[pool]
         self._claims.pop(key, None)
+        self._note(changed)
         return changed
+
+    def _note(self, changed: Iterable[PoolID]) -> None:
+        for pool in changed:
+            self._changes += 1
+            if pool in self._pools:
+                self._versions[pool] = self._changes
+            else:
+                self._versions.pop(pool, None)
 
     def of_pool(self, pool: PoolID) -> Mapping[str, list[Holder]]:
         """Return the holders of each device of a pool."""

@@ -35,7 +35,8 @@ class Code(StrEnum):
     POOL_OBSOLETE = "PoolObsolete"
     """The node's slices are of an old generation. `generation`, `newer`, `slice`."""
     NOT_ENOUGH_DEVICES = "NotEnoughDevices"
-    """Fewer devices than wanted can serve the request. `wanted`, `usable`, `seen`."""
+    """Fewer devices than wanted can serve the request. `wanted`, `usable`, `seen`; for
+    allocationMode All, which takes every device that selectors and capacity admit, `meant`."""
     SELECTOR_REJECTED = "SelectorRejected"
     """A selector is false. `origin` (class or claim), `index`, `expression`, `values` it read."""
     CEL_ERROR = "CELError"
@@ -61,13 +62,26 @@ class Code(StrEnum):
     TAINT_NOT_TOLERATED = "TaintNotTolerated"
     """A taint is not tolerated. `key`, `value`, `effect`, `rule` (empty: set by the driver)."""
     CONSTRAINT_FAILED = "ConstraintFailed"
-    """The device lacks the attribute of a constraint. `index`, `attribute`, `kind`."""
+    """The device lacks the attribute of a constraint: `index`, `attribute`, `kind`. Or too few
+    devices have values that go together: `wanted`, and devices by value as `values`."""
     NO_COMBINATION = "NoCombination"
-    """Devices serve each request alone, but not all requests together. `constraints`, `counts`."""
+    """Devices serve each request alone, but not all requests together. `constraints`, `counts`
+    and `usable` devices of the requests, different `devices` in all, devices by value of each
+    attribute that a constraint compares as `values`."""
     NODE_SELECTOR_MISMATCH = "NodeSelectorMismatch"
     """The claim is allocated for other nodes. `node`."""
+    CLAIM_ALLOCATING = "ClaimAllocating"
+    """The scheduler is allocating the claim for another pod; the attempt ends. `message`."""
+    BINDING_PENDING = "BindingPending"
+    """A device of an allocated claim is not ready, the pod waits to be bound. `conditions`."""
+    BINDING_FAILED = "BindingFailed"
+    """A device of an allocated claim failed; the scheduler deallocates the claim. `condition`,
+    `reason`, `text`."""
+    BINDING_TIMEOUT = "BindingTimeout"
+    """A device was not ready in time; the scheduler deallocates the claim. `conditions`, `since`,
+    `seconds`."""
     TIMEOUT = "Timeout"
-    """The search is too large; kube-scheduler runs into its time-out. `steps`."""
+    """The search is too large; kube-scheduler runs into its time-out. `steps`, `looks`."""
 
 
 class Reason(NamedTuple):
@@ -92,7 +106,10 @@ class Reason(NamedTuple):
     def __str__(self) -> str:
         if "message" in self.details:
             return str(self.details["message"])
-        text = _TEXTS[self.code].format_map(_Details(self))
+        text = _TEXTS[self.code]
+        if self.code is Code.CONSTRAINT_FAILED and "values" in self.details:
+            text = _VALUES
+        text = text.format_map(_Details(self))
         where = self.device or self.pool
         return f"{where}: {text}" if where else text
 
@@ -126,6 +143,10 @@ class _Details(dict[str, Any]):
         return value
 
 
+_VALUES = (
+    "{kind} #{index} compares {attribute} of {wanted} devices, whose values do not go together "
+    "(devices by value: {values})"
+)
 _TEXTS: Mapping[Code, str] = {
     Code.CLASS_NOT_FOUND: "DeviceClass {class} does not exist",
     Code.FEATURE_DISABLED: "feature gate {gate} is off",
@@ -154,7 +175,13 @@ _TEXTS: Mapping[Code, str] = {
     Code.INCOMPATIBLE_GROUPS: "devices of other compatibility groups than {groups} are in use",
     Code.TAINT_NOT_TOLERATED: "taint {key}={value}:{effect} is not tolerated",
     Code.CONSTRAINT_FAILED: "the device has no attribute {attribute}, which {kind} #{index} needs",
-    Code.NO_COMBINATION: "devices serve each request alone, but not all requests together",
+    Code.NO_COMBINATION: "devices serve each request alone, but not all requests together "
+    "(wanted: {counts}; usable: {usable}, {devices} different ones)",
     Code.NODE_SELECTOR_MISMATCH: "the claim is allocated for other nodes than {node}",
-    Code.TIMEOUT: "the search takes more than {steps} steps; kube-scheduler times out",
+    Code.CLAIM_ALLOCATING: "the claim is being allocated for another pod",
+    Code.BINDING_PENDING: "the device is not ready: waits for {conditions}",
+    Code.BINDING_FAILED: "binding failed: condition {condition} is true ({reason}: {text})",
+    Code.BINDING_TIMEOUT: "the device was not ready within {seconds} s after {since}: {conditions}",
+    Code.TIMEOUT: "the search takes more than {steps} steps, or {looks} looks at devices; "
+    "kube-scheduler times out",
 }

@@ -8,55 +8,95 @@ request, it is their combination that fails.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
+from dragoman.allocation.binding import waiting
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.facts.claims import Claim
 from dragoman.allocation.facts.objects import Node
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.reasons.combination import combination
 from dragoman.allocation.reasons.requests import RequestReasons
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
+from dragoman.allocation.search.allocated import Allocated
 from dragoman.allocation.search.view import NodeView
 
 
 def explain(
-    node: str | Node, claims: Sequence[Claim], cluster: Cluster, outcome: Refusal
+    node: str | Node,
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    outcome: Refusal | Allocated,
+    *,
+    now: datetime | None = None,
 ) -> tuple[Reason, ...]:
     """Return what stands in the way of the claims of a pod on a node.
+
+    Where nothing does, that are the devices whose binding conditions the pod still waits for.
 
     Args:
         node: As for `allocate`.
         claims: As for `allocate`.
         cluster: As for `allocate`.
         outcome: What `allocate` answered.
+        now: As for `allocate`.
 
     Raises:
         UnknownNodeError: The cluster has no node of this name.
     """
-    found: list[Reason] = []
-    if isinstance(outcome, FatalError):
-        found.append(Reason(outcome.code, details={"message": outcome.message}))
-    if isinstance(outcome, BudgetExceeded):
-        found.append(Reason(Code.TIMEOUT, details={"steps": outcome.steps}))
     pools = cluster.node_pools(node)
-    if pools.error:
+    found = list(_of_allocated(claims, pools.node, cluster, now))
+    if isinstance(outcome, Allocated):
         return tuple(found)
     view = NodeView(pools, cluster.usage, cluster.profile)
-    found += _of_pools(view, cluster)
-    pinned = list(_of_allocated(claims, pools.node))
-    found += pinned
     names = [claim.key for claim in claims if claim.held is None]
-    requests = RequestReasons(cluster.prepared(claims), view, cluster, names)
+    prepared = cluster.prepared(claims)
+    requests = RequestReasons(prepared, view, cluster, names)
+    if isinstance(outcome, FatalError):
+        return (
+            *_of_error(outcome, requests),
+            *found,
+            *(() if pools.error else _of_pools(view, cluster)),
+            *_before(outcome, requests),
+        )
+    if isinstance(outcome, BudgetExceeded):
+        effort = {"steps": outcome.steps, "looks": outcome.looks}
+        found.insert(0, Reason(Code.TIMEOUT, details=effort))
+    stopped = bool(found)
+    found += _of_pools(view, cluster)
     found += requests.reasons()
-    if requests.served and not pinned and not isinstance(outcome, FatalError):
-        found.append(Reason(Code.NO_COMBINATION, details=requests.combination()))
+    if requests.served and not stopped:
+        found += combination(prepared, view, requests.usable, names)
     return tuple(found)
 
 
-def _of_allocated(claims: Sequence[Claim], node: Node) -> Iterator[Reason]:
+def _of_error(outcome: FatalError, requests: RequestReasons) -> Iterator[Reason]:
+    """Yield the error, with what the selector at fault read."""
+    details = {"message": outcome.message}
+    if outcome.device is not None:
+        obstacle = requests.fatal(outcome.claim, outcome.request, outcome.device)
+        if obstacle is not None and obstacle.code is outcome.code:
+            details = {**obstacle.details, **details}
+    yield Reason(outcome.code, outcome.claim, outcome.request, outcome.device, details=details)
+
+
+def _before(outcome: FatalError, requests: RequestReasons) -> Iterator[Reason]:
+    """Yield the reasons of devices that the search looked at before the error."""
+    if outcome.device is not None:
+        yield from requests.up_to(outcome.claim, outcome.request, outcome.device)
+
+
+def _of_allocated(
+    claims: Sequence[Claim], node: Node, cluster: Cluster, now: datetime | None
+) -> Iterator[Reason]:
     for claim in claims:
-        if claim.held is not None and not usable_on(claim.held, node):
+        if claim.held is None:
+            continue
+        if not usable_on(claim.held, node):
             yield Reason(Code.NODE_SELECTOR_MISMATCH, claim.key, details={"node": node.name})
+        elif cluster.profile.features.DeviceBindingAndStatus:
+            yield from waiting(claim, now)
 
 
 def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:

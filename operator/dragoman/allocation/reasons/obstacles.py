@@ -1,4 +1,4 @@
-"""What keeps devices of one content from a request, whatever claims hold."""
+"""What keeps devices of one content from a request, whatever the node is and claims hold."""
 
 from __future__ import annotations
 
@@ -6,32 +6,116 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dragoman.allocation.facts.amounts import Amount, printed
-from dragoman.allocation.facts.objects import NOTHING, Content
+from dragoman.allocation.facts.objects import NOTHING, Content, DeviceID
+from dragoman.allocation.pools.taints import untolerated
+from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.expressions import Failure, hinted
+from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError
 
 Details = Mapping[str, Any]
+_ANY_DEVICE = DeviceID("", "", "")
 
 
 class Obstacle(NamedTuple):
-    """What keeps one device from one request."""
+    """What keeps one device from one request.
+
+    Attributes:
+        code: What it is.
+        details: See `Code`.
+        left_out: Whether a request for all devices does not mean the device at all.
+    """
 
     code: Code
     details: Details = NOTHING
+    left_out: bool = False
+
+    @property
+    def ends_attempt(self) -> bool:
+        """Whether the pod's attempt would end at the device."""
+        return self.code in _ENDING
 
 
-def rejected(request: PreparedRequest, content: Content) -> Obstacle | None:
+_ENDING = frozenset({Code.CEL_ERROR, Code.CAPACITY_ERROR, Code.NODE_SELECTOR_INVALID})
+
+
+class Judged(NamedTuple):
+    """What a request finds out about every device of one content, in the order of the search.
+
+    Attributes:
+        selecting: Of the selectors.
+        capacity: Of the capacity that the device has without shares.
+        gate: Of a feature that is off.
+        taint: Of the taints.
+        constraint: Of an attribute that a constraint needs.
+        plan: What the request takes of the device, None where nothing can be taken.
+    """
+
+    selecting: Obstacle | None
+    capacity: Obstacle | None = None
+    gate: Obstacle | None = None
+    taint: Obstacle | None = None
+    constraint: Obstacle | None = None
+    plan: Plan | None = None
+
+    @property
+    def last(self) -> Obstacle | None:
+        """What the search finds last, after all that depends on the node and on claims."""
+        return self.taint or self.constraint
+
+
+class _Positions:
+    """Names a device in errors that are not shown."""
+
+    def id(self, _position: int) -> DeviceID:
+        return _ANY_DEVICE
+
+
+_POSITIONS = _Positions()
+
+
+def judge(request: PreparedRequest, content: Content, origin: str) -> Judged:
+    """Find everything that keeps the devices of a content from a request.
+
+    Args:
+        request: The request.
+        content: The content.
+        origin: What the reasons call the claim.
+    """
+    features = request.profile.features
+    if content.binding_conditions and not features.DeviceBindingAndStatus:
+        gate = {"gate": "DRADeviceBindingConditions"}
+        return Judged(Obstacle(Code.FEATURE_DISABLED, gate, left_out=True))
+    found = rejected(request, content, origin)
+    if found is not None:
+        return Judged(found)
+    capacity = _too_little(request, content)
+    if capacity is not None and capacity.ends_attempt:
+        return Judged(None, capacity)
+    gate_off = content.consumes and not features.PartitionableDevices
+    return Judged(
+        None,
+        capacity,
+        Obstacle(Code.FEATURE_DISABLED, {"gate": "DRAPartitionableDevices"}) if gate_off else None,
+        _taint(request, content),
+        _constraint(request, content),
+        request.plan(content, _POSITIONS, 0),
+    )
+
+
+def rejected(request: PreparedRequest, content: Content, origin: str) -> Obstacle | None:
     """Find the first selector that does not match."""
-    for origin, index, expression in request.selectors:
+    for place, index, expression in request.selectors:
+        whose = place if place.startswith("class ") else f"claim {origin}"
         if expression is None:
-            return Obstacle(Code.CEL_ERROR, {"origin": origin, "index": index})
+            return Obstacle(Code.CEL_ERROR, {"origin": whose, "index": index})
         result = expression.on(content)
         if result is True:
             continue
         details = {
-            "origin": origin,
+            "origin": whose,
             "index": index,
             "expression": expression.text,
             "values": expression.values(content),
@@ -39,51 +123,70 @@ def rejected(request: PreparedRequest, content: Content) -> Obstacle | None:
         if isinstance(result, Failure):
             message = hinted(result.message) if request.profile.new else result.message
             return Obstacle(Code.CEL_ERROR, {**details, "message": message})
-        return Obstacle(Code.SELECTOR_REJECTED, details)
+        return Obstacle(Code.SELECTOR_REJECTED, details, left_out=True)
     return None
 
 
-def too_little(request: PreparedRequest, content: Content) -> Obstacle | None:
+def _taint(request: PreparedRequest, content: Content) -> Obstacle | None:
+    taint = untolerated(content.taints, request.exact.tolerations)
+    if taint is None or not request.profile.features.DeviceTaints:
+        return None
+    details = {"key": taint.key, "value": taint.value, "effect": taint.effect, "rule": taint.rule}
+    return Obstacle(Code.TAINT_NOT_TOLERATED, details)
+
+
+def _constraint(request: PreparedRequest, content: Content) -> Obstacle | None:
+    for index in request.constraints:
+        constraint = request.claim.constraints[index]
+        details = {"index": index, "attribute": constraint.attribute, "kind": constraint.kind}
+        try:
+            value = request.value(index, content, _POSITIONS, 0)
+        except FatalProblemError as error:
+            return Obstacle(Code.CEL_ERROR, {**details, "message": str(error)})
+        if value is None:
+            return Obstacle(Code.CONSTRAINT_FAILED, details)
+    return None
+
+
+def _too_little(request: PreparedRequest, content: Content) -> Obstacle | None:
     """Find the first capacity that can never serve the request."""
     wanted = request.exact.capacity or {}
     try:
         consumed = request.consumption(content)
     except PolicyError as error:
         if error.amount is None:
-            return Obstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name})
+            return Obstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name}, left_out=True)
         details = {
             "capacity": error.name,
             "requested": str(wanted.get(error.name, "")),
             "rounded": str(error.amount),
         }
-        return Obstacle(Code.CAPACITY_POLICY, details)
+        return Obstacle(Code.CAPACITY_POLICY, details, left_out=True)
     except CapacityError as error:
         code = Code.CAPACITY_ERROR if request.profile.new else Code.CAPACITY_POLICY
-        return Obstacle(code, {"message": str(error)})
+        return Obstacle(code, {"message": str(error)}, left_out=True)
     for name, value in consumed.items():
         have = content.capacity[name].value.nanos
         if value.nanos > have:
-            return exceeded(request, content, name, value, have, ())
+            return exceeded(request, content, name, value, 0)
     return None
 
 
-def exceeded(  # noqa: PLR0913, PLR0917 — each number is one that a person needs
+def exceeded(
     request: PreparedRequest,
     content: Content,
     name: str,
     rounded: Amount,
-    free: int,
-    holders: tuple[str, ...],
+    held: int,
 ) -> Obstacle:
-    """Describe a capacity of which too little is left."""
-    return Obstacle(
-        Code.CAPACITY_EXCEEDED,
-        {
-            "capacity": name,
-            "requested": str((request.exact.capacity or {}).get(name, "")),
-            "rounded": str(rounded),
-            "free": printed(free, content.capacity[name].value),
-            "value": str(content.capacity[name].value),
-            "holders": holders,
-        },
-    )
+    """Describe a capacity of which too little is left; `held` is what claims hold of it."""
+    free = content.capacity[name].value.nanos - held
+    details = {
+        "capacity": name,
+        "requested": str((request.exact.capacity or {}).get(name, "")),
+        "rounded": str(rounded),
+        "free": printed(free, content.capacity[name].value),
+        "value": str(content.capacity[name].value),
+        "holders": (),
+    }
+    return Obstacle(Code.CAPACITY_EXCEEDED, details, left_out=True)

@@ -7,7 +7,6 @@ version, or in a list of one of these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import Content
@@ -25,17 +24,16 @@ Value = Mapping[str, Any] | Failure
 
 _ELEMENTS: Final = ("bool", "int", "string", "kubernetes.Semver", "any", "dyn")
 _LISTS: Final = {"int": "ints", "bool": "bools", "string": "strings", "version": "versions"}
-_serials = count()
 
 
 class Derivation:
     """The expression of a derived attribute in one environment."""
 
-    __slots__ = ("_failure", "_program", "_views", "serial")
+    __slots__ = ("_failure", "_program", "_results", "_views")
 
     def __init__(self, text: str, profile: Profile, views: Views) -> None:
-        self.serial = ("derived", next(_serials))
         self._views = views
+        self._results: dict[Content, Value] = {}
         self._program: Program | None = None
         self._failure = Failure("")
         shares = profile.features.ConsumableCapacity
@@ -48,10 +46,15 @@ class Derivation:
 
     def on(self, content: Content) -> Value:
         """Return the attribute of a device in the API's form, or why there is none."""
-        found: Value | None = content.cache.get(self.serial)
+        found = self._results.get(content)
         if found is None:
-            found = content.cache[self.serial] = self._evaluate(content)
+            found = self._results[content] = self._evaluate(content)
+            self._views.entries += 1
         return found
+
+    def forget(self) -> None:
+        """Drop all results; see `Expression.forget`."""
+        self._results.clear()
 
     def _evaluate(self, content: Content) -> Value:
         if self._program is None:

@@ -13,10 +13,19 @@ if TYPE_CHECKING:
     from dragoman.allocation.requests.derived import Derivation
 
 _EXPRESSIONS: Final = 256
+_ENTRIES: Final = 500_000
+"""About 50 MiB: one selector judged for 100,000 devices takes 200,000 entries."""
 
 
 class Environment:
-    """The classes, and the last expressions that were used."""
+    """The classes, and the last expressions that were used.
+
+    Attributes:
+        profile: Which scheduler decides.
+        classes: The classes by name.
+        views: Devices as selectors see them.
+        entries: What requests and results of searches remember, in dictionary entries.
+    """
 
     def __init__(self, profile: Profile, classes: Mapping[str, DeviceClass]) -> None:
         self.profile = profile
@@ -24,6 +33,21 @@ class Environment:
         self.views = Views(profile)
         self._expressions: dict[str, Expression] = {}
         self._derived: dict[str, Derivation] = {}
+        self.entries = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is remembered that `forget` is due."""
+        return self.entries + self.views.entries > _ENTRIES
+
+    def forget(self) -> None:
+        """Drop all that is known of devices; requests that were prepared are to be dropped, too."""
+        self.entries = 0
+        self.views.forget()
+        for expression in self._expressions.values():
+            expression.forget()
+        for derivation in self._derived.values():
+            derivation.forget()
 
     def expression(self, text: str) -> Expression:
         """Compile a selector, once while it is among the last ones used."""

@@ -7,7 +7,6 @@ the device at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.allocation.facts.objects import Content, Document
@@ -23,12 +22,8 @@ _HINT: Final = (
     "or guarding the check with has() for optional fields"
 )
 _VIEWS: Final = 1024
-_REMEMBERED: Final = 65536
-"""Results that one expression remembers by the attributes it reads."""
 
 _PLAIN: Final = {"int": int, "bool": bool, "string": str}
-
-_serials = count()
 
 
 def hinted(message: str) -> str:
@@ -57,15 +52,14 @@ class Expression:
 
     Attributes:
         text: The expression.
-        serial: Its key in the cache of a content.
     """
 
-    __slots__ = ("_by_reads", "_failure", "_reads", "_selector", "_views", "serial", "text")
+    __slots__ = ("_by_reads", "_failure", "_reads", "_results", "_selector", "_views", "text")
 
     def __init__(self, text: str, profile: Profile, views: Views) -> None:
         self.text = text
-        self.serial = next(_serials)
         self._views = views
+        self._results: dict[Content, Result] = {}
         self._by_reads: dict[Any, Result] = {}
         self._selector: Selector | None = None
         self._failure = Failure("")
@@ -88,10 +82,16 @@ class Expression:
 
     def on(self, content: Content) -> Result:
         """Return whether a device meets the selector, or why that is unknown."""
-        found: Result | None = content.cache.get(self.serial)
+        found = self._results.get(content)
         if found is None:
-            found = content.cache[self.serial] = self._evaluate(content)
+            found = self._results[content] = self._evaluate(content)
+            self._views.entries += 1
         return found
+
+    def forget(self) -> None:
+        """Drop all results, so that contents that no slice has any more need no memory."""
+        self._results.clear()
+        self._by_reads.clear()
 
     def values(self, content: Content) -> dict[str, str]:
         """Return what the selector reads of a device, by its name in CEL; nothing if unknown."""
@@ -111,10 +111,8 @@ class Expression:
         key = (content.driver, *_read(self._reads, content))
         found = self._by_reads.get(key)
         if found is None:
-            found = self._run(self._selector, content)
-            if len(self._by_reads) >= _REMEMBERED:
-                self._by_reads.clear()
-            self._by_reads[key] = found
+            found = self._by_reads[key] = self._run(self._selector, content)
+            self._views.entries += 1
         return found
 
     def _run(self, selector: Selector, content: Content) -> Result:
@@ -125,12 +123,18 @@ class Expression:
 
 
 class Views:
-    """Devices as selectors see them, the last ones used."""
+    """Devices as selectors see them, the last ones used.
+
+    Attributes:
+        entries: Results that expressions remember.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self._lists = profile.list_attributes or profile.new
         self._shares = profile.features.ConsumableCapacity and not profile.stable
+        self.entries = 0
         self._found: dict[Content, View] = {}
+        self._broken: dict[Content, bool] = {}
 
     def __call__(self, content: Content) -> View:
         """Convert a device."""
@@ -149,12 +153,17 @@ class Views:
 
     def broken(self, content: Content) -> bool:
         """Tell whether an attribute cannot be converted, so that every selector fails."""
-        key = ("broken", self._lists)
-        found: bool | None = content.cache.get(key)
+        found = self._broken.get(content)
         if found is None:
             plain = all(map(_plain, content.attributes.values()))
-            found = content.cache[key] = not plain and self(content).value is None
+            found = self._broken[content] = not plain and self(content).value is None
         return found
+
+    def forget(self) -> None:
+        """Drop what is known of devices."""
+        self.entries = 0
+        self._found.clear()
+        self._broken.clear()
 
 
 def _plain(attribute: Document) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from dragoman.allocation.facts.claims import ClaimSpec, Constraint, ExactRequest, Request
-from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID
+from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID, Traits
+from dragoman.allocation.features import Profile
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.environment import Environment
@@ -26,6 +27,22 @@ class Devices(Protocol):
         """Return the identity of a device, for messages."""
 
 
+class Grant(NamedTuple):
+    """What results repeat of a request.
+
+    Attributes:
+        name: `request` or `request/subrequest`.
+        admin: Whether the request has admin access.
+        tolerations: In the API's form.
+        profile: Which scheduler decides.
+    """
+
+    name: str
+    admin: bool
+    tolerations: tuple[Mapping[str, Any], ...]
+    profile: Profile
+
+
 class PreparedRequest:
     """A request or subrequest with all that is known about it before a node is looked at.
 
@@ -41,14 +58,14 @@ class PreparedRequest:
         everything: Whether the request wants all devices.
         admin: Whether the request wants admin access.
         profile: Which scheduler decides.
+        grant: What results repeat of it.
         known: Whether selectors match, as far as known.
         plans: What the request means for contents of the same traits, as far as known.
-        obstacles: What keeps devices of a content from the request, as far as known.
     """
 
     __slots__ = (
-        "_environment", "_values", "admin", "claim", "constraints",
-        "device_class", "everything", "exact", "full_name", "known", "obstacles", "place", "plans",
+        "_environment", "_judged", "_values", "admin", "claim", "constraints",
+        "device_class", "everything", "exact", "full_name", "grant", "known", "place", "plans",
         "profile", "request_name", "selectors",
     )  # fmt: skip
 
@@ -82,9 +99,15 @@ class PreparedRequest:
             for index, constraint in enumerate(claim.constraints)
             if _concerns(constraint, request.name, self.full_name)
         ]
-        self.plans: dict[object, Plan | None] = {}
+        self.grant = Grant(
+            self.full_name,
+            self.admin,
+            tuple(toleration.document for toleration in exact.tolerations),
+            self.profile,
+        )
+        self.plans: dict[Traits, Plan | None] = {}
         self.known: dict[Content, bool] = {}
-        self.obstacles: dict[Content, Any] = {}
+        self._judged: tuple[str, dict[Content, Any]] = ("", {})
         self._values: dict[tuple[int, Content], Any] = {}
 
     def selectable(self, content: Content, devices: Devices, position: int) -> bool:
@@ -96,6 +119,7 @@ class PreparedRequest:
         found = self.known.get(content)
         if found is None:
             found = self.known[content] = self._select(content, devices, position)
+            self._environment.entries += 1
         return found
 
     def _select(self, content: Content, devices: Devices, position: int) -> bool:
@@ -107,8 +131,25 @@ class PreparedRequest:
                 return False
             if result is not True:
                 device = devices.id(position)
-                raise FatalProblemError(Code.CEL_ERROR, self._failed(origin, index, result, device))
+                message = self._failed(origin, index, result, device)
+                raise self.problem(Code.CEL_ERROR, message, device)
         return True
+
+    def judged(self, origin: str) -> dict[Content, Any]:
+        """Return what `reasons` found out about contents, for one claim after the other.
+
+        Args:
+            origin: What reasons call the claim.
+        """
+        if self._judged[0] != origin:
+            self._judged = (origin, {})
+        return self._judged[1]
+
+    def problem(
+        self, code: Code, message: str, device: DeviceID | None = None
+    ) -> FatalProblemError:
+        """Make an error that ends the pod's attempt at this request."""
+        return FatalProblemError(code, message, self.place, self.full_name, device)
 
     def _failed(self, origin: str, index: int, failure: Failure, device: DeviceID) -> str:
         where = f"{origin}: selector #{index}"
@@ -142,13 +183,14 @@ class PreparedRequest:
         except CapacityError as error:
             if self.profile.new:
                 device = devices.id(position)
-                raise FatalProblemError(
-                    Code.CAPACITY_ERROR,
+                message = (
                     f"claim {self.place}, request {self.exact.name}: checking capacity "
-                    f"for device {device.device if bare else device}: {error}",
-                ) from None
+                    f"for device {device.device if bare else device}: {error}"
+                )
+                raise self.problem(Code.CAPACITY_ERROR, message, device) from None
             plan = None
         self.plans[content.traits] = plan
+        self._environment.entries += 1
         return plan
 
     def consumption(self, content: Content) -> Amounts:
@@ -167,16 +209,12 @@ class PreparedRequest:
         """
         key = (index, content)
         if key not in self._values:
-            constraint = self.claim.constraints[index]
-            self._values[key] = self._value(constraint, content, devices, position)
+            name = self.claim.constraints[index].attribute
+            self._values[key] = self._value(name, content, devices, position)
+            self._environment.entries += 1
         return self._values[key]
 
-    def _value(
-        self, constraint: Constraint, content: Content, devices: Devices, position: int
-    ) -> Any:
-        name = constraint.match_attribute
-        if name is None:
-            name = constraint.distinct_attribute or ""
+    def _value(self, name: str, content: Content, devices: Devices, position: int) -> Any:
         expression = dict(self.exact.derived_attributes).get(name)
         if expression is None:
             attribute = attributes.lookup(content, name)
@@ -202,7 +240,7 @@ class PreparedRequest:
             message = (
                 f"evaluate derived attribute {name} on device {device} failed: {result.message}"
             )
-        raise FatalProblemError(Code.CEL_ERROR, message)
+        raise self.problem(Code.CEL_ERROR, message, device)
 
 
 def _compiled(

@@ -6,10 +6,12 @@ that the scheduler finds before it searches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from dragoman.allocation.facts.claims import ClaimSpec, ExactRequest, Request
+from dragoman.allocation.pools.nodepools import SearchKey
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.environment import Environment
@@ -18,6 +20,9 @@ from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedReque
 LIMIT: Final = 32
 """Devices that a claim can hold (API: AllocationResultsMaxSize)."""
 Count = Callable[[PreparedRequest], int]
+_REMEMBERED: Final = 8192
+_ENTRIES: Final = 8
+"""What the result of a search weighs, in entries of a dictionary."""
 
 
 class TopLevelRequest:
@@ -66,14 +71,13 @@ class Prepared:
         claims: The specs.
         requests: For each of them its requests.
         profile: Which scheduler decides.
-        remembered: Results of searches, for nodes that look alike.
     """
 
     def __init__(self, claims: Sequence[ClaimSpec], environment: Environment) -> None:
         self.claims = tuple(claims)
         self.profile = environment.profile
         self.requests: list[list[TopLevelRequest]] = [[] for _ in claims]
-        self.remembered: dict[object, Any] = {}
+        self._remembered: OrderedDict[SearchKey, Any] = OrderedDict()
         self._environment = environment
         self._error: FatalProblemError | None = None
         try:
@@ -89,13 +93,31 @@ class Prepared:
                 self._check_constraints(claim, placeholder(index))
         except FatalProblemError as error:
             self._error = error
-        self._scans = any(
-            alternative.everything
-            for requests in self.requests
-            for request in requests
-            for alternative in request.alternatives
-        )
+        self._scans = any(request.everything for request in self.everything())
         self._valid = False
+
+    def everything(self) -> Iterator[PreparedRequest]:
+        """Yield all requests and subrequests."""
+        for requests in self.requests:
+            for top in requests:
+                yield from top.alternatives
+
+    def remembered(self, key: SearchKey) -> Any:
+        """Return the result of a search on a node that looks alike, None if none is known."""
+        return self._remembered.get(key)
+
+    @property
+    def size(self) -> int:
+        """How many results of searches are remembered."""
+        return len(self._remembered)
+
+    def remember(self, key: SearchKey, result: object) -> None:
+        """Remember the result of a search; the oldest ones are dropped."""
+        if len(self._remembered) >= _REMEMBERED:
+            self._remembered.popitem(last=False)
+        else:
+            self._environment.entries += _ENTRIES
+        self._remembered[key] = result
 
     def validate(self, count: Count) -> None:
         """Raise the first error that the scheduler finds before it searches.

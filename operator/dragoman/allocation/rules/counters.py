@@ -49,7 +49,10 @@ class Counters:
         pool = self._view.pool(position)
         table: object = pool.id if self._profile.new else pool.id.pool
         if table not in self._available:
-            self._available[table] = pool.usage(self._view.usage).available
+            available = pool.usage(self._view.usage).available
+            # Overdrawn counters come first, so that a device that they stop costs one look.
+            by_rest = sorted(available.items(), key=lambda item: item[1])
+            self._available[table] = dict(by_rest)
             self._charged[table] = {}
-            self._overdrawn[table] = any(left < 0 for left in self._available[table].values())
+            self._overdrawn[table] = bool(by_rest) and by_rest[0][1] < 0
         return table

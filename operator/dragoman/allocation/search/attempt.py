@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dragoman.allocation.pools.nodeselector import NodeSelectorError
-from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.plans import TAINT, Plan
 from dragoman.allocation.requests.request import PreparedRequest
@@ -13,6 +11,7 @@ from dragoman.allocation.requests.validation import Prepared
 from dragoman.allocation.rules import constraints
 from dragoman.allocation.rules.compatibility import Before, Groups
 from dragoman.allocation.rules.counters import Counters
+from dragoman.allocation.search.selection import enough, selectable
 from dragoman.allocation.search.view import NodeView
 
 
@@ -41,10 +40,12 @@ class Attempt:
 
     Attributes:
         results: The picked devices of each claim.
+        looks: How often a device was looked at.
     """
 
     def __init__(self, prepared: Prepared, view: NodeView) -> None:
         self.results: list[list[Taken]] = [[] for _ in prepared.claims]
+        self.looks = 0
         self._view = view
         self._profile = prepared.profile
         self._contents = view.contents
@@ -78,10 +79,10 @@ class Attempt:
             elif in_use[position] or taken_by[position]:
                 continue
             content = contents[position]
-            selectable = known.get(content)
-            if selectable is None or (selectable and per_device):
-                selectable = self.selectable(request, position)
-            if not selectable:
+            chosen = known.get(content)
+            if chosen is None or (chosen and per_device):
+                chosen = selectable(request, self._view, position)
+            if not chosen:
                 continue
             plan = plans.get(content.traits) or self._plan(request, position)
             if plan is None:
@@ -94,7 +95,9 @@ class Attempt:
                 continue
             taken = self._take(request, claim, position, plan, must=False)
             if taken is not None:
+                self.looks += position - start + 1
                 return taken
+        self.looks += max(self._count - start, 0)
         return None
 
     def take_exactly(self, request: PreparedRequest, claim: int, position: int) -> Taken | None:
@@ -104,6 +107,7 @@ class Attempt:
             FatalProblemError: A constraint forbids the device.
         """
         plan = self._plan(request, position)
+        self.looks += 1
         taken_by = self._taken[position]
         if request.admin:
             if taken_by >> claim & 1 and not (plan and plan.shareable):
@@ -133,74 +137,12 @@ class Attempt:
         if taken.charged or taken.groups:
             self._restore(taken)
 
-    def selectable(self, request: PreparedRequest, position: int) -> bool:
-        """Tell whether selectors match a device and it can be used on the node.
-
-        Raises:
-            FatalProblemError: That is unknown, with the scheduler's text.
-        """
-        content = self._contents[position]
-        if not request.selectable(content, self._view, position):
-            return False
-        if not self._view.per_device:
-            return True
-        try:
-            return self._view.on_node(position)
-        except NodeSelectorError as error:
-            raise FatalProblemError(Code.NODE_SELECTOR_INVALID, str(error)) from None
-
-    def everything(self, request: PreparedRequest) -> list[int]:
-        """Return the devices of a request for all of them.
-
-        Raises:
-            FatalProblemError: A pool is incomplete or invalid, or a device cannot be judged.
-        """
-        within = f"claim {request.place}, request {request.exact.name}: asks for all devices"
-        found = []
-        for pool in self._view.pools:
-            if pool.incomplete:
-                raise FatalProblemError(
-                    Code.POOL_INCOMPLETE,
-                    f"{within}, but resource pool {pool.id} is currently being updated",
-                )
-            if pool.invalid:
-                raise FatalProblemError(
-                    Code.POOL_INVALID,
-                    f"{within}, but resource pool {pool.id} is currently invalid",
-                )
-            first = self._view.first(pool)
-            found += [
-                position
-                for position in range(first, first + len(pool.devices))
-                if self.selectable(request, position) and self._counts(request, position)
-            ]
-        return found
-
-    def _counts(self, request: PreparedRequest, position: int) -> bool:
-        if not self._profile.features.ConsumableCapacity:
-            return True
-        plan = self._plan(request, position, bare=True)
-        if plan is None:
-            return False
-        # Since 1.37 a device that others exhausted stays, and the request fails.
-        return plan.alone if self._profile.new else self._enough(plan, position)
-
     def _plan(self, request: PreparedRequest, position: int, *, bare: bool = False) -> Plan | None:
         return request.plan(self._contents[position], self._view, position, bare=bare)
 
     def _enough(self, plan: Plan, position: int) -> bool:
         """Tell whether capacity suffices beside what is held and what this attempt took."""
-        held = self._view.consumed.get(position)
-        shares = self._shares.get(position)
-        if held is None and shares is None:
-            return plan.alone
-        for name, need, have in plan.nanos:
-            total = need + (held.get(name, 0) if held else 0)
-            if shares:
-                total += sum(share.get(name, 0) for share in shares)
-            if total > have:
-                return False
-        return True
+        return enough(plan, self._view.consumed.get(position), self._shares.get(position, ()))
 
     def _take(
         self, request: PreparedRequest, claim: int, position: int, plan: Plan, *, must: bool
@@ -218,11 +160,12 @@ class Attempt:
         if request.constraints and not self._join(request, claim, position):
             self._restore(taken)
             if must:
-                raise FatalProblemError(
-                    Code.CONSTRAINT_FAILED,
+                device = self._view.id(position)
+                message = (
                     f"claim {request.place}, request {request.exact.name}: cannot add device "
-                    f"{self._view.id(position)} because a claim constraint would not be satisfied",
+                    f"{device} because a claim constraint would not be satisfied"
                 )
+                raise request.problem(Code.CONSTRAINT_FAILED, message, device)
             return None
         if must and not self._enough(plan, position):
             self._leave(request, claim, len(request.constraints))

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import LIMIT, Prepared
 from dragoman.allocation.search.attempt import Attempt, Taken
 from dragoman.allocation.search.view import NodeView
 
+LOOKS_PER_STEP: Final = 16
+LEAST_LOOKS: Final = 1_000_000
+
+
+def most_looks(budget: int) -> int:
+    """Return how many looks at devices a search may take that has a budget of steps.
+
+    A step may look at every device of the node, which the count of steps does not show. The least
+    number is more than any search needs in a few steps.
+    """
+    return LEAST_LOOKS + LOOKS_PER_STEP * max(budget, 0)
+
 
 class BudgetExceededError(Exception):
-    """The search took more steps than it may."""
+    """The search took more steps, or looked at more devices, than it may."""
 
 
 class Answer(Enum):
@@ -157,6 +169,7 @@ class Search:
         self.chosen: dict[tuple[int, int], int] = {}
         self._everything = everything
         self._budget = budget
+        self._most_looks = most_looks(budget)
         self._permutations = prepared.profile.stable
         self._stack: list[Frame] = []
 
@@ -164,7 +177,7 @@ class Search:
         """Search; answer whether there is a solution.
 
         Raises:
-            BudgetExceededError: The budget of steps is used up.
+            BudgetExceededError: The budget is used up.
             FatalProblemError: The scheduler would end the pod's attempt.
         """
         stack = self._stack
@@ -177,6 +190,8 @@ class Search:
                 return True
             if not stack:
                 return False
+            if self.attempt.looks > self._most_looks:
+                raise BudgetExceededError
             frame = stack[-1]
             next_ = frame.resume(self, next_)
             if not isinstance(next_, Call):
@@ -192,7 +207,7 @@ class Search:
 
     def _enter(self, call: Call) -> Call | Answer:
         """Count a step and run the function up to its first call, which it returns."""
-        if self.steps >= self._budget:
+        if self.steps >= self._budget or self.attempt.looks > self._most_looks:
             raise BudgetExceededError
         self.steps += 1
         claim = call.claim

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from dragoman.allocation.facts.objects import Content, DeviceID, Node
+from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.allocation.features import Profile
-from dragoman.allocation.pools.pool import NODE_OPERATIONS, Pool, device_on_node
+from dragoman.allocation.pools.nodepools import NodePools
+from dragoman.allocation.pools.pool import Pool
+from dragoman.allocation.pools.relevance import NODE_OPERATIONS, device_on_node
 from dragoman.allocation.pools.usage import Nanos, Usage
-
-
-class NodePools:
-    """The pools of a node, kept until one of them changes.
-
-    Attributes:
-        node: The node.
-        pools: In the order of allocation, also those that cannot be used.
-        error: Why pools cannot be gathered, empty if they can.
-        stamp: State of the cluster's common pools that `pools` was made of.
-        key: Equal for nodes on which every search goes the same way; None when not known.
-    """
-
-    __slots__ = ("error", "key", "node", "pools", "stamp")
-
-    def __init__(self, node: Node, pools: tuple[Pool, ...], error: str, stamp: int) -> None:
-        self.node = node
-        self.pools = pools
-        self.error = error
-        self.stamp = stamp
-        self.key: object = None
 
 
 class NodeView:
@@ -79,10 +60,6 @@ class NodeView:
     def pool(self, position: int) -> Pool:
         """Return the pool of a device."""
         return self.pools[bisect_right(self._starts, position) - 1]
-
-    def first(self, pool: Pool) -> int:
-        """Return the position of the first device of a pool."""
-        return self._starts[self.pools.index(pool)]
 
     def place(self, position: int) -> tuple[Pool, int]:
         """Return the pool of a device and the index of the device in it."""

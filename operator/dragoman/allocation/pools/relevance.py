@@ -1,0 +1,78 @@
+"""Which slices have devices for a node.
+
+Source: `GatherPools` of k8s.io/dynamic-resource-allocation/structured.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.allocation.facts.objects import Content, Node, Slice
+from dragoman.allocation.features import Profile
+from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
+
+NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
+"""What a node declares that can do without operations of the driver (1.37, alpha)."""
+
+
+def skipped(item: Slice, profile: Profile) -> bool:
+    """Tell whether the scheduler ignores a slice because of a feature that is off."""
+    features = profile.features
+    if not features.PartitionableDevices and (item.per_device is not None or item.shared_counters):
+        return True
+    return profile.new and not features.CompatibilityGroups and has_groups(item)
+
+
+def has_groups(item: Slice) -> bool:
+    """Tell whether a device of a slice declares compatibility groups (1.37, alpha)."""
+    return any(
+        consumption.groups for device in item.devices for consumption in device.content.consumes
+    )
+
+
+def counters_everywhere(profile: Profile) -> bool:
+    """Tell whether counter slices belong to the pool on every node, whatever they say."""
+    return profile.stable or not profile.new
+
+
+def relevant(item: Slice, node: Node, profile: Profile) -> bool:
+    """Tell whether a slice has devices for a node.
+
+    Raises:
+        NodeSelectorError: with the scheduler's text.
+    """
+    if item.shared_counters and counters_everywhere(profile):
+        return True
+    if item.node_name:
+        return item.node_name == node.name
+    if item.all_nodes:
+        return True
+    within = "gather pool information: failed to perform node selection for"
+    if item.node_selector is not None:
+        try:
+            return matches(item.node_selector, node)
+        except NodeSelectorError as error:
+            raise NodeSelectorError(f"{within} slice {item.name}: {error}") from None
+    if not item.per_device:
+        return False
+    for device in item.devices:
+        try:
+            if device_on_node(device.content, node):
+                return True
+        except NodeSelectorError as error:
+            where = f"device {device.name} in slice {item.name}"
+            raise NodeSelectorError(f"{within} {where}: {error}") from None
+    return False
+
+
+def device_on_node(content: Content, node: Node) -> bool:
+    """Tell whether a device of a slice with perDeviceNodeSelection can be used on a node.
+
+    Raises:
+        NodeSelectorError: with the scheduler's text.
+    """
+    if content.node_name:
+        return content.node_name == node.name
+    if content.all_nodes:
+        return True
+    return content.node_selector is not None and matches(content.node_selector, node)
