@@ -166,6 +166,17 @@ AUDIT_TIME = Gauge(
     "When the last audit ended, as Unix time.",
     registry=REGISTRY,
 )
+FINDINGS = Gauge(
+    "dragoman_findings",
+    "What `kubectl dra doctor` finds, by finding, at the last examination; on the leader only.",
+    ["finding"],
+    registry=REGISTRY,
+)
+FINDINGS_TIME = Gauge(
+    "dragoman_findings_timestamp_seconds",
+    "When the last examination ended, as Unix time.",
+    registry=REGISTRY,
+)
 CLUSTER_TEMPLATE_COPIES = Gauge(
     "dragoman_cluster_template_namespaces",
     "Namespaces of all ClusterResourceClaimTemplates, by the state of the copy: current, missing, "

@@ -144,6 +144,8 @@ class Operator:
                 self._start_devices(served)
             if settings.cluster_templates:
                 self._spawn(ONCE, self._start_cluster_templates_when_served(served))
+            if settings.findings:
+                await self._start_findings()
             self._spawn("leader election", self._lead())
         self._liveness = Liveness(self._watches, self._longest_running)
         self._spawn("liveness", self._liveness.run())
@@ -229,6 +231,14 @@ class Operator:
         for informer in self.cluster_templates.informers:
             self._watch(informer)
         self._spawn("cluster templates", self.cluster_templates.run())
+
+    async def _start_findings(self) -> None:
+        # In a thread: claims are reconciled while the allocator and CEL load.
+        controller = await asyncio.to_thread(_import_findings)
+        interval = self._settings.findings_interval
+        findings = controller.FindingsController(self.client, self._leading, interval)
+        log.info("Looking for findings", seconds=interval)
+        self._spawn("findings", findings.run())
 
     async def _start_schemas_when_served(self, served: Served) -> None:
         await wait_served(self.client, DRIVERCONFIGSCHEMAS)
@@ -336,6 +346,13 @@ class Operator:
 
 async def _call(handler: Any, memo: Any, event: Mapping[str, Any]) -> None:
     await handler(event=event, memo=memo)
+
+
+def _import_findings() -> ModuleType:
+    """Import the allocator only where it is needed: it takes 20 MiB."""
+    from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
+
+    return controller
 
 
 def _import_admission() -> ModuleType:

@@ -27,6 +27,7 @@ BOUNDS = {
     "takeover_after": (0.0, math.inf),
     "resync": (1.0, math.inf),
     "pool_status_grace": (0.0, math.inf),
+    "findings_interval": (1.0, math.inf),
 }
 """Allowed ranges of numeric settings."""
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -142,6 +143,8 @@ class Settings:
             with commas between them.
         catalogue_mode: `driver=mode` each.
         catalogue_variable: `driver:NAME=VALUE` each.
+        findings: Whether the cluster is examined as by `kubectl dra doctor`.
+        findings_interval: Seconds between examinations.
         webhook: How reviews are served in this process; None for not at all. No variable.
         controllers: Whether controllers run, and write; the webhook's own process only reads
             DriverConfigSchemas and serves reviews. No variable.
@@ -172,6 +175,8 @@ class Settings:
     catalogue: str = "none"
     catalogue_mode: tuple[str, ...] = ()
     catalogue_variable: tuple[str, ...] = ()
+    findings: bool = False
+    findings_interval: float = 600.0
     webhook: WebhookSettings | None = None
     controllers: bool = True
 

@@ -48,12 +48,13 @@ MATRIX: dict[str, Values] = {
     },
     "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
     "everything watched": {
+        "findings": {"enabled": True},
         "monitoring": {
             "renderMode": "alwaysRender",
             "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
             "prometheusRule": {"enabled": True, "alertLabels": {"team": "platform"}},
             "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
-        }
+        },
     },
     "pods watched": {
         "monitoring": {

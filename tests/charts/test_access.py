@@ -39,6 +39,16 @@ events.events.k8s.io: create
 driverconfigschemas.dragoman.dev: list watch
 driverconfigschemas/status.dragoman.dev: patch
 """
+FINDINGS = """
+nodes: list
+pods: list
+resourceclaims.resource.k8s.io: list
+resourceclaimtemplates.resource.k8s.io: list
+deviceclasses.resource.k8s.io: list
+resourceslices.resource.k8s.io: list
+devicetaintrules.resource.k8s.io: list
+validatingwebhookconfigurations.admissionregistration.k8s.io: list
+"""
 CATALOGUE = {"catalogue": {"enabled": True}}
 OWN_SECRET = {"webhook": {"tls": {"mode": "cert-manager"}}}
 
@@ -130,6 +140,11 @@ def test_the_catalogue_adds_the_right_to_apply_it() -> None:
     role = one(render(CATALOGUE), "ClusterRole", "dragoman-operator")
     added = set(spelt(role)) - lines(OPERATOR)
     assert added == {"driverconfigschemas.dragoman.dev: create patch"}
+
+
+def test_findings_add_the_rights_to_list() -> None:
+    role = one(render({"findings": {"enabled": True}}), "ClusterRole", "dragoman-operator")
+    assert set(spelt(role)) - lines(OPERATOR) == lines(FINDINGS)
 
 
 def test_the_metrics_of_the_api_server_are_read_only_where_that_is_wanted() -> None:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from docs import generate_dashboard
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.state import ClusterState
+from dragoman.doctor.finding import SEVERITIES, Severity
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
@@ -164,7 +165,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are() -> None:
     }
     asked = {
         metric
-        for text in [*generate_dashboard.expressions(), *(rule["expr"] for rule in alerts({}))]
+        for text in [*generate_dashboard.expressions(), *(rule["expr"] for rule in alerts(WATCHED))]
         for metric in METRIC.findall(text)
     }
     assert len(asked) > 15
@@ -277,6 +278,19 @@ def test_an_alert_fires_when(
     assert fires(promtool, tmp_path, alert, series, values)
 
 
+FINDINGS = [str(key) for key, level in SEVERITIES.items() if level is Severity.ERROR]
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_an_error_among_the_findings_has_an_alert(
+    promtool: str, tmp_path: Path, finding: str
+) -> None:
+    alert = f"DragomanFinding{finding}"
+    series = f'dragoman_findings{{namespace="dragoman-system", finding="{finding}"}}'
+    assert fires(promtool, tmp_path, alert, series, "1x90")
+    assert not fires(promtool, tmp_path, alert, series, "0x90")
+
+
 QUIET: dict[str, tuple[str, str, str]] = {
     "somebody leads": (
         "DragomanOperatorNotLeading",
@@ -313,7 +327,7 @@ def test_an_alert_does_not_fire_when(
 
 def fires(promtool: str, folder: Path, alert: str, series: str, values: str) -> bool:
     """Whether an alert fires an hour and a quarter after a series began."""
-    (rule,) = [rule for rule in alerts({}) if rule["alert"] == alert]
+    (rule,) = [rule for rule in alerts(WATCHED) if rule["alert"] == alert]
     rule = {"alert": alert, "expr": rule["expr"], "for": rule.get("for", "0s")}
     (folder / "rules.yaml").write_text(
         yaml.safe_dump({"groups": [{"name": "tried", "rules": [rule]}]})

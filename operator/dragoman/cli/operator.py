@@ -158,6 +158,18 @@ Examples:
     help="Variable of a driver's schema, such as a feature gate of the driver.",
 )
 @click.option(
+    "--findings/--no-findings",
+    default=DEFAULTS.findings,
+    help="Whether to examine the cluster as kubectl dra doctor does, for metrics and Events.",
+)
+@click.option(
+    "--findings-interval",
+    type=click.FloatRange(1.0),
+    default=DEFAULTS.findings_interval,
+    metavar="SECONDS",
+    help="Time between two examinations.",
+)
+@click.option(
     "--with-webhook",
     is_flag=True,
     help="Serve reviews in this process too; see dragoman webhook.",

@@ -34,6 +34,7 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 
 Report = Callable[[str, int], None]
+Predicate = Callable[[str, Mapping[str, Any]], bool]
 
 
 @dataclass(slots=True)
@@ -44,12 +45,14 @@ class Reader:
         client: The connection.
         namespace: Where to read when all namespaces are forbidden.
         progress: Called with a plural and how many objects of it were read.
+        wanted: Called with a plural and an object; what it refuses is dropped page by page.
         unseen: What was refused.
     """
 
     client: Client
     namespace: str
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
+    wanted: Predicate = lambda plural, document: True  # noqa: ARG005 — everything is
     unseen: list[Unseen] = field(default_factory=list)
 
     async def read(self, plurals: Iterable[str]) -> Snapshot:
@@ -131,7 +134,7 @@ class Reader:
                 async for items in self._pages(resource, namespace):
                     # Objects are reduced page by page: whole ones would take ten times the memory.
                     # In a thread, because the operator reconciles claims at the same time.
-                    found += await asyncio.to_thread(_reduced, resource.plural, items)
+                    found += await asyncio.to_thread(self._reduced, resource.plural, items)
                     self.progress(resource.plural, len(found))
             except ApiError as error:
                 # A list that took longer than etcd keeps its revision is read again from the start.
@@ -140,6 +143,9 @@ class Reader:
             else:
                 return tuple(found)
         raise AssertionError("unreachable")
+
+    def _reduced(self, plural: str, items: Iterable[Any]) -> list[Document]:
+        return [reduced(plural, item) for item in items if self.wanted(plural, item)]
 
     async def _pages(self, resource: Resource, namespace: str) -> AsyncIterator[list[Any]]:
         query = {"limit": str(PAGE), **QUERIES.get(resource.plural, {})}
@@ -155,7 +161,3 @@ class Reader:
 def _rank(version: str) -> tuple[int, str]:
     known = version in DRA_VERSIONS
     return (DRA_VERSIONS.index(version) if known else len(DRA_VERSIONS), version)
-
-
-def _reduced(plural: str, items: Iterable[Any]) -> list[Document]:
-    return [reduced(plural, item) for item in items]

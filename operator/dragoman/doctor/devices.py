@@ -111,13 +111,14 @@ def share_over_capacity(facts: Facts) -> Iterator[Finding]:
             if capacity is not None and taken > capacity.value.nanos:
                 claims = sorted({one.claim.key for one in device.owned})
                 pool = facts.inventory.pools[PoolID(device.id.driver, device.id.pool)]
+                share = f"{_ratio(taken, capacity.value.nanos)} of {name} is allocated"
                 yield Finding(
                     Id.SHARE_OVER_CAPACITY,
                     facts.pool_subject(pool, str(device.id)),
-                    f"{_ratio(taken, capacity.value.nanos)} of {name} is allocated, "
-                    f"to {few(claims)}",
-                    f"delete the pods of one of these claims: {few(claims)}",
+                    f"{share}, to {few(claims)}",
+                    f"delete the pods of one claim; kubectl dra who {device.id} lists them",
                     pool.since,
+                    public=f"{share} of device {device.id}",
                 )
 
 

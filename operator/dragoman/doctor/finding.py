@@ -98,6 +98,8 @@ class Finding:
         message: What is the case, without a full stop.
         remedy: What to do about it, often a command.
         since: Since when, as an API timestamp; empty where that is unknown.
+        public: The message without names of other namespaces than the subject's, for Events; empty
+            where the message has none.
     """
 
     id: Id
@@ -105,6 +107,7 @@ class Finding:
     message: str
     remedy: str
     since: str = ""
+    public: str = ""
 
     @property
     def severity(self) -> Severity:

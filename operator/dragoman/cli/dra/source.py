@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -91,17 +91,13 @@ class Source:
 
     def profile(self, world: World) -> Profile:
         """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""
-        from dragoman.allocation.features import profile  # noqa: PLC0415 — heavy
+        from dragoman.inventory.profiles import server_profile  # noqa: PLC0415 — heavy
 
         version, gates = parse_profile(self.profile_option)
         try:
-            found = profile(version or world.kubernetes or "1.36", gates)
+            return server_profile(world, version, gates)
         except ValueError as error:
             raise Unusable(f"{error}; --profile 1.36 chooses one") from error
-        # A server that serves the rules has the gate on; clients cannot read the gate itself.
-        if "devicetaintrules" in world.listed and "DRADeviceTaintRules" not in gates:
-            found = replace(found, taint_rules=True)
-        return found
 
 
 def parse_profile(text: str) -> tuple[str, dict[str, bool]]:

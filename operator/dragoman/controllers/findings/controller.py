@@ -1,0 +1,162 @@
+"""The findings controller: what `kubectl dra doctor` says, as metrics and Events.
+
+Each pass lists the objects again instead of watching them: findings need whole nodes and slices,
+which no other controller keeps, and ten minutes old answers are good enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from dragoman import metrics
+from dragoman.controllers.clusterreader import Reader
+from dragoman.doctor.examination import Diagnosis, examine
+from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.finding import Finding, Id, Severity
+from dragoman.doctor.pools import REGISTRATION
+from dragoman.inventory.documents import KINDS
+from dragoman.inventory.facts import parse
+from dragoman.inventory.inventory import take
+from dragoman.inventory.profiles import server_profile
+from dragoman.inventory.snapshot import Snapshot
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import NotServedError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.logs import logger
+
+TICK: Final = 1.0
+"""Seconds between checks whether this process leads and a pass is due."""
+REPEAT: Final = 3600.0
+"""Seconds after which the Event of a finding that persists is posted again: Events last an hour."""
+EVENTS: Final = 100
+"""Events of one pass; the log and the metric count all findings."""
+ACTION: Final = "Examining"
+RESOURCES: Final = tuple(plural for plural in KINDS.values() if plural != "resourcequotas")
+
+log = logger("dragoman.findings")
+
+
+class FindingsController:
+    """Examines the cluster while this process leads.
+
+    Args:
+        client: Where objects are listed and Events are posted.
+        leading: Whether this process may write now.
+        interval: Seconds between passes.
+
+    Attributes:
+        recorder: Posts the Events.
+    """
+
+    def __init__(self, client: Client, leading: Callable[[], bool], interval: float) -> None:
+        self._client = client
+        self._leading = leading
+        self._interval = interval
+        self.recorder = EventRecorder(client)
+        self._ended = float("-inf")
+        self._reported: dict[tuple[Id, str], float] = {}
+
+    async def run(self) -> None:
+        """Examine the cluster whenever it is due, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.recorder.run())
+            tasks.create_task(self._run())
+
+    async def _run(self) -> None:
+        backoff = Backoff()
+        while True:
+            await asyncio.sleep(TICK)
+            try:
+                await self._examine_if_due()
+                backoff = Backoff()
+            except (ApiError, NotServedError) as error:
+                delay = backoff.next(getattr(error, "retry_after", None))
+                log.warning("Cannot look for findings", error=str(error), seconds=delay)
+                await asyncio.sleep(delay)
+            except Exception:  # a fault here must not end the claim controller
+                log.exception("Cannot look for findings")
+                await asyncio.sleep(backoff.next())
+
+    async def _examine_if_due(self) -> None:
+        if not self._leading():
+            # The new leader counts from now on.
+            metrics.FINDINGS.clear()
+            self._ended = float("-inf")
+        elif time.monotonic() - self._ended >= self._interval:
+            await self._examine()
+            self._ended = time.monotonic()
+
+    async def _examine(self) -> None:
+        began = time.monotonic()
+        reader = Reader(self._client, "", wanted=concerns_devices)
+        snapshot = await reader.read(RESOURCES)
+        diagnosis = await asyncio.to_thread(diagnose, snapshot)
+        if not self._leading():
+            return
+        _measure(diagnosis)
+        posted = self._report(diagnosis.findings)
+        log.info(
+            "Examined the cluster",
+            errors=diagnosis.count(Severity.ERROR),
+            warnings=diagnosis.count(Severity.WARNING),
+            infos=diagnosis.count(Severity.INFO),
+            events=posted,
+            unseen=sorted(one.plural for one in snapshot.unseen),
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def _report(self, findings: Iterable[Finding]) -> int:
+        """Post Events for errors and warnings that are new, or old enough to be repeated."""
+        now = time.monotonic()
+        due = {
+            (one.id, one.subject.text): one
+            for one in findings
+            if one.severity is not Severity.INFO and one.subject.uid
+        }
+        before = {key: then for key, then in self._reported.items() if key in due}
+        new = [key for key in due if now - before.get(key, float("-inf")) >= REPEAT][:EVENTS]
+        for key in new:
+            self._post(due[key])
+        self._reported = before | dict.fromkeys(new, now)
+        return len(new)
+
+    def _post(self, finding: Finding) -> None:
+        subject = finding.subject
+        self.recorder.warn(
+            ObjectReference(
+                subject.api_version, subject.kind, subject.namespace, subject.name, subject.uid
+            ),
+            reason=str(finding.id),
+            action=ACTION,
+            note=f"{finding.public or finding.message}; {finding.remedy}",
+            subject=subject.text,
+        )
+
+
+def diagnose(snapshot: Snapshot) -> Diagnosis:
+    """Run all rules over a snapshot."""
+    world = parse(snapshot)
+    return examine(Facts(snapshot, take(world, server_profile(world))))
+
+
+def concerns_devices(plural: str, document: Mapping[str, Any]) -> bool:
+    """Whether findings need an object: most pods of a cluster have nothing to do with devices."""
+    if plural != "pods":
+        return True
+    spec = part(document, "spec")
+    if spec.get("resourceClaims") or part(document, "status").get("extendedResourceClaimStatus"):
+        return True
+    paths = (part(one, "hostPath").get("path") for one in listed(spec, "volumes"))
+    return any(REGISTRATION in str(path) for path in paths if path)
+
+
+def _measure(diagnosis: Diagnosis) -> None:
+    counts = diagnosis.counts()
+    for key in Id:
+        metrics.FINDINGS.labels(str(key)).set(counts[key])
+    metrics.FINDINGS_TIME.set(time.time())

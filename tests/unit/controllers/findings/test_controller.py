@@ -1,0 +1,194 @@
+"""The findings controller: which metrics and Events follow from what the API server has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman import metrics
+from dragoman.controllers.findings import controller as module
+from dragoman.controllers.findings.controller import FindingsController, concerns_devices, diagnose
+from dragoman.doctor.finding import Id
+from dragoman.inventory.documents import KINDS
+from dragoman.kube.errors import ApiError
+from tests.support.controlplane.objects import Json
+from tests.unit.doctor.worlds import World, cases
+from tests.unit.inventory import builders
+
+VERSION = {"gitVersion": "v1.36.3"}
+GROUPS = {
+    "groups": [
+        {"name": "resource.k8s.io", "versions": [{"version": "v1"}]},
+        {"name": "dragoman.dev", "versions": [{"version": "v1alpha1"}]},
+        {"name": "admissionregistration.k8s.io", "versions": [{"version": "v1"}]},
+    ]
+}
+DRA = ("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses")
+
+
+class Server:
+    """An API server as far as the controller sees it.
+
+    Attributes:
+        objects: What it has, by plural.
+        posted: Events that it got.
+        refused: Plurals that may not be listed.
+        failing: Whether every request fails.
+    """
+
+    def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.objects: dict[str, list[Json]] = {}
+        self.posted: list[Json] = []
+        self.refused: set[str] = set()
+        self.failing = False
+        self.lists = 0
+        self.store(manifests)
+
+    def store(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        self.objects = {}
+        for number, one in enumerate(manifests):
+            meta = {
+                "uid": f"uid-{number}",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                **one["metadata"],
+            }
+            if one["kind"] == "Pod":
+                meta["uid"] = f"uid-of-{meta['namespace']}-{meta['name']}"
+            found = self.objects.setdefault(KINDS[one["kind"]], [])
+            found.append({**one, "metadata": meta})
+
+    async def get(self, path: str, **_: str) -> Json:
+        await asyncio.sleep(0)
+        if self.failing:
+            raise ApiError(0, "NoAnswer", "down")
+        if path == "/version":
+            return VERSION
+        if path == "/apis":
+            return GROUPS
+        if path == "/apis/resource.k8s.io/v1":
+            return {"resources": [{"name": name} for name in DRA]}
+        plural = path.rpartition("/")[2]
+        if plural in self.refused:
+            raise ApiError(403, "Forbidden", f"{plural} is forbidden")
+        self.lists += 1
+        return {"items": self.objects.get(plural, []), "metadata": {}}
+
+    async def post(self, _: str, body: Json) -> Json:
+        await asyncio.sleep(0)
+        self.posted.append(body)
+        return body
+
+
+@asynccontextmanager
+async def running(
+    server: Server, *, leading: bool = True, interval: float = 0.01
+) -> AsyncIterator[FindingsController]:
+    controller = FindingsController(server, lambda: leading, interval)  # type: ignore[arg-type]
+    task = asyncio.create_task(controller.run())
+    try:
+        yield controller
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        metrics.FINDINGS.clear()
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 — the condition is a metric or a list
+            await asyncio.sleep(0.005)
+
+
+def count(key: Id) -> float | None:
+    return metrics.REGISTRY.get_sample_value("dragoman_findings", {"finding": str(key)})
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TICK", 0.005)
+
+
+def lost() -> tuple[Json, ...]:
+    return next(one for one in cases() if one.id is Id.DEVICE_LOST).bad
+
+
+async def test_findings_are_counted_and_posted_once() -> None:
+    server = Server(lost())
+    async with running(server):
+        await until(lambda: server.posted)
+        before = server.lists
+        await until(lambda: server.lists > before + 20)  # two further examinations
+        assert count(Id.DEVICE_LOST) == 1
+        assert count(Id.POOL_INVALID) == 0
+    [event] = server.posted
+    assert event["reason"] == "DeviceLost"
+    assert event["regarding"]["name"] == "claim"
+    assert event["metadata"]["namespace"] == "w2"
+    assert event["note"].endswith("is in no slice; kubectl delete pod -n w2 pod")
+
+
+async def test_a_finding_that_returns_is_posted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.kube.events.REPEAT_AFTER", 0.0)
+    server = Server(lost())
+    async with running(server):
+        await until(lambda: len(server.posted) == 1)
+        server.store(())
+        await until(lambda: count(Id.DEVICE_LOST) == 0)
+        server.store(lost())
+        await until(lambda: len(server.posted) == 2)
+
+
+async def test_a_follower_neither_counts_nor_posts() -> None:
+    server = Server(lost())
+    async with running(server, leading=False):
+        await asyncio.sleep(0.1)
+    assert server.lists == 0
+    assert count(Id.DEVICE_LOST) is None
+
+
+async def test_an_outage_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Backoff", type("B", (), {"next": lambda *_: 0.01}))
+    server = Server(lost())
+    server.failing = True
+    async with running(server):
+        await asyncio.sleep(0.05)
+        server.failing = False
+        await until(lambda: server.posted)
+
+
+async def test_what_may_not_be_listed_leaves_the_other_findings() -> None:
+    server = Server(lost())
+    server.refused = {"nodes", "validatingwebhookconfigurations"}
+    async with running(server):
+        await until(lambda: count(Id.DEVICE_LOST) == 1)
+
+
+async def test_events_name_no_claims_of_other_namespaces() -> None:
+    server = Server(next(one for one in cases() if one.id is Id.SHARE_OVER_CAPACITY).bad)
+    async with running(server):
+        await until(lambda: server.posted)
+    [event] = [one for one in server.posted if one["reason"] == "ShareOverCapacity"]
+    assert event["regarding"]["kind"] == "ResourceSlice"
+    assert "share-1" not in event["note"]
+    assert "125% of memory is allocated" in event["note"]
+
+
+def test_pods_without_devices_are_not_kept() -> None:
+    world = World("w")
+    plain = world.pod()
+    assert not concerns_devices("pods", plain)
+    assert concerns_devices("pods", world.pod(claims={"gpu": "claim"}))
+    assert concerns_devices("pods", world.plugin(0))
+    plain["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": "x"}
+    assert concerns_devices("pods", plain)
+    assert concerns_devices("nodes", world.node())
+
+
+def test_an_unknown_release_is_examined_as_the_newest_known() -> None:
+    whole = builders.snapshot(*lost())
+    later = type(whole)(whole.taken, "v1.99.0", whole.objects)
+    assert [one.id for one in diagnose(later).findings] == [Id.DEVICE_LOST]
