@@ -13,11 +13,18 @@ USER_COMMANDS = {
     "auth": "Print which rights are missing, and a ClusterRole that grants them.",
     "check": "Find in manifests what can never work, offline.",
     "doctor": "Find what is wrong in the cluster now, with a remedy for each finding.",
+    "drain": "Take devices out of service, and evict the pods that use them.",
     "explain": "Say why a pod has no devices, and what would change that.",
+    "hold": "Keep new claims away from devices; pods are left alone.",
+    "holds": "List which devices are out of service, since when, by whom and why.",
     "release": "Free the devices of one claim that no pod uses.",
     "simulate": "Say where pods would fit if the cluster were different.",
     "snapshot": "Write what every answer is computed from to a file.",
+    "taint": "Taint devices by a DeviceTaintRule.",
     "top": "Show who has what: devices by class, node, namespace or pod.",
+    "undrain": "Put drained devices back in service.",
+    "unhold": "Put held devices back in service.",
+    "untaint": "Remove taints that `taint` set.",
     "who": "Show which claim, pod and container has a device.",
 }
 """What users type: all that `kubectl dra` has."""
@@ -33,7 +40,24 @@ COMMANDS = USER_COMMANDS | SERVER_COMMANDS
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""
 TOOLKIT = frozenset(
-    {"adopt", "auth", "doctor", "explain", "release", "simulate", "snapshot", "top", "who"}
+    {
+        "adopt",
+        "auth",
+        "doctor",
+        "drain",
+        "explain",
+        "hold",
+        "holds",
+        "release",
+        "simulate",
+        "snapshot",
+        "taint",
+        "top",
+        "undrain",
+        "unhold",
+        "untaint",
+        "who",
+    }
 )
 """Commands of `dragoman.cli.dra`."""
 

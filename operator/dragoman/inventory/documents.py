@@ -13,6 +13,11 @@ Tree = bool | Mapping[str, Any] | list[Any]
 
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+REASON: Final = "dragoman.dev/reason"
+AUTHOR: Final = "dragoman.dev/author"
+DEVICE: Final = "dragoman.dev/device"
+OVERLAPPED: Final = "dragoman.dev/overlapped"
+MAINTENANCE: Final = "dragoman.dev/maintenance"
 WELL_KNOWN_LABELS: Final = frozenset(
     {
         "kubernetes.io/arch",
@@ -35,8 +40,16 @@ _METADATA: Final[Mapping[str, Tree]] = {
     "finalizers": True,
     # When a status was last written, by whichever component, and which driver publishes a slice.
     "managedFields": [{"manager": True, "subresource": True, "time": True}],
-    # These two of the API say what a generated claim stands for.
-    "annotations": {POD_CLAIM_ANNOTATION: True, EXTENDED_RESOURCE_ANNOTATION: True},
+    # Two of the API say what a generated claim stands for; our own say who holds a device, and why.
+    "annotations": {
+        POD_CLAIM_ANNOTATION: True,
+        EXTENDED_RESOURCE_ANNOTATION: True,
+        REASON: True,
+        AUTHOR: True,
+        DEVICE: True,
+        OVERLAPPED: True,
+    },
+    "labels": {MAINTENANCE: True},
 }
 _CONDITIONS: Final[Tree] = [
     {"type": True, "status": True, "reason": True, "lastTransitionTime": True}

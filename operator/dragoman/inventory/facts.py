@@ -50,6 +50,7 @@ class Result:
         admin: Whether it is used with admin access, beside others.
         share: ID of the share of a device that allows multiple allocations, else empty.
         consumed: Capacity name to amount that the share takes, as text.
+        tolerations: Those of the request, in the API's form.
     """
 
     id: api.DeviceID
@@ -57,6 +58,7 @@ class Result:
     admin: bool = False
     share: str = ""
     consumed: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ def _result(document: Document) -> Result:
         admin=document.get("adminAccess") is True,
         share=optional_text(document, "shareID", within) or "",
         consumed={name: str(value) for name, value in consumed.items()},
+        tolerations=tuple(items(document, "tolerations", within)),
     )
 
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dragoman.inventory.documents import Document
+from dragoman.inventory.documents import AUTHOR, DEVICE, MAINTENANCE, REASON, Document
 from dragoman.inventory.snapshot import Snapshot, Unseen
 
 _HOLD: Final = "dragoman-hold-"
 _HIDDEN: Final = "(left out)"
 _KEPT: Final = (
-    *("creationTimestamp", "deletionTimestamp", "annotations", "managedFields", "finalizers"),
+    *("creationTimestamp", "deletionTimestamp", "managedFields", "finalizers"),
 )
+_NAMING: Final = frozenset({AUTHOR, DEVICE, REASON})
+"""Annotations of holds that name users, nodes and whatever a reason says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,18 @@ def _metadata(names: _Names, own: Mapping[str, str], metadata: Document) -> dict
         "name": own.get(metadata["name"], metadata["name"]),
         **{key: metadata[key] for key in _KEPT if key in metadata},
     }
+    if "annotations" in metadata:
+        kept["annotations"] = {
+            key: value for key, value in metadata["annotations"].items() if key not in _NAMING
+        }
     if "namespace" in metadata:
         kept["namespace"] = names.namespaces[metadata["namespace"]]
     if "uid" in metadata:
         kept["uid"] = names.uids[metadata["uid"]]
     if "labels" in metadata:
         kept["labels"] = {
-            key: names.nodes.get(value, value) for key, value in metadata["labels"].items()
+            key: "" if key == MAINTENANCE else names.nodes.get(value, value)
+            for key, value in metadata["labels"].items()
         }
     if metadata.get("ownerReferences"):
         kept["ownerReferences"] = [

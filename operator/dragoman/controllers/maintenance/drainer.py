@@ -1,0 +1,233 @@
+"""Drains devices: plans, writes, and waits for the next change until the devices are idle."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.controllers.maintenance.view import ClusterView, list_rules
+from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, watched
+from dragoman.maintenance.holds import Hold, Kind, Selector
+from dragoman.maintenance.plan import Action, Evict, EvictPod, Facts, Plan, plan
+
+TICK = 1.0
+"""Longest seconds between two plans."""
+SETTLE = 3.0
+"""Seconds after the last hold was written before idle devices count as drained: the scheduler may
+have chosen a device just before it saw the hold, and writes such an allocation within moments."""
+FIRST_RETRY, LONGEST_RETRY = 1.0, 5.0
+"""Seconds until a refused eviction is tried again; kubectl drain waits 5 seconds each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is drained, and how.
+
+    Attributes:
+        devices: The target.
+        selectors: What rules select.
+        kind: How devices are held.
+        evict: What happens to pods.
+        rate: Least seconds between two evictions.
+    """
+
+    devices: tuple[DeviceID, ...]
+    selectors: tuple[Selector, ...]
+    kind: Kind
+    evict: Evict = Evict.NEVER
+    rate: float = 0.0
+
+
+class Step(StrEnum):
+    """What a drain reports."""
+
+    CREATED = "created"
+    EXISTED = "existed"
+    REFUSED = "refused"
+    EVICTED = "evicted"
+    ENDED = "ended"
+    TOLERATES = "tolerates"
+    OVERLAPPED = "overlapped"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One step of a drain.
+
+    Attributes:
+        step: What happened.
+        subject: The pod as `namespace/name`, the object or the claim.
+        message: Why, where there is a reason.
+        seconds: Since the pod was first to be evicted.
+    """
+
+    step: Step
+    subject: str
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class _Attempt:
+    """Evictions of one pod."""
+
+    began: float
+    again: float = 0.0
+    delay: float = FIRST_RETRY
+    message: str = ""
+    evicted: bool = False
+
+
+@dataclass
+class Drainer:
+    """Carries out the plans for one order.
+
+    Attributes:
+        view: Claims and pods, followed by the caller.
+        writer: Writes for this order.
+        order: What is drained.
+        report: Receives what happens.
+        clock: Monotonic seconds.
+        plan: The last plan; None before the first.
+        rules: DeviceTaintRules at the last tick.
+    """
+
+    view: ClusterView
+    writer: Writer
+    order: Order
+    report: Callable[[News], None] = lambda news: None  # noqa: ARG005 — nothing is reported
+    clock: Callable[[], float] = time.monotonic
+    plan: Plan | None = None
+    rules: tuple[Hold, ...] = ()
+    _attempts: dict[str, _Attempt] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
+    _reported: set[str] = field(default_factory=set)
+    _written: float = float("-inf")
+    _next_eviction: float = float("-inf")
+    _ticked: float = float("-inf")
+
+    async def run(self, done: Callable[[Plan], bool], settle: float = SETTLE) -> Plan:
+        """Plan and write until a plan is done; return it.
+
+        Args:
+            done: Whether a plan leaves nothing to wait for. It is tried again on a live list of
+                claims, some time after the last hold was written.
+            settle: That time, in seconds.
+
+        Raises:
+            ApiError: A hold cannot be written.
+        """
+        changed = asyncio.Event()
+        async with self.view.notifying(changed.set):
+            while True:
+                changed.clear()
+                current = await self.step()
+                if done(current) and await self._settled(done, settle):
+                    return self.plan or current
+                try:
+                    await asyncio.wait_for(changed.wait(), TICK)
+                except TimeoutError:
+                    continue
+
+    async def step(self) -> Plan:
+        """Make one plan, and carry out what can be done now."""
+        if self.clock() - self._ticked >= TICK:
+            self.rules = await list_rules(self.writer.client, self.writer.rules)
+            self._ticked = self.clock()
+        self.plan = current = plan(self.facts())
+        self._report_pods(current)
+        for action in current.actions:
+            if not isinstance(action, EvictPod):
+                await self._hold(action)
+            elif self._may_evict(action):
+                await self._evict(action)
+        return current
+
+    def facts(self) -> Facts:
+        """Return what the next plan is computed from."""
+        claims = self.view.of_devices(self.order.devices)
+        owners = tuple(one.fact for one in claims if one.hold is None)
+        held = tuple(one.hold for one in claims if one.hold is not None)
+        return Facts(
+            devices=self.order.devices,
+            kind=self.order.kind,
+            selectors=self.order.selectors,
+            holds=(*self.rules, *held),
+            claims=owners,
+            pods=self.view.pods_of(owners),
+            evict=self.order.evict,
+        )
+
+    async def _settled(self, done: Callable[[Plan], bool], settle: float) -> bool:
+        """Whether a plan is still done on a live list, some time after the last hold."""
+        remaining = self._written + settle - self.clock()
+        if remaining > 0:
+            return False
+        await self.view.refresh()
+        self._ticked = float("-inf")
+        return done(await self.step())
+
+    async def _hold(self, action: Action) -> None:
+        outcome = await self.writer.do(action)
+        self._written = self.clock()
+        self._ticked = float("-inf")
+        claim = watched(outcome)
+        if claim is not None:
+            self.view.claim_changed(claim)
+        name = _name(action, outcome)
+        if name and name not in self._reported:
+            self._reported.add(name)
+            created = outcome.result is Result.DONE
+            self.report(News(Step.CREATED if created else Step.EXISTED, name))
+
+    def _may_evict(self, action: EvictPod) -> bool:
+        now = self.clock()
+        attempt = self._attempts.setdefault(action.uid, _Attempt(began=now))
+        return not attempt.evicted and now >= max(attempt.again, self._next_eviction)
+
+    async def _evict(self, action: EvictPod) -> None:
+        attempt = self._attempts[action.uid]
+        self._names[action.uid] = action.key
+        outcome = await self.writer.do(action)
+        now = self.clock()
+        if outcome.result is Result.REFUSED:
+            attempt.delay = min(attempt.delay * 1.5, LONGEST_RETRY)
+            attempt.again = now + max(attempt.delay, outcome.retry_after or 0.0)
+            if outcome.message != attempt.message:
+                attempt.message = outcome.message
+                self.report(News(Step.REFUSED, action.key, outcome.message, now - attempt.began))
+            return
+        attempt.evicted = True
+        if outcome.result is Result.DONE:
+            self._next_eviction = now + self.order.rate
+            self.report(News(Step.EVICTED, action.key, seconds=now - attempt.began))
+
+    def _report_pods(self, current: Plan) -> None:
+        """Report evicted pods that have ended, and claims that tolerate the hold."""
+        there = {pod.metadata.uid for pod in current.pods}
+        for uid, name in [*self._names.items()]:
+            if uid not in there:
+                began = self._attempts[uid].began
+                del self._names[uid]
+                if self._attempts[uid].evicted:
+                    self.report(News(Step.ENDED, name, seconds=self.clock() - began))
+        for claim in current.tolerating:
+            if claim not in self._reported:
+                self._reported.add(claim)
+                self.report(News(Step.TOLERATES, claim))
+
+
+def _name(action: Action, outcome: Outcome) -> str:
+    """Return the name under which a new hold is reported, empty for other writes."""
+    metadata = (outcome.written or {}).get("metadata") or {}
+    name = metadata.get("name", "")
+    spec = (outcome.written or {}).get("spec") or {}
+    if not name or type(action).__name__ not in ("CreateRule", "Allocate"):
+        return ""
+    if "taint" in spec:
+        return f"devicetaintrule.resource.k8s.io/{name}"
+    return f"resourceclaim.resource.k8s.io/{name}"

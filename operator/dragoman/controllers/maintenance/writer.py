@@ -1,0 +1,198 @@
+"""The one place that writes holds and evicts pods: one request for each action of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, assert_never
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.controllers.maintenance.view import WatchedClaim
+from dragoman.inventory.documents import OVERLAPPED
+from dragoman.kube.client import MERGE_PATCH, Client, find
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS, Resource
+from dragoman.maintenance import manifests
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
+from dragoman.maintenance.manifests import Origin
+from dragoman.maintenance.plan import (
+    Action,
+    Allocate,
+    CreateClaim,
+    CreateRule,
+    EvictPod,
+    MarkOverlap,
+    Reallocate,
+)
+
+_NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
+_REFUSED = frozenset({_TOO_MANY, 403, 500})
+"""Answers of the Eviction API that may change: budgets, policies, several budgets of one pod."""
+
+
+class Result(StrEnum):
+    """What became of an action."""
+
+    DONE = "done"
+    EXISTS = "exists"
+    """Another process has written the same; also where the object is deleted already."""
+    REFUSED = "refused"
+    """The Eviction API does not allow it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to an action.
+
+    Attributes:
+        result: What became of it.
+        message: Why it was refused, in the API server's words.
+        written: The object as the server answered it; of a rule or a claim.
+        retry_after: Seconds that the server asks to wait.
+    """
+
+    result: Result
+    message: str = ""
+    written: Mapping[str, Any] | None = None
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes holds and evictions.
+
+    Attributes:
+        client: Where to write.
+        claims: ResourceClaims in the served version.
+        rules: DeviceTaintRules in the served version; None where they are not served.
+        namespace: Of held claims.
+        origin: Who holds devices, and why.
+        grace: Seconds that evicted pods have to end; None for each pod's own.
+    """
+
+    client: Client
+    claims: Resource
+    rules: Resource | None
+    namespace: str
+    origin: Origin
+    grace: int | None = None
+
+    async def do(self, action: Action) -> Outcome:
+        """Carry out an action; raise ApiError where the server does not, for other reasons."""
+        match action:
+            case CreateRule(selector):
+                return await self.create_rule(selector, HOLD_TAINT)
+            case CreateClaim(device):
+                return await self._create_claim(device)
+            case Allocate(hold, device):
+                return await self._patch(hold, {"status": _status(device)}, "status")
+            case MarkOverlap(hold):
+                return await self._patch(hold, _annotated("true"))
+            case Reallocate(hold, device):
+                await self._patch(hold, {"status": {"allocation": None}}, "status")
+                await self._patch(hold, {"status": _status(device)}, "status")
+                return await self._patch(hold, _annotated(None))
+            case EvictPod():
+                return await self._evict(action)
+            case _:
+                assert_never(action)
+
+    async def create_rule(self, selector: Selector, taint: Taint) -> Outcome:
+        """Create a DeviceTaintRule."""
+        assert self.rules is not None, "a rule is planned only where rules are served"
+        manifest = manifests.rule_manifest(self.rules.api_version, selector, taint, self.origin)
+        return await self._create(self.rules, "", manifest)
+
+    async def delete(self, hold: Hold) -> bool:
+        """Delete a hold, the one with this UID; return whether it was there."""
+        resource = self.rules if hold.kind is Kind.RULE else self.claims
+        assert resource is not None, "a rule was read, so rules are served"
+        options = {"preconditions": {"uid": hold.uid}}
+        try:
+            await self.client.delete(resource.path(hold.namespace, hold.name), options)
+        except ApiError as error:
+            if error.code in {_NOT_FOUND, _CONFLICT}:
+                return False
+            raise
+        return True
+
+    async def _create_claim(self, device: DeviceID) -> Outcome:
+        manifest = manifests.claim_manifest(
+            self.claims.api_version, self.namespace, device, self.origin
+        )
+        return await self._create(self.claims, self.namespace, manifest)
+
+    async def _create(
+        self, resource: Resource, namespace: str, manifest: Mapping[str, Any]
+    ) -> Outcome:
+        try:
+            written = await self.client.post(resource.path(namespace), manifest)
+        except ApiError as error:
+            if error.code != _CONFLICT:
+                raise
+            name = manifest["metadata"]["name"]
+            found = await find(self.client, resource.path(namespace, name))
+            return Outcome(Result.EXISTS, written=found)
+        return Outcome(Result.DONE, written=written)
+
+    async def _patch(self, hold: Hold, body: Mapping[str, Any], subresource: str = "") -> Outcome:
+        path = self.claims.path(hold.namespace, hold.name, subresource)
+        precondition = {"metadata": {"uid": hold.uid, **body.get("metadata", {})}}
+        try:
+            written = await self.client.patch(path, {**body, **precondition}, MERGE_PATCH)
+        except ApiError as error:
+            if error.code in {_NOT_FOUND, _CONFLICT}:
+                return Outcome(Result.EXISTS)
+            raise
+        return Outcome(Result.DONE, written=written)
+
+    async def _evict(self, action: EvictPod) -> Outcome:
+        options: dict[str, Any] = {"preconditions": {"uid": action.uid}}
+        if self.grace is not None:
+            options["gracePeriodSeconds"] = self.grace
+        path = PODS.path(action.namespace, action.name)
+        try:
+            if action.now:
+                await self.client.delete(path, options)
+            else:
+                await self.client.post(f"{path}/eviction", _eviction(action, options))
+        except ApiError as error:
+            if error.code in {_NOT_FOUND, _CONFLICT}:  # ended, or replaced under the same name
+                return Outcome(Result.EXISTS)
+            if error.code in _REFUSED:
+                return Outcome(Result.REFUSED, _refusal(error), retry_after=error.retry_after)
+            raise
+        return Outcome(Result.DONE)
+
+
+def _eviction(action: EvictPod, options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": action.name, "namespace": action.namespace},
+        "deleteOptions": options,
+    }
+
+
+def _refusal(error: ApiError) -> str:
+    """Return the cause that names the PodDisruptionBudget, else the message."""
+    causes = error.details.get("causes") or ()
+    found = [cause.get("message") for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    return str(found[0]) if found and found[0] else str(error)
+
+
+def _status(device: DeviceID) -> dict[str, Any]:
+    return {"allocation": manifests.allocation(device)}
+
+
+def _annotated(value: str | None) -> dict[str, Any]:
+    return {"metadata": {"annotations": {OVERLAPPED: value}}}
+
+
+def watched(outcome: Outcome) -> WatchedClaim | None:
+    """Return the claim that a write answered, None for other objects."""
+    written = outcome.written
+    if written is None or written.get("kind") not in (None, "ResourceClaim"):
+        return None
+    return WatchedClaim.parse(written)

@@ -1,0 +1,178 @@
+"""What the Eviction API answers for a pod, from its PodDisruptionBudgets, before it is asked.
+
+Source: policy/v1 and kube-apiserver's `pods/eviction` (registry/core/pod/storage/eviction.go, the
+same in 1.34 to 1.37): pending and ended pods are not protected, a pod that is not ready may be
+exempt, two budgets of one pod are refused, and each eviction takes one disruption of its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.inventory.documents import Document
+from dragoman.model.fields import items, mapping, optional_text, text
+
+ALWAYS_ALLOW: Final = "AlwaysAllow"
+_UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget.
+
+    Attributes:
+        namespace: Of the budget and its pods.
+        name: `metadata.name`.
+        selector: `spec.selector`; None matches no pod.
+        allowed: `status.disruptionsAllowed`.
+        healthy: `status.currentHealthy`.
+        desired: `status.desiredHealthy`.
+        always: Whether `spec.unhealthyPodEvictionPolicy` is AlwaysAllow.
+        current: Whether the status is about the newest spec.
+    """
+
+    namespace: str
+    name: str
+    selector: Document | None
+    allowed: int = 0
+    healthy: int = 0
+    desired: int = 0
+    always: bool = False
+    current: bool = True
+
+    @classmethod
+    def parse(cls, document: Document) -> Budget:
+        """Read a PodDisruptionBudget; raise MalformedObjectError naming the field."""
+        metadata = mapping(document, "metadata")
+        spec, status = mapping(document, "spec"), mapping(document, "status")
+        return cls(
+            namespace=text(metadata, "namespace", "metadata."),
+            name=text(metadata, "name", "metadata."),
+            selector=None if spec.get("selector") is None else mapping(spec, "selector", "spec."),
+            allowed=_number(status, "disruptionsAllowed"),
+            healthy=_number(status, "currentHealthy"),
+            desired=_number(status, "desiredHealthy"),
+            always=spec.get("unhealthyPodEvictionPolicy") == ALWAYS_ALLOW,
+            current=_number(status, "observedGeneration") >= _number(metadata, "generation"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """What of a pod decides about its eviction.
+
+    Attributes:
+        namespace: Of the pod.
+        name: Of the pod.
+        labels: `metadata.labels`.
+        phase: `status.phase`.
+        ready: Whether the condition Ready is True.
+        deleting: Whether the pod ends already.
+        managed: Whether a controller owns the pod, which replaces it.
+        grace: `spec.terminationGracePeriodSeconds`.
+    """
+
+    namespace: str
+    name: str
+    labels: Mapping[str, Any]
+    phase: str = ""
+    ready: bool = False
+    deleting: bool = False
+    managed: bool = False
+    grace: int = 30
+
+    @classmethod
+    def parse(cls, document: Document) -> Protected:
+        """Read a Pod; raise MalformedObjectError naming the field."""
+        metadata, status = mapping(document, "metadata"), mapping(document, "status")
+        conditions = items(status, "conditions", "status.")
+        owners = items(metadata, "ownerReferences", "metadata.")
+        return cls(
+            namespace=text(metadata, "namespace", "metadata."),
+            name=text(metadata, "name", "metadata."),
+            labels=mapping(metadata, "labels", "metadata."),
+            phase=optional_text(status, "phase", "status.") or "",
+            ready=any(
+                one.get("type") == "Ready" and one.get("status") == "True" for one in conditions
+            ),
+            deleting=metadata.get("deletionTimestamp") is not None,
+            managed=any(one.get("controller") is True for one in owners),
+            grace=_number(mapping(document, "spec"), "terminationGracePeriodSeconds", 30),
+        )
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+def _number(document: Document, key: str, absent: int = 0) -> int:
+    found = document.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) else absent
+
+
+def predict(pods: Iterable[Protected], budgets: Iterable[Budget]) -> dict[str, str]:
+    """Return why the Eviction API refuses each pod now, empty where it allows the eviction.
+
+    Args:
+        pods: In the order in which they are evicted: each takes one disruption of its budget.
+        budgets: All of their namespaces.
+
+    Returns:
+        `namespace/name` of the pod to a clause such as `PodDisruptionBudget trainer allows 0
+        disruptions now`.
+    """
+    listed = [*budgets]
+    left = {(one.namespace, one.name): one.allowed for one in listed}
+    return {pod.key: _refusal(pod, listed, left) for pod in pods}
+
+
+def _refusal(pod: Protected, budgets: Iterable[Budget], left: dict[tuple[str, str], int]) -> str:
+    if pod.deleting or pod.phase in _UNPROTECTED:
+        return ""
+    found = [
+        one
+        for one in budgets
+        if one.namespace == pod.namespace
+        and one.selector is not None
+        and matches(one.selector, pod.labels)
+    ]
+    if not found:
+        return ""
+    if len(found) > 1:
+        names = ", ".join(sorted(one.name for one in found))
+        return f"the Eviction API refuses pods with several PodDisruptionBudgets: {names}"
+    (budget,) = found
+    if not pod.ready and (budget.always or budget.healthy >= budget.desired > 0):
+        return ""
+    if not budget.current:
+        return f"PodDisruptionBudget {budget.name} is not processed yet"
+    key = (budget.namespace, budget.name)
+    if left[key] <= 0:
+        count = max(budget.allowed, 0)
+        only, plural = ("only " if count else ""), "" if count == 1 else "s"
+        return f"PodDisruptionBudget {budget.name} allows {only}{count} disruption{plural} now"
+    left[key] -= 1
+    return ""
+
+
+def matches(selector: Document, labels: Mapping[str, Any]) -> bool:
+    """Whether a label selector of the API selects an object with these labels."""
+    wanted = mapping(selector, "matchLabels")
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    return all(_meets(one, labels) for one in items(selector, "matchExpressions"))
+
+
+def _meets(expression: Document, labels: Mapping[str, Any]) -> bool:
+    key, operator = str(expression.get("key")), expression.get("operator")
+    values = expression.get("values") or ()
+    if operator == "In":
+        return key in labels and labels[key] in values
+    if operator == "NotIn":
+        return key not in labels or labels[key] not in values
+    if operator == "Exists":
+        return key in labels
+    return operator == "DoesNotExist" and key not in labels

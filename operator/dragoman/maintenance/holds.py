@@ -1,0 +1,227 @@
+"""Holds: the objects that keep devices out of service, DeviceTaintRules and held claims.
+
+A DeviceTaintRule (KEP-5055) taints devices. Where rules are not served, a held claim stands in: a
+ResourceClaim without consumers whose allocation names the device, so that the scheduler counts the
+device as in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.inventory.documents import (
+    AUTHOR,
+    DEVICE,
+    MAINTENANCE,
+    OVERLAPPED,
+    REASON,
+    Document,
+)
+from dragoman.inventory.facts import HOLD_PREFIX
+from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, text
+
+TAINT_KEY: Final = "dragoman.dev/maintenance"
+"""Key of the taint that `hold` and `drain` set."""
+NO_SCHEDULE: Final = "NoSchedule"
+EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+"""Effects of taints that keep new claims away."""
+
+
+class Kind(StrEnum):
+    """What an object of a hold is."""
+
+    RULE = "rule"
+    CLAIM = "claim"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Devices that one DeviceTaintRule selects by name; empty fields match everything."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+    def covers(self, device: DeviceID) -> bool:
+        """Whether the selector matches a device."""
+        return (
+            self.driver in ("", device.driver)
+            and self.pool in ("", device.pool)
+            and self.device in ("", device.device)
+        )
+
+    def document(self) -> dict[str, str]:
+        """Return `spec.deviceSelector` of a rule."""
+        parts = {"driver": self.driver, "pool": self.pool, "device": self.device}
+        return {name: value for name, value in parts.items() if value}
+
+    def __str__(self) -> str:
+        return (
+            "/".join(part or "*" for part in (self.driver, self.pool, self.device)).rstrip("/*")
+            or "*"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Key, value and effect of a taint."""
+
+    key: str
+    value: str = ""
+    effect: str = NO_SCHEDULE
+
+    def __str__(self) -> str:
+        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
+
+
+HOLD_TAINT: Final = Taint(TAINT_KEY)
+_TAINT: Final = re.compile(r"([^=:\s]{1,317})(?:=([^:\s]{0,63}))?:(NoSchedule|NoExecute|None)")
+
+
+def parse_taint(text: str) -> Taint:
+    """Read `KEY[=VALUE]:EFFECT`; raise ValueError saying what is expected.
+
+    The API server validates key and value further; the key of maintenance belongs to `hold`.
+    """
+    found = _TAINT.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{text!r}: expected KEY[=VALUE]:EFFECT with effect NoSchedule, NoExecute or None"
+        )
+    if found[1] == TAINT_KEY:
+        raise ValueError(f"{TAINT_KEY} is the taint of `kubectl dra hold` and `kubectl dra drain`")
+    return Taint(found[1], found[2] or "", found[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A stored object that keeps devices out of service.
+
+    Attributes:
+        kind: DeviceTaintRule or claim.
+        name: `metadata.name`.
+        namespace: Of a claim; empty for a rule.
+        uid: `metadata.uid`.
+        selector: The devices.
+        taint: Of a rule.
+        allocated: Whether the allocation of a claim is written; True for a rule.
+        overlapped: Whether another claim got the device while the held claim had it.
+        reason: From the annotation, empty where unset.
+        author: From the annotation, empty where unset.
+        maintenance: Name of the DeviceMaintenance that made it, from the label.
+        managed: Whether dragoman made it.
+        created: `metadata.creationTimestamp`.
+    """
+
+    kind: Kind
+    name: str
+    selector: Selector
+    namespace: str = ""
+    uid: str = ""
+    taint: Taint | None = None
+    allocated: bool = True
+    overlapped: bool = False
+    reason: str = ""
+    author: str = ""
+    maintenance: str = ""
+    managed: bool = True
+    created: str = ""
+
+    @property
+    def keeps_away(self) -> bool:
+        """Whether claims without tolerations cannot get the devices."""
+        return self.taint.effect in EFFECTS if self.taint else self.allocated
+
+    def __str__(self) -> str:
+        if self.kind is Kind.RULE:
+            return f"devicetaintrule.resource.k8s.io/{self.name}"
+        return f"resourceclaim.resource.k8s.io/{self.name} (namespace {self.namespace})"
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def parse_rule(document: Document) -> Hold:
+    """Read a DeviceTaintRule; raise MalformedObjectError naming the field."""
+    spec = mapping(document, "spec")
+    selector, taint = mapping(spec, "deviceSelector", "spec."), mapping(spec, "taint", "spec.")
+    labels = mapping(mapping(document, "metadata"), "labels", "metadata.")
+    return Hold(
+        kind=Kind.RULE,
+        selector=Selector(
+            *(optional_text(selector, key, "spec.deviceSelector.") or "" for key in _PARTS)
+        ),
+        taint=Taint(
+            optional_text(taint, "key", "spec.taint.") or "",
+            optional_text(taint, "value", "spec.taint.") or "",
+            optional_text(taint, "effect", "spec.taint.") or "",
+        ),
+        managed=MAINTENANCE in labels,
+        **_identity(document),
+    )
+
+
+def parse_claim(document: Document) -> Hold | None:
+    """Read a held claim; None for every other ResourceClaim."""
+    name = mapping(document, "metadata").get("name")
+    if not isinstance(name, str) or not name.startswith(HOLD_PREFIX):
+        return None
+    metadata = mapping(document, "metadata")
+    annotations = mapping(metadata, "annotations", "metadata.")
+    allocation = mapping(mapping(document, "status"), "allocation", "status.")
+    results = items(mapping(allocation, "devices", "status.allocation."), "results")
+    device = annotations.get(DEVICE)
+    if results:
+        selector = Selector(*(str(results[0].get(key) or "") for key in _PARTS))
+    elif isinstance(device, str) and device.count("/") >= 2:
+        driver, _, rest = device.partition("/")
+        pool, _, last = rest.rpartition("/")
+        selector = Selector(driver, pool, last)
+    else:
+        return None
+    return Hold(
+        kind=Kind.CLAIM,
+        selector=selector,
+        allocated=bool(results),
+        overlapped=OVERLAPPED in annotations,
+        **_identity(document),
+    )
+
+
+_PARTS: Final = ("driver", "pool", "device")
+
+
+def _identity(document: Document) -> dict[str, Any]:
+    metadata = mapping(document, "metadata")
+    annotations = mapping(metadata, "annotations", "metadata.")
+    labels = mapping(metadata, "labels", "metadata.")
+    return {
+        "name": text(metadata, "name", "metadata."),
+        "namespace": optional_text(metadata, "namespace", "metadata.") or "",
+        "uid": optional_text(metadata, "uid", "metadata.") or "",
+        "created": optional_text(metadata, "creationTimestamp", "metadata.") or "",
+        "reason": str(annotations.get(REASON) or ""),
+        "author": str(annotations.get(AUTHOR) or ""),
+        "maintenance": str(labels.get(MAINTENANCE) or ""),
+    }
+
+
+def read(rules: Iterable[Document], claims: Iterable[Document]) -> Iterator[Hold]:
+    """Yield the holds of a cluster; malformed objects hold nothing."""
+    for document in rules:
+        try:
+            yield parse_rule(document)
+        except MalformedObjectError:
+            continue
+    for document in claims:
+        try:
+            hold = parse_claim(document)
+        except MalformedObjectError:
+            continue
+        if hold is not None:
+            yield hold

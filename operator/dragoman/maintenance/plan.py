@@ -1,0 +1,302 @@
+"""The next writes of a drain or hold, from what the cluster has now.
+
+Level-driven: the same facts give the same plan, whichever process asks and however often it was
+interrupted; an empty plan without remaining pods means that the devices are out of service.
+
+A rule keeps new claims away at once. A held claim is allocated only while no other claim has the
+whole device: kube-scheduler keeps allocated devices as a set without counts (`allocatedDevices` of
+its plugin dynamicresources), so the release of the other claim would free the device for it
+although the held claim still has it. Where the scheduler had already chosen the device when the
+held claim was written, both have it: the held claim is marked, and allocated again after the other
+claim is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.inventory.documents import Document
+from dragoman.inventory.facts import ClaimFact, Result
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
+from dragoman.model.pod import Pod
+
+
+class Evict(StrEnum):
+    """What happens to pods that use the devices."""
+
+    NEVER = "Never"
+    WHEN_ALLOWED = "WhenAllowed"
+    """Through the Eviction API, which asks PodDisruptionBudgets."""
+    NOW = "Now"
+    """Deleted, whatever PodDisruptionBudgets say."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRule:
+    """Create a DeviceTaintRule with the taint of maintenance."""
+
+    selector: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """Create the held claim of a device, without an allocation."""
+
+    device: DeviceID
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Write the allocation of a held claim."""
+
+    hold: Hold
+    device: DeviceID
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOverlap:
+    """Note on a held claim that another claim got its device too."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Reallocate:
+    """Clear the allocation of a marked held claim and write it again."""
+
+    hold: Hold
+    device: DeviceID
+
+
+@dataclass(frozen=True, slots=True)
+class EvictPod:
+    """Evict a pod, or delete it where `now` is set; the UID is a precondition."""
+
+    namespace: str
+    name: str
+    uid: str
+    now: bool = False
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+Action = CreateRule | CreateClaim | Allocate | MarkOverlap | Reallocate | EvictPod
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a plan is computed from.
+
+    Attributes:
+        devices: The target.
+        kind: How devices are held.
+        selectors: What rules select, for the target.
+        holds: All holds of the cluster.
+        claims: Allocated claims that have one of the devices, held claims left out.
+        pods: Pods by UID, as far as claims name them.
+        evict: What happens to pods.
+    """
+
+    devices: tuple[DeviceID, ...]
+    kind: Kind
+    selectors: tuple[Selector, ...]
+    holds: tuple[Hold, ...]
+    claims: tuple[ClaimFact, ...]
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    evict: Evict = Evict.NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The next writes, and what is still missing.
+
+    Attributes:
+        actions: In order; holds before evictions.
+        unheld: Devices that new claims can still get.
+        busy: Devices that claims have, without admin access.
+        claims: Claims that have them.
+        pods: Pods that use those claims, also those that end already.
+        tolerating: Claims that came after the hold because they tolerate its taint; their pods are
+            not evicted, because they would come back.
+    """
+
+    actions: tuple[Action, ...]
+    unheld: tuple[DeviceID, ...]
+    busy: tuple[DeviceID, ...]
+    claims: tuple[ClaimFact, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    tolerating: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether no new claim can get a device."""
+        return not self.unheld
+
+    @property
+    def idle(self) -> bool:
+        """Whether no claim has a device."""
+        return not self.busy
+
+
+def plan(facts: Facts) -> Plan:
+    """Return the next writes for a target."""
+    owners = _owners(facts)
+    holding, unheld = _holding(facts, owners)
+    claims = _claims(owners)
+    pods = {
+        pod.metadata.uid: pod
+        for claim in claims.values()
+        for pod in users(claim, facts.pods)
+        if not pod.done
+    }
+    return Plan(
+        actions=(*holding, *(() if _blocking(holding) else evictions(facts))),
+        unheld=unheld,
+        busy=tuple(device for device in facts.devices if owners[device]),
+        claims=tuple(claims.values()),
+        pods=tuple(pods.values()),
+        tolerating=tuple(sorted(_tolerating(facts, owners))),
+    )
+
+
+def evictions(facts: Facts) -> tuple[EvictPod, ...]:
+    """Return the evictions that the target needs once its devices are held, in order."""
+    if facts.evict is Evict.NEVER:
+        return ()
+    owners = _owners(facts)
+    claims, later = _claims(owners), _tolerating(facts, owners)
+    found: dict[EvictPod, None] = {}
+    for key in sorted(claims.keys() - later):
+        for pod in users(claims[key], facts.pods):
+            if not (pod.done or pod.metadata.deleting):
+                now = facts.evict is Evict.NOW
+                metadata = pod.metadata
+                found[EvictPod(metadata.namespace, metadata.name, metadata.uid, now)] = None
+    return tuple(found)
+
+
+def users(claim: ClaimFact, pods: Mapping[str, Pod]) -> Iterator[Pod]:
+    """Yield the pods that a claim is reserved for, directly or through their PodGroup."""
+    consumers = claim.claim.consumers
+    for consumer in consumers:
+        if consumer.is_pod and consumer.uid in pods:
+            yield pods[consumer.uid]
+    groups = {consumer.name for consumer in consumers if consumer.is_pod_group}
+    if not groups:
+        return
+    metadata = claim.claim.metadata
+    for pod in pods.values():
+        if pod.metadata.namespace != metadata.namespace or pod.group_name not in groups:
+            continue
+        if metadata.name in pod.claim_names():
+            yield pod
+
+
+_Owners = Mapping[DeviceID, Sequence[tuple[ClaimFact, Result]]]
+
+
+def _owners(facts: Facts) -> _Owners:
+    """Return who has each device; admin access takes nothing away."""
+    found: dict[DeviceID, list[tuple[ClaimFact, Result]]] = {one: [] for one in facts.devices}
+    for claim in facts.claims:
+        for result in claim.results:
+            if result.id in found and not result.admin:
+                found[result.id].append((claim, result))
+    return found
+
+
+def _claims(owners: _Owners) -> dict[str, ClaimFact]:
+    return {claim.key: claim for found in owners.values() for claim, _ in found}
+
+
+def _tolerating(facts: Facts, owners: _Owners) -> set[str]:
+    return {
+        claim.key
+        for found in owners.values()
+        for claim, result in found
+        if _came_later(facts, claim, result)
+    }
+
+
+def _holding(facts: Facts, owners: _Owners) -> tuple[tuple[Action, ...], tuple[DeviceID, ...]]:
+    """Return the writes that hold devices, and the devices that are not held yet."""
+    active = [hold for hold in facts.holds if _is_hold(hold)]
+    actions: dict[Action, None] = {}
+    unheld = []
+    for device in facts.devices:
+        rule = any(one.kind is Kind.RULE and one.selector.covers(device) for one in active)
+        claim = next(
+            (one for one in active if one.kind is Kind.CLAIM and one.selector.covers(device)), None
+        )
+        # A held claim is kept in order even beside a rule: the scheduler counts on it.
+        whole = any(not result.share for _, result in owners[device])
+        step = (
+            _claim_step(claim, device, whole=whole) if claim or facts.kind is Kind.CLAIM else None
+        )
+        if facts.kind is Kind.RULE and not rule and claim is None:
+            step = CreateRule(_selector(facts, device))
+        if step is not None:
+            actions[step] = None
+        kept = claim is not None and claim.allocated and not claim.overlapped and not whole
+        if not (rule or kept):
+            unheld.append(device)
+    return tuple(actions), tuple(unheld)
+
+
+def _is_hold(hold: Hold) -> bool:
+    """Whether an object is a hold of this package: a foreign rule may be removed at any time."""
+    if hold.kind is Kind.CLAIM:
+        return True
+    return hold.managed and hold.taint == HOLD_TAINT
+
+
+def _claim_step(hold: Hold | None, device: DeviceID, *, whole: bool) -> Action | None:
+    if hold is None:
+        # Created early, so that one PATCH suffices as soon as the device is released.
+        return CreateClaim(device)
+    if not hold.allocated:
+        return None if whole else Allocate(hold, device)
+    if whole:
+        return None if hold.overlapped else MarkOverlap(hold)
+    return Reallocate(hold, device) if hold.overlapped else None
+
+
+def _selector(facts: Facts, device: DeviceID) -> Selector:
+    found = (one for one in facts.selectors if one.covers(device))
+    return next(found, Selector(*device))
+
+
+def _blocking(holding: Sequence[Action]) -> bool:
+    """Whether an eviction must wait: a rule that does not exist yet keeps no replacement away."""
+    return any(isinstance(action, CreateRule | CreateClaim) for action in holding)
+
+
+def _came_later(facts: Facts, claim: ClaimFact, result: Result) -> bool:
+    """Whether a claim got its device after the rule, because it tolerates the taint."""
+    rules = [
+        hold.created
+        for hold in facts.holds
+        if hold.kind is Kind.RULE and _is_hold(hold) and hold.selector.covers(result.id)
+    ]
+    return bool(rules) and claim.since > min(rules) and tolerates(result.tolerations, HOLD_TAINT)
+
+
+def tolerates(tolerations: Sequence[Document], taint: Taint) -> bool:
+    """Whether any toleration of an allocation result accepts a taint, with or without seconds."""
+    return any(_tolerates(one, taint) for one in tolerations)
+
+
+def _tolerates(toleration: Document, taint: Taint) -> bool:
+    if toleration.get("effect") not in (None, "", taint.effect):
+        return False
+    if toleration.get("key") not in (None, "", taint.key):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return (toleration.get("value") or "") == taint.value

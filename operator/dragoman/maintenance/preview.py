@@ -1,0 +1,128 @@
+"""What a hold or drain would do, in counts and names, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dragoman.allocation.facts import DeviceID
+from dragoman.inventory.inventory import Device
+from dragoman.maintenance.budgets import Protected
+from dragoman.maintenance.plan import CreateRule, Facts, Plan, evictions, plan
+
+NAMES = 10
+"""Names of one kind that are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The effect of a command.
+
+    Attributes:
+        devices: The target.
+        used: Devices of it that claims have.
+        claims: `namespace/name` of these claims.
+        pods: `namespace/name` of the pods that use the claims.
+        evicted: Pods that would be evicted, in order.
+        refusals: Why the Eviction API would refuse a pod now, by `namespace/name`.
+        unmanaged: Pods without a controller, which nothing replaces.
+        unused: Claims that have a device although no pod uses them.
+        admin: Pods with admin access to the devices, which stay.
+        rules: DeviceTaintRules that would be created.
+        held: Devices that are held already.
+    """
+
+    devices: tuple[DeviceID, ...]
+    used: tuple[DeviceID, ...] = ()
+    claims: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    refusals: Mapping[str, str] | None = None
+    unmanaged: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    admin: tuple[str, ...] = ()
+    rules: int = 0
+    held: tuple[DeviceID, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the preview in words, most important first."""
+        text = count(len(self.devices), "device")
+        if not self.used:
+            text += ", used by no claim"
+        else:
+            text += f", used by {count(len(self.claims), 'claim')}, {count(len(self.pods), 'pod')}"
+        if self.pods:
+            text += f": {listed(self._pod(pod) for pod in self.pods)}"
+        yield text
+        if self.unmanaged:
+            yield f"no controller replaces {listed(self.unmanaged)}"
+        if self.unused:
+            unused = listed(self.unused, "claim")
+            yield f"no pod uses {unused}: the device is in use until the claim is deleted"
+        if self.admin:
+            yield f"admin access, which a hold does not end: {listed(self.admin)}"
+        if self.held:
+            yield f"held already: {listed(map(str, self.held))}"
+
+    def _pod(self, pod: str) -> str:
+        refusal = (self.refusals or {}).get(pod)
+        return f"{pod} ({refusal})" if refusal else pod
+
+
+def preview(
+    facts: Facts,
+    devices: Iterable[Device],
+    refusals: Mapping[str, str] | None = None,
+    pods: Mapping[str, Protected] | None = None,
+) -> Preview:
+    """Return what carrying out the plans for these facts would do.
+
+    Args:
+        facts: As for `plan`.
+        devices: The same devices, for their admin access.
+        refusals: Of `budgets.predict`; None where budgets were not read.
+        pods: By `namespace/name`, as far as they were read.
+    """
+    first = plan(facts)
+    read = pods or {}
+    used = [f"{one.metadata.namespace}/{one.metadata.name}" for one in first.pods]
+    return Preview(
+        devices=facts.devices,
+        used=first.busy,
+        claims=tuple(claim.key for claim in first.claims),
+        pods=tuple(used),
+        evicted=tuple(one.key for one in evictions(facts)),
+        refusals=refusals,
+        unmanaged=tuple(key for key in used if key in read and not read[key].managed),
+        unused=_unused(first),
+        admin=tuple(sorted(_admin(devices))),
+        rules=sum(isinstance(one, CreateRule) for one in first.actions),
+        held=tuple(one for one in facts.devices if one not in first.unheld),
+    )
+
+
+def _unused(first: Plan) -> tuple[str, ...]:
+    return tuple(claim.key for claim in first.claims if not claim.claim.consumers)
+
+
+def _admin(devices: Iterable[Device]) -> set[str]:
+    return {
+        user.key
+        for device in devices
+        for holding in device.holdings
+        if holding.result.admin
+        for user in holding.users
+    }
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 pod` or `3 pods`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], noun: str = "") -> str:
+    """Return names with commas between them, shortened; the noun stands before the first."""
+    found = [*names]
+    more = f" and {len(found) - NAMES} more" if len(found) > NAMES else ""
+    head = f"{noun if len(found) == 1 else noun + 's'} " if noun else ""
+    return head + ", ".join(found[:NAMES]) + more

@@ -1,0 +1,185 @@
+"""Targets: which devices of the inventory are meant, by name, node or CEL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dragoman.allocation.expressions import Expression, Failure, Views
+from dragoman.allocation.facts import DeviceID, PoolID
+from dragoman.inventory.inventory import Device, Inventory
+
+NAMES: Final = 10
+"""Names of one kind that a message lists."""
+
+
+class TargetError(ValueError):
+    """A target is no device name, or its expression does not compile; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Devices that meet every field that is set.
+
+    Attributes:
+        driver: Name of the driver.
+        pool: Name of a pool of that driver.
+        device: Name of a device of that pool.
+        node: Node of the device.
+        where: CEL expression as in a selector of a DeviceClass.
+    """
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    node: str = ""
+    where: str = ""
+
+    def __str__(self) -> str:
+        name = "/".join(part for part in (self.driver, self.pool, self.device) if part)
+        node = f"node {self.node}" if self.node else ""
+        where = f"where {self.where}" if self.where else ""
+        return ", ".join(part for part in (name, node, where) if part) or "every device"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The devices of targets.
+
+    Attributes:
+        devices: In the order of the inventory; lost ones last.
+        published: How many devices the cluster publishes.
+        failures: `device: message` for each device on which an expression fails; it is left out.
+    """
+
+    devices: tuple[Device, ...]
+    published: int
+    failures: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[DeviceID, ...]:
+        """The identities of the devices."""
+        return tuple(device.id for device in self.devices)
+
+    @property
+    def everything(self) -> bool:
+        """Whether the selection has every device of the cluster, and more than one."""
+        current = sum(device.content is not None for device in self.devices)
+        return current == self.published > 1
+
+
+def parse(text: str, inventory: Inventory) -> Target:
+    """Read `driver/pool/device` or `driver/pool`.
+
+    Names of pools may have slashes, so the inventory decides where the name of a pool ends; what it
+    does not know counts as `driver/pool/device` where it has two slashes or more.
+
+    Raises:
+        TargetError: The text has no slash, or an empty part.
+    """
+    driver, _, rest = text.partition("/")
+    if not driver or not rest or not all(rest.split("/")):
+        raise TargetError(
+            f"{text!r}: expected driver/pool/device or driver/pool, "
+            "such as gpu.nvidia.com/node-4/gpu-3"
+        )
+    pool, _, device = rest.rpartition("/")
+    if DeviceID(driver, pool, device) in inventory.devices:
+        return Target(driver, pool, device)
+    known = PoolID(driver, rest) in inventory.pools
+    if (
+        known
+        or not pool
+        or any(_pool(one.id) == (driver, rest) for one in inventory.devices.values())
+    ):
+        return Target(driver, rest)
+    return Target(driver, pool, device)
+
+
+def _pool(device: DeviceID) -> tuple[str, str]:
+    return device.driver, device.pool
+
+
+def targets(
+    names: Iterable[str], inventory: Inventory, *, node: str = "", where: str = ""
+) -> tuple[Target, ...]:
+    """Return the targets of a command line: each name, further limited by node and expression.
+
+    Raises:
+        TargetError: A name is malformed, or nothing at all is given.
+    """
+    named = [parse(name, inventory) for name in names]
+    if not named and not node and not where:
+        raise TargetError(
+            "name a device (driver/pool/device) or a pool (driver/pool), "
+            "or choose devices with --node or --where"
+        )
+    return tuple(replace(one, node=node, where=where) for one in named or [Target()])
+
+
+def select(inventory: Inventory, wanted: Sequence[Target]) -> Selection:
+    """Return the devices that meet any of the targets.
+
+    A device on which an expression fails does not meet it, as in a DeviceClass; the failure is
+    reported, so that a misspelled attribute does not look like a device in good health.
+
+    Raises:
+        TargetError: An expression does not compile.
+    """
+    views = Views(inventory.profile)
+    expressions = {
+        one.where: Expression(one.where, inventory.profile, views) for one in wanted if one.where
+    }
+    failures: dict[str, None] = {}
+    found = []
+    for device in inventory.devices.values():
+        for target in wanted:
+            if not _named(target, device):
+                continue
+            answer = _meets(expressions.get(target.where), device)
+            if isinstance(answer, Failure):
+                failures[f"{device.id}: {answer.message}"] = None
+            elif answer:
+                found.append(device)
+                break
+    published = sum(device.content is not None for device in inventory.devices.values())
+    return Selection(tuple(found), published, tuple(failures))
+
+
+def _named(target: Target, device: Device) -> bool:
+    return (
+        target.driver in ("", device.id.driver)
+        and target.pool in ("", device.id.pool)
+        and target.device in ("", device.id.device)
+        and target.node in ("", device.node)
+    )
+
+
+def _meets(expression: Expression | None, device: Device) -> bool | Failure:
+    if expression is None:
+        return True
+    if device.content is None:  # a lost device has no attributes
+        return False
+    answer = expression.on(device.content)
+    if isinstance(answer, Failure) and answer.compiling:
+        raise TargetError(f"expression {expression.text!r}: {answer.message}")
+    return answer
+
+
+def near(target: Target, inventory: Inventory) -> str:
+    """Return what there is instead of a target that no device meets; empty where names exist."""
+    devices = [*inventory.devices.values()]
+    drivers = {device.id.driver for device in devices}
+    pools = {device.id.pool for device in devices if device.id.driver == target.driver}
+    mates = {one.id.device for one in devices if _pool(one.id) == (target.driver, target.pool)}
+    nodes = {device.node for device in devices if device.node}
+    for name, known, what in (
+        (target.driver, drivers, "drivers with devices"),
+        (target.pool, pools, f"pools of {target.driver}"),
+        (target.device, mates, f"devices of {target.driver}/{target.pool}"),
+        (target.node, nodes, "nodes with devices"),
+    ):
+        if name and name not in known:
+            return f"{what}: {', '.join(sorted(known)[:NAMES]) or 'none'}"
+    return ""
