@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.documents import (
     AUTHOR,
     DEVICE,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
 from dragoman.inventory.facts import HOLD_PREFIX
 from dragoman.maintenance.holds import Selector, Taint

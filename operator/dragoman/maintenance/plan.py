@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.documents import Document
 from dragoman.inventory.facts import ClaimFact, Result
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint

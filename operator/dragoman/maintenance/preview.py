@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.inventory import Device
 from dragoman.maintenance.budgets import Protected
 from dragoman.maintenance.plan import CreateRule, Facts, Plan, evictions, plan

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dragoman.allocation.expressions import Expression, Failure, Views
-from dragoman.allocation.facts import DeviceID, PoolID
+from dragoman.allocation.facts.objects import DeviceID, PoolID
+from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.inventory.inventory import Device, Inventory
 
 NAMES: Final = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import News, Step
 from dragoman.inventory.ages import duration
 from dragoman.maintenance.plan import Evict, Plan

@@ -63,7 +63,7 @@ class Drain:
         return self._report(ended)
 
     async def _drain(self, client: Client) -> None:
-        served = await discover(client)
+        served = await discover(client, "off")
         rules = await served_rules(client) if self.facts.kind is Kind.RULE else None
         writer = Writer(
             client,

@@ -62,7 +62,7 @@ async def _delete(client: Client, deleted: tuple[Hold, ...]) -> set[str]:
     from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
     from dragoman.maintenance.manifests import Origin  # noqa: PLC0415 — as above
 
-    served = await discover(client)
+    served = await discover(client, "off")
     writer = Writer(client, served.claims, await served_rules(client), "", Origin())
     return {hold.name for hold in deleted if not await writer.delete(hold)}
 

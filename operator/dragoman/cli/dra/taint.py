@@ -90,13 +90,14 @@ def _carry_out(
     found: Preview,
 ) -> Report:
     from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.maintenance.preview import count  # noqa: PLC0415 — as above
 
     selectors, wanted, reason = rules
     lines = [*found.lines()]
     if found.evicted:
         lines.append(
-            f"NoExecute deletes {len(found.evicted)} pods without asking PodDisruptionBudgets; "
-            "`kubectl dra drain` asks them"
+            f"NoExecute deletes {count(len(found.evicted), 'pod')} without asking "
+            "PodDisruptionBudgets; `kubectl dra drain` asks them"
         )
     created: list[str] = []
     if not chosen.wish.dry_run:
@@ -125,7 +126,7 @@ async def _create(
     from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
     from dragoman.maintenance.manifests import Origin  # noqa: PLC0415 — as above
 
-    served = await discover(client)
+    served = await discover(client, "off")
     origin = Origin(reason, await author(client))
     writer = Writer(client, served.claims, await served_rules(client), "", origin)
     names = []

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import ClusterView, list_rules
 from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, watched
 from dragoman.maintenance.holds import Hold, Kind, Selector

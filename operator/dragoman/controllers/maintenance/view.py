@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.claims.informers import uses_claims
 from dragoman.inventory.documents import reduced
 from dragoman.inventory.facts import ClaimFact, claim_fact
 from dragoman.kube.client import Client, pages
-from dragoman.kube.discovery import DRA_GROUP
+from dragoman.kube.discovery import DRA_GROUP, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
@@ -23,8 +23,6 @@ from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
 from dragoman.model import Document, Metadata, Pod
 
-RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
-"""Versions of DeviceTaintRule, the best first."""
 _NOT_FOUND = 404
 
 
@@ -175,19 +173,7 @@ def _handler(informer: Informer[Any]) -> Callable[[Mapping[str, Any]], Any]:
 
 async def served_rules(client: Client) -> Resource | None:
     """Return DeviceTaintRules in the best served version, None where there is none."""
-    groups = (await client.get("/apis")).get("groups") or []
-    versions = {
-        version["version"]
-        for group in groups
-        if group["name"] == DRA_GROUP
-        for version in group["versions"]
-    }
-    for version in RULE_VERSIONS:
-        if version in versions:
-            listed = await client.get(f"/apis/{DRA_GROUP}/{version}")
-            if any(one["name"] == "devicetaintrules" for one in listed.get("resources") or ()):
-                return Resource(DRA_GROUP, version, "devicetaintrules")
-    return None
+    return await find_resource(client, DRA_GROUP, OPTIONAL_VERSIONS, "devicetaintrules")
 
 
 async def list_rules(client: Client, rules: Resource | None) -> tuple[Hold, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
 
-from dragoman.allocation.facts import DeviceID
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import WatchedClaim
 from dragoman.inventory.documents import OVERLAPPED
 from dragoman.kube.client import MERGE_PATCH, Client, find
@@ -105,9 +105,15 @@ class Writer:
         return await self._create(self.rules, "", manifest)
 
     async def delete(self, hold: Hold) -> bool:
-        """Delete a hold, the one with this UID; return whether it was there."""
+        """Delete a hold, the one with this UID; return whether it was there.
+
+        The allocation of a held claim is cleared first: kube-scheduler tries pending pods again
+        when a claim changes, but not when one is deleted.
+        """
         resource = self.rules if hold.kind is Kind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
+        if hold.kind is Kind.CLAIM and hold.allocated:
+            await self._patch(hold, {"status": {"allocation": None}}, "status")
         options = {"preconditions": {"uid": hold.uid}}
         try:
             await self.client.delete(resource.path(hold.namespace, hold.name), options)

@@ -1,0 +1,46 @@
+"""Control planes with and without DeviceTaintRules, and wards: devices with pods on them."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.maintenance.ward import Ward
+from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+from tests.support.controlplane.plane import ControlPlane
+
+SHARE = float(os.environ.get("DRAGOMAN_MAINTENANCE", "0.1"))
+"""`make test-maintenance` runs the whole of the long comparisons."""
+RULES = {"DRADeviceTaintRules": True}
+
+
+def share(whole: int) -> int:
+    """Return how many of so many repetitions this run makes."""
+    return max(2, int(whole * SHARE))
+
+
+@pytest.fixture(scope="session")
+def plane_with_rules() -> Iterator[ControlPlane]:
+    """Run a control plane that serves DeviceTaintRules."""
+    served = {"resource.k8s.io/v1beta2": True}
+    with ControlPlane(scheduler=True, feature_gates=RULES, runtime_config=served) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["claim", "rule"])
+def site(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane with an operator that releases claims: rules not served, and served."""
+    name = {"claim": "plane", "rule": "plane_with_rules"}[request.param]
+    plane: ControlPlane = request.getfixturevalue(name)
+    with OperatorProcess(plane, plane.user("dragoman", OPERATOR_RULES)) as running:
+        yield plane
+        assert running.faults() == []
+
+
+@pytest.fixture
+def ward(site: ControlPlane) -> Iterator[Ward]:
+    """Two nodes with two devices each, and their class."""
+    made = Ward(site)
+    yield made
+    made.clear()

@@ -1,0 +1,140 @@
+"""Devices of one driver with pods on them, and the commands that take devices out of service."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from tests.e2e.toolkit.commands import Answer, dra
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.plane import ControlPlane
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Ward:
+    """Nodes, devices, a class and a namespace.
+
+    Args:
+        plane: With its scheduler, and an operator that releases claims.
+        nodes: How many.
+        devices: Of each node.
+    """
+
+    def __init__(self, plane: ControlPlane, nodes: int = 2, devices: int = 2) -> None:
+        self.plane = plane
+        self.api = plane.api()
+        self.name = f"ward-{uuid.uuid4().hex[:8]}"
+        self.driver = f"{self.name}.example.com"
+        self.nodes = [f"{self.name}-n{index}" for index in range(nodes)]
+        self.names = [f"device-{index}" for index in range(devices)]
+        self.api.create(objects.namespace(self.name))
+        self.api.create(objects.device_class(self.name, self.driver))
+        for node in self.nodes:
+            self.api.create(objects.node(node))
+            entries = [
+                {"name": name, "attributes": {"uuid": {"string": f"{node}-{name}"}}}
+                for name in self.names
+            ]
+            self.api.create(objects.resource_slice(node, entries, self.driver))
+        self.api.create(objects.template("one", self.name, self.name))
+
+    @property
+    def rules(self) -> bool:
+        """Whether the plane serves DeviceTaintRules."""
+        return "devicetaintrules" in {one.plural for one in self.api.discover()}
+
+    def device(self, node: int = 0, device: int = 0) -> str:
+        """Return the name of a device as commands take it."""
+        return f"{self.driver}/{self.nodes[node]}/{self.names[device]}"
+
+    # Pods -----------------------------------------------------------------------------------------
+
+    def pod(self, name: str, *, node: int | None = None, **more: Any) -> Json:
+        """Create a pod that needs one device, on a node where one is named."""
+        spec = {} if node is None else {"nodeSelector": {HOSTNAME: self.nodes[node]}}
+        template = more.pop("template", "one")
+        manifest = objects.pod(name, self.name, templates={"gpu": template}, **spec, **more)
+        return self.api.create(manifest)
+
+    def placed(self, *names: str) -> dict[str, str]:
+        """Wait until pods have nodes; return the device of each."""
+        return {name: wait_for(lambda name=name: self.device_of(name)) for name in names}  # type: ignore[misc]
+
+    def device_of(self, name: str) -> str:
+        """Return the device of a pod that has a node, empty where it has none."""
+        pod = self.api.find("pods", name, self.name)
+        statuses = (pod or {}).get("status", {}).get("resourceClaimStatuses") or ()
+        if pod is None or not pod["spec"].get("nodeName") or not statuses:
+            return ""
+        claim = self.api.find("resourceclaims", statuses[0]["resourceClaimName"], self.name)
+        return next(iter(devices_of(claim)), "") if claim else ""
+
+    def run(self, name: str) -> None:
+        """Write what a kubelet would: the pod runs, and is ready."""
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        self.api.patch(
+            "pods", name, self.name, {"status": status}, kind="strategic", subresource="status"
+        )
+
+    def budget(self, name: str, labels: dict[str, str], allowed: int) -> None:
+        """Create a PodDisruptionBudget, or set how many disruptions it allows."""
+        self.api.apply(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": name, "namespace": self.name},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+            }
+        )
+        status = {
+            "observedGeneration": 1,
+            "disruptionsAllowed": allowed,
+            "currentHealthy": 1 + allowed,
+            "desiredHealthy": 1,
+            "expectedPods": 1,
+        }
+        self.api.patch(
+            "poddisruptionbudgets", name, self.name, {"status": status}, subresource="status"
+        )
+
+    # Commands -------------------------------------------------------------------------------------
+
+    def dra(self, *arguments: object, expected: Sequence[int] = (0,)) -> Answer:
+        """Run `kubectl dra …` in the namespace."""
+        more = ("--kubeconfig", self.plane.kubeconfig, "-n", self.name)
+        return dra(*arguments, *more, expected=expected)
+
+    def holders(self, device: str) -> list[str]:
+        """Return the claims that have a device, holds included."""
+        return [
+            f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
+            for claim in self.api.list("resourceclaims")
+            if device in devices_of(claim)
+        ]
+
+    def clear(self) -> None:
+        """Delete everything."""
+        if self.rules:
+            for rule in self.api.list("devicetaintrules"):
+                if rule["spec"]["deviceSelector"].get("driver") == self.driver:
+                    self.api.delete("devicetaintrules", rule["metadata"]["name"])
+        self.api.delete_all("pods", self.name, gracePeriodSeconds=0)
+        # The operator deletes claims of pods at the same time; what it has not got to is ours.
+        for claim in self.api.list("resourceclaims", self.name):
+            name = claim["metadata"]["name"]
+            if claim["metadata"].get("ownerReferences") is None:
+                self.api.delete("resourceclaims", name, self.name)
+        wait_for(lambda: not self.api.list("resourceclaims", self.name), message="no claims")
+        for node in self.nodes:
+            self.api.delete("nodes", node)
+            self.api.delete("resourceslices", f"{node}-{self.driver}")
+        self.api.delete("deviceclasses", self.name)
+
+
+def devices_of(claim: Json) -> set[str]:
+    """Return the devices in the status of a claim as `driver/pool/device`."""
+    results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
+    return {f"{one['driver']}/{one['pool']}/{one['device']}" for one in results}

@@ -1,0 +1,157 @@
+"""The next writes of a drain: what is held, who is evicted, and when nothing is left."""
+
+import pytest
+
+from dragoman.inventory.facts import ClaimFact
+from dragoman.maintenance.holds import Kind, Selector
+from dragoman.maintenance.plan import (
+    Allocate,
+    CreateClaim,
+    CreateRule,
+    Evict,
+    EvictPod,
+    MarkOverlap,
+    Reallocate,
+    plan,
+)
+from tests.unit.maintenance.builders import NEW, OLD, A, B, facts, held_claim, rule, running, user
+
+EVERYTHING = {"operator": "Exists"}
+
+
+def eviction(name: str, *, now: bool = False) -> EvictPod:
+    return EvictPod("ns", name, f"uid-of-ns-{name}", now)
+
+
+def test_the_rule_comes_before_any_eviction() -> None:
+    found = plan(facts(user("x"), pods=[running("x")]))
+    assert found.actions == (CreateRule(Selector(*A)),)
+    assert (found.held, found.idle) == (False, False)
+
+
+def test_pods_are_evicted_once_the_rule_is_there() -> None:
+    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()]))
+    assert found.actions == (eviction("x"),)
+    assert (found.held, found.idle) == (True, False)
+
+
+def test_one_rule_for_a_pool_covers_its_devices() -> None:
+    found = plan(facts(devices=(A, B), holds=[rule(Selector(A.driver, A.pool))]))
+    assert found.actions == ()
+    assert (found.held, found.idle) == (True, True)
+
+
+def test_pods_stay_when_only_a_hold_is_wanted() -> None:
+    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=Evict.NEVER))
+    assert found.actions == ()
+    assert [claim.key for claim in found.claims] == ["ns/x"]
+
+
+def test_now_deletes() -> None:
+    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=Evict.NOW))
+    assert found.actions == (eviction("x", now=True),)
+
+
+def test_ended_and_ending_pods_are_left_alone() -> None:
+    ended = running("x", phase="Succeeded")
+    assert plan(facts(user("x"), pods=[ended], holds=[rule()])).actions == ()
+
+
+def test_admin_access_is_no_use() -> None:
+    found = plan(facts(user("x", adminAccess=True), pods=[running("x")], holds=[rule()]))
+    assert found.actions == ()
+    assert found.idle
+
+
+@pytest.mark.parametrize(
+    ("created", "tolerations", "evicted"),
+    [
+        pytest.param(OLD, [EVERYTHING], True, id="the claim was there before the rule"),
+        pytest.param(NEW, [], True, id="the scheduler had not seen the rule yet"),
+        pytest.param(NEW, [EVERYTHING], False, id="tolerates every taint, and would come back"),
+        pytest.param(NEW, [{"key": "dragoman.dev/maintenance"}], False, id="tolerates the key"),
+        pytest.param(NEW, [{"key": "other", "operator": "Exists"}], True, id="another key"),
+        pytest.param(NEW, [EVERYTHING | {"effect": "NoExecute"}], True, id="another effect"),
+    ],
+)
+def test_who_comes_after_the_rule_by_a_toleration_stays(
+    created: str, tolerations: list[dict[str, str]], evicted: bool
+) -> None:
+    claim = user("x", created=created, tolerations=tolerations)
+    found = plan(facts(claim, pods=[running("x")], holds=[rule()]))
+    assert found.actions == ((eviction("x"),) if evicted else ())
+    assert found.tolerating == (() if evicted else ("ns/x",))
+
+
+# Held claims --------------------------------------------------------------------------------------
+
+
+def test_a_held_claim_is_created_early_and_allocated_when_the_device_is_free() -> None:
+    used = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")])
+    assert plan(used).actions == (CreateClaim(A),)
+    waiting = held_claim(allocated=False)
+    used = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[waiting])
+    assert plan(used).actions == (eviction("x"),)
+    assert not plan(used).held
+    assert plan(facts(kind=Kind.CLAIM, holds=[waiting])).actions == (Allocate(waiting, A),)
+    found = plan(facts(kind=Kind.CLAIM, holds=[held_claim()]))
+    assert (found.actions, found.held, found.idle) == ((), True, True)
+
+
+def test_a_claim_that_got_the_device_too_is_marked_then_made_good() -> None:
+    both = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[held_claim()])
+    assert plan(both).actions == (MarkOverlap(held_claim()), eviction("x"))
+    assert not plan(both).held
+    marked = held_claim(overlapped=True)
+    both = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[marked])
+    assert plan(both).actions == (eviction("x"),)
+    after = plan(facts(kind=Kind.CLAIM, holds=[marked]))
+    assert after.actions == (Reallocate(marked, A),)
+    assert not after.held
+
+
+def test_shares_do_not_delay_a_held_claim() -> None:
+    share = user("x", shareID="11111111-1111-1111-1111-111111111111")
+    waiting = held_claim(allocated=False)
+    found = plan(facts(share, kind=Kind.CLAIM, holds=[waiting], evict=Evict.NEVER))
+    assert found.actions == (Allocate(waiting, A),)
+
+
+def test_a_held_claim_suffices_where_rules_are_served_later() -> None:
+    found = plan(facts(kind=Kind.RULE, holds=[held_claim()]))
+    assert (found.actions, found.held) == ((), True)
+
+
+# Level-driven -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*Kind])
+@pytest.mark.parametrize("evict", [*Evict])
+@pytest.mark.parametrize("claims", [(), (user("x"),), (user("x"), user("y", "b"))], ids=len)
+def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[ClaimFact, ...]) -> None:
+    """Apply each action to the facts as the API server would; at the end nothing is left to do."""
+    holds, left, pods = [], {one.key: one for one in claims}, [running("x"), running("y")]
+    for _ in range(20):
+        state = facts(
+            *left.values(), kind=kind, holds=holds, pods=pods, evict=evict, devices=(A, B)
+        )
+        actions = plan(state).actions
+        if not actions:
+            break
+        for action in actions:
+            match action:
+                case CreateRule(selector):
+                    holds.append(rule(selector))
+                case CreateClaim(device):
+                    holds.append(held_claim(device, allocated=False))
+                case Allocate(hold, device) | Reallocate(hold, device):
+                    holds[holds.index(hold)] = held_claim(device)
+                case EvictPod(_, name):
+                    left.pop(f"ns/{name}")
+                case MarkOverlap():
+                    raise AssertionError("no other claim gets a device here")
+    else:
+        raise AssertionError("it does not end")
+    end = plan(state)
+    assert end.idle == (evict is not Evict.NEVER or not claims)
+    assert end.held == (kind is Kind.RULE or end.idle)
