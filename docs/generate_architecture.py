@@ -43,6 +43,7 @@ PLACES = {
     "dragoman.driverconfigs": (2, 4),
     "dragoman.diagnosis": (3, 3),
     "dragoman.doctor": (4, 3),
+    "dragoman.maintenance": (4, 4),
     "dragoman.inventory": (3, 4),
     "dragoman.allocation": (3, 5),
     "dragoman.model": (1, 6),

@@ -15,9 +15,7 @@ from dragoman.inventory.snapshot import Snapshot, Unseen
 
 _HOLD: Final = "dragoman-hold-"
 _HIDDEN: Final = "(left out)"
-_KEPT: Final = (
-    *("creationTimestamp", "deletionTimestamp", "managedFields", "finalizers"),
-)
+_KEPT: Final = (*("creationTimestamp", "deletionTimestamp", "managedFields", "finalizers"),)
 _NAMING: Final = frozenset({AUTHOR, DEVICE, REASON})
 """Annotations of holds that name users, nodes and whatever a reason says."""
 
