@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.inventory.facts import ClaimFact
-from dragoman.maintenance.holds import Kind, Selector
+from dragoman.maintenance.holds import Hold, Kind, Selector
 from dragoman.maintenance.plan import (
     Allocate,
     CreateClaim,
@@ -130,7 +130,8 @@ def test_a_held_claim_suffices_where_rules_are_served_later() -> None:
 @pytest.mark.parametrize("claims", [(), (user("x"),), (user("x"), user("y", "b"))], ids=len)
 def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[ClaimFact, ...]) -> None:
     """Apply each action to the facts as the API server would; at the end nothing is left to do."""
-    holds, left, pods = [], {one.key: one for one in claims}, [running("x"), running("y")]
+    holds: list[Hold] = []
+    left, pods = {one.key: one for one in claims}, [running("x"), running("y")]
     for _ in range(20):
         state = facts(
             *left.values(), kind=kind, holds=holds, pods=pods, evict=evict, devices=(A, B)
