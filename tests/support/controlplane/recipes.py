@@ -18,6 +18,7 @@ class Recipe:
         elsewhere: Environment variable of a folder that may hold it ready-made.
         on_path: Whether a binary on PATH serves as well.
         tags: Go build tags.
+        test: Whether the package holds tests, and the binary runs them.
         library: C library that is linked into it, named as pkg-config knows it; without one the
             binary is pure Go.
     """
@@ -32,6 +33,7 @@ class Recipe:
     on_path: bool = False
     tags: tuple[str, ...] = ()
     library: str = ""
+    test: bool = False
 
 
 def kubernetes(
@@ -128,6 +130,8 @@ RECIPES = {
         cni("ptp", "main"),
         cni("host-local", "ipam"),
         Recipe("errand", "errand", ".", 0.2),
+        # Kubernetes' own end-to-end tests, for `make test-upstream`.
+        Recipe("upstream", "upstream-{version}", ".", 4, test=True),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
