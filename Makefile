@@ -96,6 +96,14 @@ test-hostile: controlplane ## Attack webhook, operator and logs at full size; pr
 test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters
 	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
 
+.PHONY: test-versions
+test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)
+	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" $(PY) -m tests.versions
+
+.PHONY: test-upstream
+test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1")
+	@$(PY) -m tests.upstream $(ARGS)
+
 .PHONY: test-cluster-templates
 test-cluster-templates: controlplane ## Change one template of 500 namespaces under 200 starting pods
 	@DRAGOMAN_NAMESPACES=500 $(PYTEST) -s -ra tests/e2e/clustertemplates/test_change.py

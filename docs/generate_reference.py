@@ -30,9 +30,10 @@ IN_TREE = """
 
 | built-in controller | dragoman |
 |---|---|
-| `dynamic_resource_allocation_resourceclaim_creates_total{status, admin_access}` (1.37), \
-`resourceclaim_controller_creates_total{status, admin_access}` (1.34 to 1.36) | \
-`dragoman_resource_claim_creates_total{status, admin_access}` |
+| `dynamic_resource_allocation_resourceclaim_creates_total{status, admin_access, owner_api_group, \
+owner_api_kind}` (1.37), `resourceclaim_controller_creates_total{status, admin_access}` \
+(1.34 to 1.36) | \
+`dragoman_resource_claim_creates_total{status, admin_access, owner_api_group, owner_api_kind}` |
 | `dynamic_resource_allocation_resource_claims{allocated, admin_access, source}` (1.37), \
 `resourceclaim_controller_resource_claims{allocated, admin_access, source}` (1.34 to 1.36) | \
 `dragoman_resource_claims{allocated, reserved, source, admin_access}`; the built-in controller \

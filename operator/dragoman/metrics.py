@@ -61,9 +61,10 @@ ACTIONS = Counter(
 )
 CLAIM_CREATES = Counter(
     "dragoman_resource_claim_creates_total",
-    "Creations of ResourceClaims, by status (success, failure) and whether they ask for admin "
-    "access, as resourceclaim_controller_creates_total of the stock controller.",
-    ["status", "admin_access"],
+    "Creations of ResourceClaims, by status (success, failure), whether they ask for admin access, "
+    "and kind of the owner (Pod, or PodGroup of scheduling.k8s.io), with the labels of the stock "
+    "controller's metric.",
+    ["status", "admin_access", "owner_api_group", "owner_api_kind"],
     registry=REGISTRY,
 )
 LEADER = Gauge(
@@ -204,9 +205,10 @@ def request_done(method: str, code: int, seconds: float) -> None:
     histogram.observe(seconds)
 
 
-def claim_created(status: str, *, admin_access: bool) -> None:
-    """Count an attempt to create a ResourceClaim."""
-    CLAIM_CREATES.labels(status, str(admin_access).lower()).inc()
+def claim_created(status: str, *, admin_access: bool, for_pod: bool) -> None:
+    """Count an attempt to create a ResourceClaim for a pod, or else for a PodGroup."""
+    owner = ("", "Pod") if for_pod else ("scheduling.k8s.io", "PodGroup")
+    CLAIM_CREATES.labels(status, str(admin_access).lower(), *owner).inc()
 
 
 def action_done(action: str, reason: str, outcome: str) -> None:

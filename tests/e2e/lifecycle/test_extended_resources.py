@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.scene import Scene
-from tests.support.controlplane import binaries, objects
+from tests.e2e.versions import VERSION
+from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 
@@ -15,7 +16,7 @@ RELEASE = {
     "delete resourceclaims": 1,
     "patch resourceclaims": 1,
 }
-BY_DEFAULT = not binaries.chosen_version().startswith(("v1.34.", "v1.35."))
+BY_DEFAULT = VERSION >= (1, 36)
 
 if not BY_DEFAULT:
 

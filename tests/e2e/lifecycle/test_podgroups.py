@@ -1,4 +1,4 @@
-"""PodGroups (KEP-5729): one claim for a group, which its pods share. Alpha since 1.36."""
+"""PodGroups (KEP-5729): one claim for a group, which its pods share. Since 1.36."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 
 from tests.e2e.scene import ANNOTATION, Scene
-from tests.support.controlplane import binaries
+from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 
-OLD = binaries.chosen_version().startswith("v1.34.")
-pytestmark = pytest.mark.skipif(
-    OLD, reason="Kubernetes 1.34 has no PodGroups with resource claims (KEP-5729, alpha in 1.36)"
-)
+pytestmark = pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS)
 GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 GROUP_CLAIM = {"create resourceclaims": 1, "patch podgroups/status": 1}
 
@@ -22,7 +19,7 @@ GROUP_CLAIM = {"create resourceclaims": 1, "patch podgroups/status": 1}
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     """Run a control plane that serves PodGroups."""
-    served = {"scheduling.k8s.io/v1alpha2": True}
+    served = {POD_GROUPS: True}
     with ControlPlane(scheduler=True, feature_gates=GATES, runtime_config=served) as running:
         yield running
 
@@ -34,7 +31,7 @@ def group(scene: Scene, name: str = "group", **templates: str) -> Json:
         for entry, template in (templates or {"a": "template"}).items()
     ]
     return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "apiVersion": POD_GROUPS,
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": scene.namespace},
         "spec": {"schedulingPolicy": {"basic": {}}, "resourceClaims": entries},
@@ -72,7 +69,7 @@ def test_the_claim_of_a_group_says_whose_it_is(scene: Scene) -> None:
     (owner,) = claim["metadata"]["ownerReferences"]
     uid = scene.get("podgroups", "group")["metadata"]["uid"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("PodGroup", "group", uid)
-    assert owner["apiVersion"] == "scheduling.k8s.io/v1alpha2"
+    assert owner["apiVersion"] == POD_GROUPS
     assert claim["metadata"]["annotations"][ANNOTATION] == "a"
     assert claim["metadata"]["labels"] == {"team": "blue"}
     assert claim["metadata"]["name"].startswith("group-a-")

@@ -8,14 +8,11 @@ from tests.e2e.lifecycle.test_podgroups import group, member
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
 from tests.e2e.scene import Scene
-from tests.support.controlplane import binaries
+from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
 
-pytestmark = pytest.mark.skipif(
-    binaries.chosen_version().startswith("v1.34."),
-    reason="Kubernetes 1.34 has no PodGroups with resource claims (KEP-5729, alpha in 1.36)",
-)
+pytestmark = pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS)
 GATE = "DRAWorkloadResourceClaims"
 METRICS = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
@@ -25,7 +22,7 @@ def plane() -> Iterator[ControlPlane]:
     """Run a control plane that serves PodGroups, at first with claims."""
     with ControlPlane(
         feature_gates={"GenericWorkload": True, GATE: True},
-        runtime_config={"scheduling.k8s.io/v1alpha2": True},
+        runtime_config={POD_GROUPS: True},
     ) as running:
         yield running
 

@@ -7,12 +7,12 @@ import pytest
 from tests.e2e.rbac import OPERATOR_RULES, rules_without
 from tests.e2e.running import OperatorProcess
 from tests.e2e.scene import Scene
-from tests.support.controlplane import binaries
+from tests.e2e.versions import VERSION
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 
 USER = "dragoman-unbound"
-ASKED = not binaries.chosen_version().startswith("v1.34.")
+ASKED = VERSION >= (1, 36)
 """Whether the API server asks for `resourceclaims/binding`, as it does since 1.36."""
 
 

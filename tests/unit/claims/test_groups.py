@@ -125,6 +125,17 @@ CREATION = (
         told=(f"ClaimLost: create {SHARED} for {ENTRY}", f"ClaimBound: publish {ENTRY}={SHARED}"),
     ),
     Case(
+        title="a group whose status names a claim of another owner gets one of its own",
+        upstream=("recreate-wrong-owner-podgroup",),
+        world=world(TEAM.bound(ENTRY, "theirs"), template(), claim("theirs")),
+        place=GROUP,
+        told=(
+            f"ForeignResourceClaim: create {SHARED} for {ENTRY}",
+            f"ClaimBound: publish {ENTRY}={SHARED}",
+        ),
+        pending=frozenset({"ForeignResourceClaim"}),
+    ),
+    Case(
         title="a group waits for its template",
         upstream=("missing-template-podgroup",),
         world=world(TEAM),

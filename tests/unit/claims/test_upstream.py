@@ -1,6 +1,6 @@
 """Every case of the stock controller's own table of single syncs is tested here, or explained.
 
-Names are those of TestSyncHandler in kubernetes/pkg/controller/resourceclaim.
+Names are those of TestSyncHandler in kubernetes/pkg/controller/resourceclaim, v1.36 and v1.37.
 """
 
 from collections import Counter
@@ -31,6 +31,21 @@ ELSEWHERE = {
     ),
     "create-conflict": test_stale_views.test_a_name_that_was_taken_unseen_is_looked_at,
     "create-conflict-podgroup": test_stale_views.test_a_name_that_was_taken_unseen_is_looked_at,
+    "create-conflict-admin-access": test_stale_views.test_a_name_that_was_taken_unseen_is_looked_at,
+    # Since v1.37: the claim that a status names is looked up before another one is created.
+    "nop-claim-in-mutation-cache-only": (
+        test_stale_views.test_an_own_claim_is_known_before_the_watch
+    ),
+    "nop-claim-in-mutation-cache-only-for-podgroup": (
+        test_stale_views.test_an_own_claim_is_known_before_the_watch
+    ),
+    "nop-claim-in-apiserver-only": (
+        test_stale_views.test_a_published_claim_that_is_not_known_yet_is_looked_up_live
+    ),
+    "nop-claim-in-apiserver-only-for-podgroup": (
+        test_stale_views.test_a_published_claim_that_is_not_known_yet_is_looked_up_live
+    ),
+    "recreate-wrong-owner": test_creation.test_a_foreign_claim_stays_as_it_was,
     "stay-reserved-not-seen": test_stale_views.test_a_consumer_that_is_not_known_is_looked_up_live,
     "TestCreateClaimDoesNotMutateTemplate": (
         test_documents.test_a_template_serves_two_pods_and_stays_as_it_was
@@ -47,6 +62,13 @@ NOT_APPLICABLE = {
 }
 
 UPSTREAM = {
+    "create-conflict-admin-access",
+    "nop-claim-in-mutation-cache-only",
+    "nop-claim-in-mutation-cache-only-for-podgroup",
+    "nop-claim-in-apiserver-only",
+    "nop-claim-in-apiserver-only-for-podgroup",
+    "recreate-wrong-owner",
+    "recreate-wrong-owner-podgroup",
     "create",
     "create with admin and feature gate off",
     "create with admin and feature gate on",

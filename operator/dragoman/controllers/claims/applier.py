@@ -103,20 +103,20 @@ class Applier:
     async def _create(self, action: CreateClaim) -> Outcome:
         path = self._served.claims.path(action.namespace)
         document = action.document(self._served.claims.api_version)
-        admin_access = action.template.admin_access
+        admin_access, for_pod = action.template.admin_access, action.owner.is_pod
         try:
             if admin_access:
                 await self._check_admin_access(path, document)
             created = await self._client.post(path, document)
         except ApiError as error:
             if error.code:
-                metrics.claim_created("failure", admin_access=admin_access)
+                metrics.claim_created("failure", admin_access=admin_access, for_pod=for_pod)
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
             await self._claims.refresh(action.namespace, action.name)
             return Outcome.STALE
-        metrics.claim_created("success", admin_access=admin_access)
-        kind: Literal["pod", "podgroup"] = "pod" if action.owner.is_pod else "podgroup"
+        metrics.claim_created("success", admin_access=admin_access, for_pod=for_pod)
+        kind: Literal["pod", "podgroup"] = "pod" if for_pod else "podgroup"
         by = Key(kind, action.namespace, action.owner.name)
         self._store(Claim.parse(created), by)
         log.info(
