@@ -4,7 +4,8 @@ from typing import Final
 
 from tests.support.controlplane import binaries
 
-VERSION: Final = tuple(int(part) for part in binaries.chosen_version().lstrip("v").split(".")[:2])
+_MAJOR, _MINOR, *_ = binaries.chosen_version().lstrip("v").split(".")
+VERSION: Final = (int(_MAJOR), int(_MINOR))
 """Major and minor version of Kubernetes."""
 _POD_GROUPS: Final = {(1, 36): "v1alpha2", (1, 37): "v1beta1"}
 POD_GROUPS: Final = f"scheduling.k8s.io/{_POD_GROUPS.get(VERSION, 'v1beta1')}"

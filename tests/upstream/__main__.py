@@ -62,6 +62,7 @@ def run(name: str, version: str, focus: str, folder: Path) -> dict[str, Spec]:
         authority = f"--root-ca-file={plane.credentials.keys.authority}"
         flags = [*UNTHROTTLED.flags(), authority]
         plane.start_controllers("controllers", controllers(name), flags)
+        operator = None
         if name == DRAGOMAN:
             user = plane.user("dragoman", OPERATOR_RULES)
             operator = stack.enter_context(OperatorProcess(plane, user))
@@ -71,7 +72,7 @@ def run(name: str, version: str, focus: str, folder: Path) -> dict[str, Spec]:
         log = folder / f"{version}-{name}.log"
         print(f"{version}, {name}: running specs, log in {log}", flush=True)
         test(binaries.find(["upstream"], version)["upstream"], plane, focus, report, log)
-        if name == DRAGOMAN and (faults := operator.faults()):
+        if operator is not None and (faults := operator.faults()):
             print("\n".join(faults))
     return read(report)
 

@@ -153,6 +153,7 @@ def main() -> int:
     folder = ROOT / "build/versions"
     folder.mkdir(parents=True, exist_ok=True)
     results = load()
+    ordered: dict[str, dict[str, Result]] = {}
     failed = False
     for version in chosen:
         for suite in suites:
