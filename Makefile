@@ -81,6 +81,7 @@ unit-claims:
 
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow
+	@$(PY) -m tests.ui.browser || true
 	@$(PYTEST) -ra -m 'not slow'
 
 .PHONY: test-slow
@@ -108,6 +109,11 @@ test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (A
 test-cluster-templates: controlplane ## Change one template of 500 namespaces under 200 starting pods
 	@DRAGOMAN_NAMESPACES=500 $(PYTEST) -s -ra tests/e2e/clustertemplates/test_change.py
 
+.PHONY: test-ui
+test-ui: controlplane ## Test the page of `kubectl dra ui` in chromium (apt-get installs it for root)
+	@$(PY) -m tests.ui.browser
+	@$(PYTEST) -ra tests/ui
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node
@@ -131,6 +137,11 @@ bench-cel: setup ## Measure CEL evaluation
 .PHONY: bench-allocator
 bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
 	@$(PY) -m tests.bench.allocation
+
+.PHONY: bench-ui
+bench-ui: setup ## Measure the page of 1,000 nodes in chromium
+	@$(PY) -m tests.ui.browser
+	@$(PY) -m tests.bench.ui
 
 .PHONY: bench-webhook
 bench-webhook: setup ## Measure the webhook beside a vendor's
@@ -171,6 +182,11 @@ pages: setup ## Generate pages of docs/ and files of charts/ from code, comments
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report
 	@$(PY) -m tests.bench.allocation.report
+
+.PHONY: screenshots
+screenshots: setup ## Take the pictures of docs/ in chromium
+	@$(PY) -m tests.ui.browser
+	@$(PY) -m tests.ui.screenshots
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/site

@@ -22,6 +22,7 @@ USER_COMMANDS = {
     "snapshot": "Write what every answer is computed from to a file.",
     "taint": "Taint devices by a DeviceTaintRule.",
     "top": "Show who has what: devices by class, node, namespace or pod.",
+    "ui": "Show devices, holders and pods that wait in the browser.",
     "undrain": "Put drained devices back in service.",
     "unhold": "Put held devices back in service.",
     "untaint": "Remove taints that `taint` set.",
@@ -39,26 +40,7 @@ COMMANDS = USER_COMMANDS | SERVER_COMMANDS
 """Sub-commands, each in a module of its name (`_` for `-`); loaded when used: they are heavy."""
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""
-TOOLKIT = frozenset(
-    {
-        "adopt",
-        "auth",
-        "doctor",
-        "drain",
-        "explain",
-        "hold",
-        "holds",
-        "release",
-        "simulate",
-        "snapshot",
-        "taint",
-        "top",
-        "undrain",
-        "unhold",
-        "untaint",
-        "who",
-    }
-)
+TOOLKIT = USER_COMMANDS.keys() - {"check"}
 """Commands of `dragoman.cli.dra`."""
 
 

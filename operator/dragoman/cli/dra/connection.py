@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -48,16 +49,40 @@ class UserCredentials(Credentials):
 
 async def ask(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Ask the API server something; raise Unusable where it does not answer as it should."""
-    try:
+    with explained():
+        async with client_of(source) as client:
+            return await question(client)
+
+
+@asynccontextmanager
+async def client_of(source: Source) -> AsyncIterator[Client]:
+    """Connect to the API server; raise Unusable where the settings do not say to which."""
+    with explained():
         credentials = UserCredentials(
             source.kubeconfig, source.context, user=source.user, groups=source.groups
         )
-        async with Client(credentials) as client:
-            return await question(client)
+    async with Client(credentials) as client:
+        yield client
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise Unusable for what goes wrong between here and the API server."""
+    try:
+        yield
     except ValueError as error:
         raise Unusable(f"--as: {error}") from error
     except (ApiError, ConnectionSettingsError, NotServedError) as error:
         raise Unusable(str(error)) from error
+
+
+def context_name(kubeconfig: Path | None) -> str:
+    """Return the name of the current context; empty without a kubeconfig."""
+    try:
+        _, active = kube_config.list_kube_config_contexts(str(kubeconfig) if kubeconfig else None)
+    except (ConfigException, OSError):
+        return ""
+    return str(active["name"])
 
 
 def current_namespace(kubeconfig: Path | None, context: str | None) -> str:

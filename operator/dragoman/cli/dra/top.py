@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -24,6 +25,7 @@ Examples:
   kubectl dra top namespaces                    # and what their quotas charge
   kubectl dra top pods -n ml
   kubectl dra top --watch                       # redrawn every 5 seconds
+  kubectl dra top --html devices.html           # a page for the browser, in one file
   kubectl dra top -o json | jq '.classes[] | {name, free}'
 
 \b
@@ -62,6 +64,12 @@ _NEEDS: Final = {
     metavar="SECONDS",
     help="Time between two readings with --watch.",
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write a map of all devices, their holders and pods that wait as one HTML file.",
+)
 @connected
 @output_option
 def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
@@ -70,6 +78,7 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     device_class: str,
     watching: bool,  # noqa: FBT001 — click passes by name
     interval: float,
+    html: Path | None,
     output: str,
 ) -> None:
     """Show who has what: devices by class (default), node, namespace or pod.
@@ -77,6 +86,12 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     FREE devices are idle, untainted, in a complete pool and, for partitions, have counters left.
     LOST devices are allocated, but in no ResourceSlice any more.
     """
+    if html:
+        if watching:
+            raise click.UsageError(
+                "--html writes a file once; `kubectl dra ui` follows the cluster"
+            )
+        sys.exit(_write(source, html))
 
     def answer() -> Report:
         return _report(source, what, device_class, wide=output == "wide")
@@ -91,6 +106,17 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     report = answer()
     show(report, output)
     sys.exit(report.status)
+
+
+def _write(source: Source, file: Path) -> Exit:
+    # Heavy, and not needed for --help.
+    from dragoman.cli.dra import notes  # noqa: PLC0415
+    from dragoman.cli.dra.ui import command  # noqa: PLC0415
+    from dragoman.inventory.inventory import take  # noqa: PLC0415
+
+    world = source.world(command.NEEDS)
+    command.write(source, take(world, source.profile(world)), file)
+    return notes.status(world)
 
 
 def _again(answer: Callable[[], Report], interval: float) -> Iterator[Report]:

@@ -1,0 +1,177 @@
+"""`kubectl dra ui`: the page in a browser, following the cluster; and `top --html`, as a file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import sys
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra.output import Exit, Progress, Unusable
+from dragoman.cli.dra.source import Source, connected
+
+if TYPE_CHECKING:  # heavy, and not needed for --help
+    from dragoman.cli.dra.ui.live import Live, Read
+    from dragoman.inventory.inventory import Inventory
+    from dragoman.inventory.snapshot import Snapshot
+
+NEEDS: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules", "resourcequotas"),
+)
+"""What the page is computed from."""
+EXPLAINING: Final = 30.0
+"""Seconds for explanations of one file."""
+_GOODBYE: Final = 0.5
+"""Seconds that connections have to end after Ctrl-C."""
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra ui                        # opens the page in the browser
+  kubectl dra ui --no-browser           # prints its address only
+  kubectl dra ui --snapshot cluster.jsonl
+  kubectl dra top --html devices.html   # the page as one file
+
+\b
+From another machine:
+  ssh -L 8001:127.0.0.1:8001 HOST kubectl dra ui --no-browser --port 8001
+
+\b
+Exit status:
+  0  ended by Ctrl-C
+  2  the cluster could not be read, or bad input
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="Port on 127.0.0.1; by default a random free one.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.5),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two readings of the cluster, while a browser shows the page.",
+)
+@connected
+def ui(source: Source, no_browser: bool, port: int, interval: float) -> None:  # noqa: FBT001 — click
+    """Show a map of nodes and devices, their holders, and pods that wait, in the browser.
+
+    The page is served on 127.0.0.1 to those who have its address, which contains a token. It
+    follows the cluster, changes nothing in it, and loads nothing from any other host.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(source, port, interval, browser=not no_browser))
+    sys.exit(Exit.CLEAR)
+
+
+async def _serve(source: Source, port: int, interval: float, *, browser: bool) -> None:
+    from aiohttp import web  # noqa: PLC0415 — heavy
+
+    from dragoman.cli.dra.ui.live import Live  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.ui.serve import HOST, TOKEN_BYTES, application  # noqa: PLC0415 — heavy
+
+    async with _reading(source) as read:
+        live = Live(title(source), read, source.profile, interval)
+        await live.start()
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        runner = web.AppRunner(application(live, token), access_log=None, shutdown_timeout=_GOODBYE)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, port).start()
+        except OSError as error:
+            raise Unusable(f"--port {port}: {error.strerror}; 0 chooses a free one") from error
+        address = f"http://{HOST}:{runner.addresses[0][1]}/{token}/"
+        click.echo(f"The page is at {address}\nCtrl-C ends it.")
+        try:
+            if browser:
+                await asyncio.to_thread(_open, address)
+            await _until_interrupted(live, follow=source.snapshot is None)
+        finally:
+            await runner.cleanup()
+
+
+async def _until_interrupted(live: Live, *, follow: bool) -> None:
+    """Follow the cluster; a snapshot has nothing to follow but its explanations."""
+    if follow:
+        await live.run()
+    await live.search_all()
+    await asyncio.Event().wait()
+
+
+def _open(address: str) -> None:
+    if not webbrowser.open(address):
+        click.echo("There is no browser to open: follow the address above.", err=True)
+
+
+@asynccontextmanager
+async def _reading(source: Source) -> AsyncIterator[Read]:
+    """Yield what reads the source, over one connection."""
+    if source.snapshot:
+        snapshot = source.read(NEEDS)
+
+        async def read_file() -> Snapshot:
+            return snapshot
+
+        yield read_file
+        return
+    from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.connection import client_of, explained  # noqa: PLC0415 — heavy
+
+    async with client_of(source) as client:
+
+        async def read_cluster() -> Snapshot:
+            with explained(), Progress() as progress:
+                return await Reader(client, source.namespace, progress).read(NEEDS)
+
+        yield read_cluster
+
+
+def title(source: Source) -> str:
+    """Return the name of the cluster: the context's, or the snapshot's file name."""
+    if source.snapshot:
+        return source.snapshot.name
+    from dragoman.cli.dra.connection import context_name  # noqa: PLC0415 — heavy
+
+    return source.context or context_name(source.kubeconfig) or "cluster"
+
+
+def write(source: Source, inventory: Inventory, file: Path) -> None:
+    """Write the page to a file that needs no other; raise Unusable where that fails."""
+    from dragoman.cli.dra.ui import render  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.ui.explanations import Explainer  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.ui.page import page  # noqa: PLC0415 — heavy
+
+    found = page(inventory)
+    explanations = {}
+    with Progress() as progress:
+        explainer = Explainer(inventory)
+        for pod, report in explainer.each((one.key for one in found.waiting), EXPLAINING):
+            explanations[pod] = report
+            progress("pods explained", len(explanations))
+    text = render.whole(
+        render.document(found, explanations, live=False),
+        title=title(source),
+        taken=found.taken,
+        kubernetes=found.kubernetes,
+        revision=0,
+    )
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"--html {file}: {error.strerror}") from error
+    click.echo(f"{file}: {len(found.rows)} nodes, {sum(found.states.values())} devices", err=True)

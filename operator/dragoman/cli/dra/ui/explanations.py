@@ -1,0 +1,43 @@
+"""Explanations of pods that wait, as many as a bounded time allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from dragoman.cli.dra import explain_pod
+from dragoman.cli.dra.output import Exit, Report, Unusable
+from dragoman.inventory.inventory import Inventory
+
+Progress = Callable[[str, int], None]
+
+
+class Explainer:
+    """Explains pods of one inventory; the second search of one pod serves the next.
+
+    Args:
+        inventory: What is known.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._view = explain_pod.View(inventory)
+
+    def explain(self, pod: str) -> Report:
+        """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""
+        try:
+            return explain_pod.pod(self._view, pod)
+        except Unusable as error:
+            return Report("Explanation", {}, (str(error),), Exit.UNKNOWN)
+
+    def each(self, pods: Iterable[str], seconds: float) -> Iterator[tuple[str, Report]]:
+        """Yield pods with their explanations until the time is over; at least one.
+
+        Args:
+            pods: `namespace/name` of each, the most urgent first.
+            seconds: After which no further search begins.
+        """
+        end = time.monotonic() + seconds
+        for pod in pods:
+            yield pod, self.explain(pod)
+            if time.monotonic() > end:
+                return

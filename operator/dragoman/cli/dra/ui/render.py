@@ -1,0 +1,164 @@
+"""HTML of the page: one document without any address in it, and the parts that change."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from dragoman.cli.dra.output import Cell, Report, Table, plain
+from dragoman.cli.dra.ui.page import MEANING, Page, Row, WaitingPod
+
+_PACKAGE: Final = "dragoman.cli.dra.ui"
+SECTIONS: Final = ("notes", "classes", "namespaces", "waiting", "legend", "choices")
+"""Parts of the page beside the rows of the map, each a template of its name."""
+Explanations = Mapping[str, Report]
+"""What `explain` says, by pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The page as parts.
+
+    Attributes:
+        sections: HTML by name of the section.
+        rows: HTML by name of the row, in the order of the page.
+        details: JSON by name of the row.
+    """
+
+    sections: Mapping[str, str]
+    rows: Mapping[str, str]
+    details: Mapping[str, str]
+
+
+def document(page: Page, explanations: Explanations, *, live: bool) -> Document:
+    """Render all parts of a page."""
+    return Document(
+        sections(page, explanations, live=live),
+        {one.name: row(one) for one in page.rows},
+        {one.name: details(one) for one in page.rows},
+    )
+
+
+def sections(page: Page, explanations: Explanations, *, live: bool) -> dict[str, str]:
+    """Render what is beside the map."""
+    words = {"page": page, "explanations": explanations, "live": live, "meaning": MEANING}
+    return {name: _template(name).render(words) for name in SECTIONS}
+
+
+def row(one: Row) -> str:
+    """Render one node of the map."""
+    return _template("row").render(row=one)
+
+
+def details(one: Row) -> str:
+    """Return what the panel shows for the devices of a row, as JSON."""
+    return _json(one.details)
+
+
+def report(found: Report) -> str:
+    """Render an answer of `explain`."""
+    return _template("report").render(report=found)
+
+
+def whole(parts: Document, *, title: str, taken: str, kubernetes: str, revision: int) -> str:
+    """Return the whole page; a revision from 1 makes it follow the server's events."""
+    style, script = _asset("page.css"), _asset("page.js")
+    listed = ",".join(f"{_json(name)}:{found}" for name, found in parts.details.items())
+    return _template("page").render(
+        policy=policy(live=revision > 0),
+        style=Markup(style),  # noqa: S704 — a file of this package
+        script=Markup(script),  # noqa: S704 — a file of this package
+        sections={name: Markup(found) for name, found in parts.sections.items()},  # noqa: S704
+        rows=Markup("".join(parts.rows.values())),  # noqa: S704 — rendered above
+        details=Markup(f"{{{listed}}}"),  # noqa: S704 — has no `<`
+        title=title,
+        taken=taken,
+        kubernetes=kubernetes,
+        revision=revision,
+    )
+
+
+def policy(*, live: bool) -> str:
+    """Return the Content-Security-Policy: this style, this script, no other address at all."""
+    script, style = _hash(_asset("page.js")), _hash(_asset("page.css"))
+    connect = "'self'" if live else "'none'"
+    return (
+        f"default-src 'none'; script-src '{script}'; style-src '{style}'; "
+        f"connect-src {connect}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(value: Any) -> str:
+    """Return JSON that cannot end a `<script>` element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files(_PACKAGE) / "static" / name).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@cache
+def _template(name: str) -> Template:
+    return _environment().get_template(f"{name}.html.j2")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.tests["table"] = lambda block: isinstance(block, Table)
+    made.filters["text"] = lambda cell: cell.text if isinstance(cell, Cell) else cell
+    made.filters["style"] = lambda cell: cell.style if isinstance(cell, Cell) else ""
+    made.filters["paragraphs"] = _paragraphs
+    made.filters["command"] = _command
+    made.filters["rendered"] = lambda found: Markup(report(found))  # noqa: S704 — rendered below
+    return made
+
+
+def _finalize(value: Any) -> Any:
+    """Spell out control characters: some of them turn the direction of the text around."""
+    return plain(value) if type(value) is str else value
+
+
+def _paragraphs(blocks: Iterable[Table | str | Cell]) -> list[Table | list[str | Cell]]:
+    """Gather texts between tables and empty lines."""
+    found: list[Table | list[str | Cell]] = []
+    lines: list[str | Cell] = []
+    for block in (*blocks, ""):
+        if block and not isinstance(block, Table):
+            lines.append(block)
+            continue
+        if lines:
+            found.append(lines)
+            lines = []
+        if isinstance(block, Table):
+            found.append(block)
+    return found
+
+
+def _command(pod: WaitingPod) -> str:
+    """Return the command that explains a pod."""
+    return f"kubectl dra explain pod {pod.key.rpartition('/')[2]} -n {pod.namespace}"

@@ -1,0 +1,256 @@
+"use strict";
+// Filters, details and live updates. The server renders every part; values are shown as text only.
+const $ = (id) => document.getElementById(id);
+const grid = $("grid"), form = $("filters");
+const details = new Map(Object.entries(JSON.parse($("details").textContent)));
+const rows = new Map([...grid.children].map((row) => [row.dataset.node, row]));
+const dotsOf = (row) => row.querySelectorAll(".dots > .dot");
+const seen = (element) => !element.hidden && !element.closest("[hidden]");
+let revision = Number(document.documentElement.dataset.revision);
+let current = null; // the dot that Tab reaches
+let shown = null; // [row, place] of the device in the panel
+
+// Text ------------------------------------------------------------------------------------------
+function plain(text) {
+  return String(text).replace(/\p{C}/gu, (sign) => "\\x" + sign.codePointAt(0).toString(16));
+}
+function make(tag, text, parent) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = plain(text);
+  if (parent) parent.append(made);
+  return made;
+}
+function age(time) {
+  const past = (Date.parse($("taken").dateTime) - Date.parse(time)) / 1000;
+  if (Number.isNaN(past)) return time;
+  for (const [unit, size, limit] of [["s", 1, 120], ["m", 60, 7200], ["h", 3600, 172800]])
+    if (past < limit) return Math.max(Math.floor(past / size), 0) + unit;
+  return Math.floor(past / 86400) + "d";
+}
+function ages() {
+  for (const time of document.querySelectorAll("#waiting time")) time.textContent = age(time.dateTime);
+  const taken = new Date($("taken").dateTime);
+  if (!Number.isNaN(taken.getTime())) $("taken").textContent = taken.toLocaleString();
+}
+
+// Filters ---------------------------------------------------------------------------------------
+function wanted() {
+  const chosen = $("class").selectedOptions[0];
+  return {
+    number: chosen && chosen.dataset.number !== undefined ? Number(chosen.dataset.number) : null,
+    namespace: $("namespace").value,
+    node: $("node").value.trim().toLowerCase(),
+    states: new Set([...form.querySelectorAll("[name=state]:checked")].map((box) => box.value)),
+  };
+}
+function filter() {
+  const want = wanted();
+  const all = !want.namespace && want.number === null && [...form.querySelectorAll("[name=state]")].every((box) => box.checked);
+  let devices = 0, nodes = 0, total = 0;
+  for (const [name, row] of rows) {
+    const of = details.get(name) || [];
+    let count = 0;
+    dotsOf(row).forEach((dot, place) => {
+      const device = of[place] || {};
+      const matches = want.states.has(dot.classList[1])
+        && (want.number === null || (device.classes || []).includes(want.number))
+        && (!want.namespace || (device.holders || []).some((one) => one.namespace === want.namespace));
+      if (dot.hidden === matches) dot.hidden = !matches;
+      count += matches;
+      total += 1;
+    });
+    const visible = name.toLowerCase().includes(want.node) && (all || count > 0);
+    if (row.hidden === visible) row.hidden = !visible;
+    if (visible) { nodes += 1; devices += count; }
+  }
+  for (const pod of document.querySelectorAll("#waiting details"))
+    pod.hidden = (want.namespace && pod.dataset.namespace !== want.namespace)
+      || (want.number !== null && !pod.dataset.classes.split(" ").includes(String(want.number)));
+  $("shown").textContent = `${devices} of ${total} devices on ${nodes} of ${rows.size} nodes`;
+  if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".dots > .dot:not([hidden])")].find(seen));
+}
+function remember() {
+  const want = wanted(), found = new URLSearchParams();
+  if ($("class").value) found.set("class", $("class").value);
+  if (want.namespace) found.set("namespace", want.namespace);
+  if (want.node) found.set("node", want.node);
+  history.replaceState(null, "", "#" + found);
+}
+function recall() {
+  const found = new URLSearchParams(location.hash.slice(1));
+  for (const name of ["class", "namespace", "node"]) if (found.has(name)) $(name).value = found.get(name);
+}
+
+// The map ---------------------------------------------------------------------------------------
+function reach(dot) {
+  if (current) current.tabIndex = -1;
+  current = dot || null;
+  if (current) current.tabIndex = 0;
+}
+function move(dot, rowStep, dotStep) {
+  const lines = [...rows.values()].map((row) => [...dotsOf(row)].filter(seen)).filter((line) => line.length);
+  const line = lines.findIndex((one) => one.includes(dot)), place = lines[line].indexOf(dot);
+  let next;
+  if (rowStep) {
+    const target = lines[Math.min(Math.max(line + rowStep, 0), lines.length - 1)];
+    next = target[Math.min(place, target.length - 1)];
+  } else if (Math.abs(dotStep) > 1) next = lines[line].at(dotStep > 0 ? -1 : 0);
+  else next = lines.flat()[lines.flat().indexOf(dot) + dotStep];
+  if (!next) return;
+  reach(next);
+  next.focus();
+  next.closest(".node").scrollIntoView({ block: "nearest" });
+}
+const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Home: [0, -2], End: [0, 2], PageDown: [10, 0], PageUp: [-10, 0] };
+grid.addEventListener("keydown", (event) => {
+  if (!event.target.matches(".dot") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key in STEPS) move(event.target, ...STEPS[event.key]);
+  else if (event.key === "Enter" || event.key === " ") choose(event.target);
+  else return;
+  event.preventDefault();
+});
+grid.addEventListener("click", (event) => {
+  if (!event.target.matches(".dot")) return;
+  reach(event.target);
+  choose(event.target);
+});
+grid.addEventListener("mouseover", ({ target }) => {
+  if (target.matches(".dot")) target.title = target.getAttribute("aria-label");
+  if (target.matches(".holders, .name b")) target.title = target.textContent;
+});
+document.addEventListener("keydown", (event) => { if (event.key === "Escape" && shown) close(); });
+
+// The panel -------------------------------------------------------------------------------------
+function choose(dot) {
+  const row = dot.closest(".node");
+  shown = [row.dataset.node, [...dotsOf(row)].indexOf(dot)];
+  panel();
+}
+function close() {
+  shown = null;
+  panel();
+  if (current) current.focus();
+}
+function panel() {
+  const row = shown && rows.get(shown[0]);
+  const dot = row && dotsOf(row)[shown[1]];
+  for (const one of grid.querySelectorAll(".chosen")) one.classList.remove("chosen");
+  const box = $("device");
+  box.replaceChildren();
+  if (!dot) { shown = null; make("p", "Choose a device to see what holds it.", box).className = "quiet"; return; }
+  dot.classList.add("chosen");
+  const device = details.get(shown[0])[shown[1]];
+  const button = make("button", "×", box);
+  button.id = "close";
+  button.type = "button";
+  button.setAttribute("aria-label", "Close");
+  button.addEventListener("click", close);
+  make("h3", device.id, box);
+  const list = make("dl", undefined, box);
+  const say = (term, values) => { if (values.length) { make("dt", term, list); for (const value of values) make("dd", value, list); } };
+  say("State", [dot.getAttribute("aria-label").slice(dot.getAttribute("aria-label").indexOf(": ") + 2)]);
+  say("Node", [shown[0]]);
+  for (const holder of device.holders || []) {
+    say(holder.admin ? "Claim, with admin access" : "Claim", [`${holder.claim}, since ${age(holder.since || "")}`]);
+    say("Pods", (holder.pods || []).map((pod) => pod.replace(" ", ", containers: ")));
+    say("Share", Object.entries(holder.consumed || {}).map(([name, amount]) => `${name} ${amount}`));
+  }
+  say("Taints", device.taints || []);
+  const names = [...$("class").options].slice(1).map((option) => option.value);
+  say("Classes", (device.classes || []).map((number) => names[number]));
+  for (const [name, value] of Object.entries(device.attributes || {})) say(name, [value]);
+}
+
+// Live ------------------------------------------------------------------------------------------
+function parsed(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html; // rendered and escaped by the server; the policy forbids its scripts
+  return template.content.firstElementChild;
+}
+function section(name, html) {
+  const old = $(name);
+  const values = new Map([...old.querySelectorAll("select")].map((one) => [one.id, one.value]));
+  const off = new Set([...old.querySelectorAll("[name=state]:not(:checked)")].map((one) => one.value));
+  const open = new Set([...old.querySelectorAll("details[open]")].map((one) => one.dataset.pod));
+  const focus = old.contains(document.activeElement) ? identity(document.activeElement) : "";
+  const fresh = parsed(html);
+  old.replaceWith(fresh);
+  for (const [id, value] of values) { $(id).value = value; if ($(id).selectedIndex < 0) $(id).value = ""; }
+  for (const box of fresh.querySelectorAll("[name=state]")) box.checked = !off.has(box.value);
+  for (const one of fresh.querySelectorAll("details")) one.open = open.has(one.dataset.pod);
+  if (focus) [...fresh.querySelectorAll("summary, select, input, .scroll")].find((one) => identity(one) === focus)?.focus();
+}
+function identity(element) {
+  return element.id || element.value || element.parentElement.dataset.pod || element.getAttribute("aria-label");
+}
+function apply(update) {
+  revision = update.revision;
+  $("taken").dateTime = update.taken;
+  for (const [name, html] of Object.entries(update.sections)) section(name, html);
+  for (const [name, html] of Object.entries(update.rows)) {
+    const fresh = parsed(html), old = rows.get(name);
+    const place = old && old.contains(current) ? [...dotsOf(old)].indexOf(current) : -1;
+    const focused = place >= 0 && document.activeElement === current;
+    if (old) old.replaceWith(fresh);
+    rows.set(name, fresh);
+    fresh.classList.add("fresh");
+    if (place >= 0) reach(dotsOf(fresh)[place]);
+    if (focused && current) current.focus();
+  }
+  for (const [name, found] of Object.entries(update.details)) details.set(name, found);
+  if (update.order) {
+    const keep = new Set(update.order);
+    for (const [name, row] of rows) if (!keep.has(name)) { row.remove(); rows.delete(name); details.delete(name); }
+    update.order.forEach((name, place) => { if (grid.children[place] !== rows.get(name)) grid.insertBefore(rows.get(name), grid.children[place] || null); });
+    const ordered = update.order.map((name) => [name, rows.get(name)]);
+    rows.clear();
+    for (const [name, row] of ordered) rows.set(name, row);
+  }
+  ages();
+  filter();
+  if (shown) panel();
+  for (const pod of document.querySelectorAll("#waiting details[open][data-later]")) explain(pod);
+}
+function say(text) { if ($("live").textContent !== text) $("live").textContent = text; }
+async function explain(pod) {
+  if (!pod.open || pod.dataset.later === undefined) return;
+  pod.removeAttribute("data-later");
+  const why = pod.querySelector(".why");
+  try {
+    const answer = await fetch("explain?pod=" + encodeURIComponent(pod.dataset.pod));
+    const fresh = parsed(`<div class="why">${answer.ok ? await answer.text() : ""}</div>`);
+    if (answer.ok) why.replaceWith(fresh); else why.textContent = plain(await answer.text());
+  } catch { why.textContent = "The page's server does not answer."; }
+}
+function follow() {
+  const source = new EventSource("events?since=" + revision);
+  source.addEventListener("update", (event) => { apply(JSON.parse(event.data)); say(" · live"); });
+  source.addEventListener("trouble", (event) => say(" · not current: " + plain(JSON.parse(event.data))));
+  source.onerror = () => {
+    say(" · not current: kubectl dra ui has ended or does not answer");
+    if (source.readyState === EventSource.CLOSED) return;
+    source.close();
+    setTimeout(follow, 3000);
+  };
+}
+
+// Start -----------------------------------------------------------------------------------------
+const THEMES = ["system", "light", "dark"];
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  $("theme").textContent = "Theme: " + name;
+  try { localStorage.setItem("theme", name); } catch { /* files may have no storage */ }
+}
+let saved = "system";
+try { saved = localStorage.getItem("theme") || "system"; } catch { /* as above */ }
+theme(THEMES.includes(saved) ? saved : "system");
+$("theme").hidden = false;
+$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
+form.addEventListener("input", () => { filter(); remember(); });
+form.addEventListener("reset", () => setTimeout(() => { filter(); remember(); }));
+form.addEventListener("submit", (event) => event.preventDefault());
+document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-later]")) explain(event.target); }, true);
+recall();
+ages();
+filter();
+if (revision) follow();

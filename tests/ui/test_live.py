@@ -1,0 +1,115 @@
+"""`kubectl dra ui` follows a real cluster in a real browser."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import expect
+
+from tests.support.controlplane import objects
+from tests.support.controlplane.plane import ControlPlane
+from tests.ui.browser import Window
+
+Windows = Callable[..., Window]
+DRIVER = "page.example.com"
+NODE = "page-node"
+
+
+@contextmanager
+def served(plane: ControlPlane) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run the command; yield the page's address, and the process."""
+    command = [sys.executable, "-m", "dragoman", "ui", "--no-browser", "--interval", "0.5"]
+    command += ["--kubeconfig", str(plane.kubeconfig), "-A"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\S+", line)
+        assert found is not None, line
+        yield found[0], process
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def test_changes_appear_without_a_reload(
+    plane: ControlPlane, namespace: str, windows: Windows
+) -> None:
+    api = plane.api()
+    api.create(objects.device_class("page", DRIVER))
+    api.create(objects.claim("used", namespace, "page"))
+    api.create(objects.pod("user", namespace, claims={"gpu": "used"}))
+    try:
+        with served(plane) as (address, process):
+            window = windows()
+            page = window.page
+            page.goto(address)
+            expect(page.locator("#live")).to_have_text(" · live")
+            pod = page.locator(f"#waiting details[data-pod='{namespace}/user']")
+            expect(pod).to_be_visible()
+            pod.locator("summary").click()
+            expect(pod).to_contain_text("fits on none of", timeout=20_000)
+
+            api.create(objects.node(NODE))
+            api.create(objects.resource_slice(NODE, ["a", "b"], DRIVER))
+            row = page.get_by_role("row", name=NODE)
+            expect(row).to_be_visible(timeout=20_000)
+            expect(pod).to_have_count(0, timeout=20_000)  # the scheduler has placed it
+            used = row.get_by_role("gridcell", name=f"used by {namespace}/user")
+            expect(used).to_have_count(1, timeout=20_000)
+
+            used.focus()
+            page.keyboard.press("Enter")
+            expect(page.locator("#device")).to_contain_text(f"{namespace}/used")
+            slice_ = api.get("resourceslices", f"{NODE}-{DRIVER}")
+            slice_["spec"]["devices"].append({"name": "c"})
+            api.update(slice_)
+            expect(row.locator(".dots .dot")).to_have_count(3, timeout=20_000)
+            focus = page.evaluate("document.activeElement.getAttribute('aria-label')")
+            assert str(focus).endswith(f"used by {namespace}/user")  # the update kept the focus
+
+            api.delete("resourceslices", f"{NODE}-{DRIVER}")
+            lost = page.get_by_role("gridcell", name=f"lost by {namespace}/user")
+            expect(lost).to_have_count(1, timeout=20_000)
+            assert {url.partition("/")[2].split("/")[1] for url in window.requests} == {
+                address.split("/")[2]
+            }
+
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+            expect(page.locator("#live")).to_contain_text("not current", timeout=20_000)
+            window.errors.clear()  # of the connection that ended
+    finally:
+        api.delete("deviceclasses", "page")
+        for plural, name in (("nodes", NODE), ("resourceslices", f"{NODE}-{DRIVER}")):
+            if api.find(plural, name):
+                api.delete(plural, name)
+
+
+def test_other_sites_cannot_read_the_page(plane: ControlPlane, windows: Windows) -> None:
+    with served(plane) as (address, _):
+        host = address.split("/")[2]
+        window = windows()
+        page = window.page
+        assert page.goto(f"http://{host}/").status == 403  # type: ignore[union-attr] — an answer
+        assert page.goto(address.replace("127.0.0.1", "localhost")).status == 200  # type: ignore[union-attr] — an answer
+        page.goto("data:text/html,<title>other</title>")
+        read = page.evaluate(
+            "address => fetch(address).then((answer) => answer.text(), () => 'refused')", address
+        )
+        assert read == "refused"
+        framed = page.evaluate(
+            """address => new Promise((done) => {
+              const frame = document.createElement("iframe");
+              frame.onload = () => { try { done(frame.contentDocument?.title ?? "hidden"); }
+                catch { done("hidden"); } };
+              frame.src = address;
+              document.body.append(frame);
+            })""",
+            address,
+        )
+        assert framed in ("hidden", "")
+        window.errors.clear()  # the browser's words about both refusals

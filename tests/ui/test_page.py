@@ -1,0 +1,250 @@
+"""The page in a real browser: filters, keyboard, names for screen readers, colours, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.browser import DESKTOP, PHONE, Window
+from tests.ui.clusters import cluster
+from tests.ui.conftest import snapshot_file
+from tests.unit.cli.dra.running import invoke
+from tests.unit.cli.dra.ui import hostile
+
+Windows = Callable[..., Window]
+
+
+def written(folder: Path, *manifests: Any) -> str:
+    """Write the page of a cluster; return its address."""
+    file = folder / "page.html"
+    snapshot = snapshot_file(folder, *manifests)
+    assert invoke("top", "--html", file, "--snapshot", snapshot).exit_code == 0
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of the page of 10 nodes."""
+    return written(tmp_path_factory.mktemp("small"), *cluster(10))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of the page of 1,000 nodes."""
+    return written(tmp_path_factory.mktemp("large"), *cluster(1000))
+
+
+@pytest.fixture
+def page(small: str, windows: Windows) -> Page:
+    """The page of 10 nodes on a desktop."""
+    found = windows().page
+    found.goto(small)
+    return found
+
+
+def shown(page: Page) -> str:
+    """Return how many devices and nodes the filters leave."""
+    return page.locator("#shown").inner_text()
+
+
+def focused(page: Page) -> str:
+    """Return the accessible name of what has the focus."""
+    name = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    return str(name)
+
+
+def test_the_file_asks_for_no_other(small: str, windows: Windows) -> None:
+    window = windows()
+    window.page.goto(small)
+    assert window.requests == [small]
+
+
+def test_every_state_has_its_dots(page: Page) -> None:
+    counts = {"free": 25, "used": 45, "tainted": 1, "held": 1, "unusable": 8, "lost": 1}
+    for state, count in counts.items():
+        expect(page.locator(f"#grid .dot.{state}")).to_have_count(count)
+        expect(page.locator("#legend label", has_text=state).locator("b")).to_have_text(str(count))
+
+
+def test_filters(page: Page) -> None:
+    assert shown(page) == "81 of 81 devices on 11 of 11 nodes"
+    page.locator("#node").fill("node-0004")
+    assert shown(page) == "8 of 81 devices on 1 of 11 nodes"
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator("#shown")).to_have_text("81 of 81 devices on 11 of 11 nodes")
+    page.locator("#namespace").select_option("ml")
+    assert shown(page) == "36 of 81 devices on 9 of 11 nodes"
+    expect(page.locator("#waiting details:visible")).to_have_count(0)
+    page.locator("#namespace").select_option("")
+    page.locator("#class").select_option("other")
+    assert shown(page) == "0 of 81 devices on 0 of 11 nodes"
+    page.locator("#class").select_option("gpu")
+    assert shown(page) == "80 of 81 devices on 10 of 11 nodes"
+    page.locator("[name=state][value=used]").uncheck()
+    assert shown(page) == "35 of 81 devices on 10 of 11 nodes"
+
+
+def test_filters_survive_a_reload(page: Page) -> None:
+    page.locator("#namespace").select_option("web")
+    page.reload()
+    expect(page.locator("#namespace")).to_have_value("web")
+    assert shown(page) == "10 of 81 devices on 10 of 11 nodes"
+
+
+def test_the_map_is_one_stop_of_tab_and_arrows_move_in_it(page: Page) -> None:
+    page.get_by_role("button", name="Reset").focus()
+    page.keyboard.press("Tab")
+    assert focused(page) == "gpu-0: used by ml/trainer-0"
+    for key, expected in (
+        ("ArrowRight", "gpu-1: used by ml/trainer-0"),
+        ("ArrowDown", "gpu-1: used by ml/trainer-1"),
+        ("End", "gpu-7: free"),
+        ("ArrowRight", "gpu-0: used by ml/trainer-2"),
+        ("ArrowLeft", "gpu-7: free"),
+        ("Home", "gpu-0: used by ml/trainer-1"),
+        ("ArrowUp", "gpu-0: used by ml/trainer-0"),
+        ("PageDown", "gone: lost by claim web/lost"),
+        ("PageUp", "gpu-0: used by ml/trainer-0"),
+    ):
+        page.keyboard.press(key)
+        assert focused(page) == expected, key
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#grid')") is None
+
+
+def test_the_keyboard_opens_and_closes_a_device(page: Page) -> None:
+    page.get_by_role("gridcell", name="gpu-4: used by web/render-0").focus()
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="Device")
+    expect(panel).to_contain_text("gpu.example.com/node-0000/gpu-4")
+    expect(panel).to_contain_text("web/render-0, since 60m")
+    expect(panel).to_contain_text("GPU-0000-4")
+    page.keyboard.press("Escape")
+    expect(panel).to_contain_text("Choose a device")
+
+
+def test_hidden_devices_cannot_be_reached(page: Page) -> None:
+    page.locator("[name=state][value=used]").uncheck()
+    page.get_by_role("button", name="Reset").focus()
+    page.keyboard.press("Tab")
+    assert focused(page) == "gpu-5: free"
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == "gpu-5: free"
+
+
+def test_explanations_open_by_keyboard(page: Page) -> None:
+    page.locator("#waiting summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#waiting details").first).to_contain_text("fits on none of 10 nodes")
+    expect(page.locator("#waiting details").first).to_contain_text("NODES")
+
+
+def test_screen_readers_find_names_and_roles(page: Page) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Devices cluster.jsonl")
+    expect(page.get_by_role("grid", name="Devices by node")).to_be_visible()
+    expect(page.get_by_role("row", name="node-0003")).to_be_visible()
+    expect(page.get_by_role("rowheader", name="node-0003 3/8")).to_be_visible()
+    expect(page.get_by_role("status").first).to_contain_text("Read")
+    expect(page.get_by_role("search", name="Devices")).to_be_visible()
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("button, select, input, summary, [tabindex]")]
+        .filter((one) => !(one.labels?.length || one.getAttribute("aria-label") || one.innerText))
+        .map((one) => one.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgb = (color) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => [r, g, b].map((one) => one / 255)
+    .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
+  const ratio = (a, b) => { const [x, y] = [light(rgb(a)), light(rgb(b))].sort((p, q) => q - p);
+    return (x + 0.05) / (y + 0.05); };
+  const ground = (one) => { for (; one; one = one.parentElement) {
+    const color = getComputedStyle(one).backgroundColor;
+    if (rgb(color)[3] > 0) return color; } return "white"; };
+  const poor = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const text = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!text || !one.checkVisibility() || one.matches("script, style, option, .unseen")) continue;
+    const found = ratio(getComputedStyle(one).color, ground(one));
+    if (found < 4.5) poor.push([one.outerHTML.slice(0, 80), found]);
+  }
+  for (const dot of document.querySelectorAll("#legend .dot")) {
+    const style = getComputedStyle(dot), around = ground(dot.parentElement);
+    const filled = rgb(style.backgroundColor)[3] > 0;
+    const found = ratio(filled ? style.backgroundColor : style.borderTopColor, around);
+    if (found < 3) poor.push([dot.className, found]);
+    const sign = ratio(style.color, filled ? style.backgroundColor : around);
+    const signed = getComputedStyle(dot, "::after").content !== "none";
+    if (signed && sign < 4.5) poor.push([dot.className + " sign", sign]);
+  }
+  return poor;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_contrast_and_width(small: str, windows: Windows, scheme: str, size: Any) -> None:
+    page = windows(size, color_scheme=scheme).page
+    page.goto(small)
+    page.locator("#waiting summary").first.click()
+    page.locator("#grid .dot.used").first.click()
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_devices_on_a_phone_are_large_enough_to_touch(small: str, windows: Windows) -> None:
+    page = windows(PHONE).page
+    page.goto(small)
+    box = page.locator("#grid .dot").first.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) >= 24
+
+
+def test_the_theme_can_be_chosen(page: Page) -> None:
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Theme: system").click()
+    page.get_by_role("button", name="Theme: light").click()
+    expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_the_map_is_there_without_scripts(small: str, windows: Windows) -> None:
+    page = windows(java_script_enabled=False).page
+    page.goto(small)
+    expect(page.locator("#grid .dot")).to_have_count(81)
+    expect(page.get_by_role("heading", name="Pods waiting for devices")).to_be_visible()
+
+
+def test_hostile_names_are_text(tmp_path: Path, windows: Windows) -> None:
+    address = written(tmp_path, *hostile.manifests())
+    page = windows().page
+    page.goto(address)
+    page.locator("#waiting summary").first.click()
+    page.locator("#grid .dot").first.click()
+    expect(page.locator("#device")).to_contain_text(hostile.TAG)
+    expect(page.locator("#grid")).to_contain_text(hostile.TAG)
+    assert page.locator("img").count() == 0
+    assert page.title() == "cluster.jsonl: devices"
+    assert "\u202e" not in page.locator("body").inner_text()
+
+
+def test_a_thousand_nodes(large: str, windows: Windows) -> None:
+    page = windows().page
+    page.goto(large)
+    assert shown(page) == "8001 of 8001 devices on 1001 of 1001 nodes"
+    page.locator("#node").fill("node-099")
+    assert shown(page) == "80 of 8001 devices on 10 of 1001 nodes"
+    page.get_by_role("gridcell", name="gpu-0: used by ml/trainer-990").focus()
+    page.keyboard.press("PageDown")
+    assert focused(page) == "gpu-0: unusable"
