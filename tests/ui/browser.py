@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 DESKTOP: Final = (1400, 900)
 PHONE: Final = (390, 844)
@@ -45,8 +45,8 @@ class Window:
     """
 
     def __init__(self, browser: Browser, size: tuple[int, int] = DESKTOP, **more: Any) -> None:
-        viewport = {"width": size[0], "height": size[1]}
-        self.context: BrowserContext = browser.new_context(viewport=viewport, **more)  # type: ignore[arg-type] — a TypedDict
+        viewport = ViewportSize(width=size[0], height=size[1])
+        self.context: BrowserContext = browser.new_context(viewport=viewport, **more)
         self.page: Page = self.context.new_page()
         self.errors: list[str] = []
         self.requests: list[str] = []

@@ -29,7 +29,7 @@ def _cluster(nodes: int) -> Iterator[dict[str, Any]]:
         yield pod(f"waits-{number}", "web", claims={"gpu": f"waits-{number}"})
 
 
-def _pool(number: int) -> dict[str, int]:
+def _pool(number: int) -> dict[str, Any]:
     return {"resourceSliceCount": 2} if number % 10 == 9 else {}
 
 

@@ -94,8 +94,12 @@ def test_other_sites_cannot_read_the_page(plane: ControlPlane, windows: Windows)
         host = address.split("/")[2]
         window = windows()
         page = window.page
-        assert page.goto(f"http://{host}/").status == 403  # type: ignore[union-attr] — an answer
-        assert page.goto(address.replace("127.0.0.1", "localhost")).status == 200  # type: ignore[union-attr] — an answer
+        refused = page.goto(f"http://{host}/")
+        assert refused is not None
+        assert refused.status == 403
+        by_name = page.goto(address.replace("127.0.0.1", "localhost"))
+        assert by_name is not None
+        assert by_name.status == 200
         page.goto("data:text/html,<title>other</title>")
         read = page.evaluate(
             "address => fetch(address).then((answer) => answer.text(), () => 'refused')", address
