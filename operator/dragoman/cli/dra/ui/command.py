@@ -129,8 +129,8 @@ async def _reading(source: Source) -> AsyncIterator[Read]:
 
         yield read_file
         return
-    from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
     from dragoman.cli.dra.connection import client_of, explained  # noqa: PLC0415 — heavy
+    from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
 
     async with client_of(source) as client:
 
