@@ -92,6 +92,35 @@ PUBLISHED = Histogram(
     buckets=(1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800),
     registry=REGISTRY,
 )
+EVICTIONS = Counter(
+    "dragoman_evictions_total",
+    "Pods that had to leave tainted devices, by mode and outcome (evicted; already-deleting, gone "
+    "and finished need no deletion).",
+    ["mode", "outcome"],
+    registry=REGISTRY,
+)
+EVICTION_DELAY = Histogram(
+    "dragoman_eviction_delay_seconds",
+    "Time from when a pod had to leave a tainted device until it was deleted. Times of taints have "
+    "a resolution of one second.",
+    buckets=(0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240),
+    registry=REGISTRY,
+)
+PODS_TO_EVICT = Gauge(
+    "dragoman_pods_to_evict",
+    "Pods that must leave tainted devices, now or when their tolerationSeconds end.",
+    registry=REGISTRY,
+)
+TAINT_RULES_SERVED = Gauge(
+    "dragoman_devicetaintrules_served",
+    "1 while the API server serves DeviceTaintRules, 0 while only taints of drivers count.",
+    registry=REGISTRY,
+)
+EVICTIONS_BLOCKED = Gauge(
+    "dragoman_evictions_blocked",
+    "1 while --evictions=own does nothing, because another controller still evicts pods.",
+    registry=REGISTRY,
+)
 LOG_RECORDS_LOST = Counter(
     "dragoman_log_records_lost_total",
     "Log records that were not written, by reason (queue_full: the reader stalls; write_failed: "

@@ -15,6 +15,7 @@ from dragoman.controllers.clustertemplates.controller import (
     templates_informer,
 )
 from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
@@ -57,6 +58,7 @@ class Operator:
         claims: The claim controller; it also stores pods and claims for other controllers, and is
             None where no controller needs them.
         devices: Stored ResourceSlices and DeviceTaintRules; None where no controller needs them.
+        evictions: The eviction controller; None with `--evictions=off`.
         schemas: The DriverConfigSchema controller; None until its API is served.
         cluster_templates: The ClusterResourceClaimTemplate controller; None until its API is
             served.
@@ -70,6 +72,7 @@ class Operator:
     def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
         self.claims: ClaimController | None = None
         self.devices: DeviceInformers | None = None
+        self.evictions: EvictionController | None = None
         self.schemas: SchemaController | None = None
         self.cluster_templates: ClusterTemplateController | None = None
         self.templates: Informer[Template] | None = None
@@ -179,7 +182,7 @@ class Operator:
 
     def _start_claims(self, served: Served) -> None:
         settings, elector = self._settings, self._elector
-        recorder = EventRecorder(self.client)
+        self._recorder = recorder = EventRecorder(self.client)
         self._mode = ClaimMode(
             settings.claims,
             grace=settings.grace,
@@ -214,6 +217,24 @@ class Operator:
         self.devices = DeviceInformers(self.client, served.slices)
         self._watch(self.devices.slices)
         self._spawn(ONCE, self._watch_rules_when_served(self.devices))
+        if self._settings.evictions != "off":
+            self._start_evictions(served, self.devices)
+
+    def _start_evictions(self, served: Served, devices: DeviceInformers) -> None:
+        settings = self._settings
+        assert self.claims is not None
+        self.evictions = EvictionController(
+            self.client,
+            served,
+            self._recorder,
+            self.claims,
+            devices,
+            assist=settings.evictions == "assist",
+            may_write=self._leading,
+            workers=settings.workers,
+            resync=settings.resync,
+        )
+        log.info("Evicting pods from tainted devices", mode=settings.evictions)
 
     async def _watch_rules_when_served(self, devices: DeviceInformers) -> None:
         resource = await wait_optional(self.client, "devicetaintrules", OPTIONAL_INTERVAL)
@@ -297,21 +318,24 @@ class Operator:
             await self._elector.run(self._run_as_leader)
 
     async def _run_as_leader(self) -> None:
-        for controller in (self.schemas, self.cluster_templates):
-            if controller is not None:
-                controller.enqueue_all()
-        if self.claims is None:
-            await asyncio.Event().wait()
-            return
+        for found in (self.schemas, self.cluster_templates):
+            if found is not None:
+                found.enqueue_all()
         if self._elector is not None and self._mode is not None:
             self._mode.resume(self._elector.annotations.get(MODE_ANNOTATION))
-        await self.claims.run()
+        async with asyncio.TaskGroup() as running:
+            # While no other controller runs, this one keeps the Lease.
+            running.create_task(asyncio.Event().wait())
+            for controller in (self.claims, self.evictions):
+                if controller is not None:
+                    running.create_task(controller.run())
 
     def _leading(self) -> bool:
         return self._settings.controllers and (self._elector is None or self._elector.leading)
 
     def _longest_running(self) -> float:
-        return self.claims.queue.longest_running() if self.claims is not None else 0.0
+        found = [one for one in (self.claims, self.evictions) if one is not None]
+        return max((one.queue.longest_running() for one in found), default=0.0)
 
     def _spawn(self, name: str, component: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(component, name=name)
@@ -338,7 +362,7 @@ class Operator:
             return "the API server has not said yet what it serves"
         if self._liveness.unreachable():
             return "the API server cannot be reached"
-        for component in (self.claims, self._webhook):
+        for component in (self.claims, self.evictions, self._webhook):
             if component is not None and (reason := component.unready()):
                 return str(reason)
         return None

@@ -1,4 +1,4 @@
-"""An event recorder: Warning Events for users, at most one per cause and object in two minutes."""
+"""An event recorder: warnings at most once per cause and object in two minutes, notes always."""
 
 import asyncio
 import hashlib
@@ -43,7 +43,7 @@ class ObjectReference:
 
 
 class EventRecorder:
-    """Posts Warning Events in the background; namespaces take turns.
+    """Posts Events in the background; namespaces take turns.
 
     Args:
         client: Where Events are posted.
@@ -75,7 +75,7 @@ class EventRecorder:
         if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return
         log.warning(note, kind=regarding.kind, namespace=regarding.namespace, name=regarding.name)
-        if not self._put(_event(regarding, reason, action, note, self._instance)):
+        if not self._put(_event(regarding, "Warning", (reason, action, note), self._instance)):
             # Not remembered: the next occurrence is reported when there is room.
             metrics.EVENTS_DROPPED.inc()
             return
@@ -83,6 +83,18 @@ class EventRecorder:
         self._reported.move_to_end(cause)
         if len(self._reported) > CAUSES_LIMIT:
             self._reported.popitem(last=False)
+
+    def post(self, regarding: ObjectReference, *, reason: str, action: str, note: str) -> None:
+        """Post a Normal Event, each time.
+
+        Args:
+            regarding: The object.
+            reason: CamelCase constant, why.
+            action: CamelCase constant, what is done.
+            note: A sentence.
+        """
+        if not self._put(_event(regarding, "Normal", (reason, action, note), self._instance)):
+            metrics.EVENTS_DROPPED.inc()
 
     async def run(self) -> None:
         """Post Events until cancelled."""
@@ -121,8 +133,9 @@ class EventRecorder:
 
 
 def _event(
-    regarding: ObjectReference, reason: str, action: str, note: str, instance: str
+    regarding: ObjectReference, kind: str, content: tuple[str, str, str], instance: str
 ) -> dict[str, Any]:
+    reason, action, note = content
     now = datetime.now(UTC)
     identity = f"{regarding.uid}\0{reason}\0{note}\0{now.isoformat()}"
     suffix = hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -135,7 +148,7 @@ def _event(
             "namespace": regarding.namespace or "default",
         },
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "type": "Warning",
+        "type": kind,
         "reason": reason,
         "action": action,
         "note": note if len(note) <= NOTE_LIMIT else note[: NOTE_LIMIT - 1] + "…",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.facts.objects import (
@@ -66,12 +66,33 @@ def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
     """Return the first taint that keeps a device from a request, None if there is none."""
     for taint in taints:
-        if taint.effect in _EFFECTS and not any(_tolerates(one, taint) for one in tolerations):
+        if taint.effect in _EFFECTS and not any(tolerates(one, taint) for one in tolerations):
             return taint
     return None
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+class Tolerating(Protocol):
+    """A toleration: of a request, or as the scheduler copied it into an allocation."""
+
+    @property
+    def key(self) -> str:
+        """Empty for every key."""
+
+    @property
+    def operator(self) -> str:
+        """`Exists` or `Equal`; empty is `Equal`."""
+
+    @property
+    def value(self) -> str:
+        """Compared by `Equal`."""
+
+    @property
+    def effect(self) -> str:
+        """Empty for every effect."""
+
+
+def tolerates(toleration: Tolerating, taint: Taint) -> bool:
+    """Whether a toleration covers a taint, as long as its `tolerationSeconds` last."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,0 +1,1 @@
+"""The eviction controller: pods leave devices with NoExecute taints (KEP-5055)."""

@@ -1,0 +1,150 @@
+"""Writes of the eviction controller: the requests of the stock controller, in its order."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman.inventory.stored import PROGRESS, Progress, StoredRule
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
+from dragoman.kube.controller import NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.resources import PODS, Resource
+from dragoman.logs import logger
+from dragoman.model import Pod
+from dragoman.model.pod import TERMINAL_PHASES
+
+EVENT_REASON: Final = "DeviceTaintManagerEviction"
+CONDITION: Final = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByDeviceTaintManager",
+    "message": "Device Taint manager: deleting due to NoExecute taint",
+}
+"""As in-tree, so that podFailurePolicies of Jobs match it."""
+
+log = logger("dragoman.evictions")
+
+
+class Outcome(StrEnum):
+    """What became of an eviction."""
+
+    EVICTED = "evicted"
+    DELETING = "already-deleting"
+    GONE = "gone"
+    FINISHED = "finished"
+
+
+class Applier:
+    """The one place that writes.
+
+    Args:
+        client: Where to.
+        recorder: Where Events go.
+        may_write: Whether this process leads; asked before every write.
+    """
+
+    def __init__(
+        self, client: Client, recorder: EventRecorder, may_write: Callable[[], bool]
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._may_write = may_write
+
+    async def evict(self, namespace: str, name: str, uid: str) -> Outcome:
+        """Mark a pod for deletion, and delete it.
+
+        Returns:
+            What was found and done; the pod that is there under the name may be another one.
+
+        Raises:
+            ApiError: A request failed; the whole eviction is to be repeated.
+            NotLeadingError: This process lost the Lease.
+        """
+        path = PODS.path(namespace, name)
+        found = await find(self._client, path)
+        if found is None or found["metadata"]["uid"] != uid:
+            return Outcome.GONE
+        if found["metadata"].get("deletionTimestamp") is not None:
+            return Outcome.DELETING
+        status = found.get("status") or {}
+        if status.get("phase") in TERMINAL_PHASES:
+            return Outcome.FINISHED
+        self._check_leading()
+        if not _is_marked(status):
+            # Only once per pod: a repeated eviction finds the condition.
+            self._event(namespace, name, uid, "Marking for deletion")
+            await self._mark(path, uid)
+        self._check_leading()
+        try:
+            await self._client.delete(path, {"preconditions": {"uid": uid}})
+        except ApiError as error:
+            if error.code == 404:
+                return Outcome.GONE
+            raise
+        return Outcome.EVICTED
+
+    async def _mark(self, path: str, uid: str) -> None:
+        condition = {**CONDITION, "lastTransitionTime": _now()}
+        # The UID is a precondition: the patch of a replaced pod fails.
+        body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
+        await self._client.patch(f"{path}/status", body, STRATEGIC_MERGE_PATCH)
+
+    def cancelled(self, pod: Pod) -> None:
+        """Report that a pod stays after all."""
+        if self._may_write():
+            metadata = pod.metadata
+            self._event(metadata.namespace, metadata.name, metadata.uid, "Cancelling deletion")
+
+    async def write_progress(
+        self, resource: Resource, rule: StoredRule, progress: Progress
+    ) -> dict[str, Any] | None:
+        """Write the condition of a rule; return the rule, or None where it is another one now.
+
+        Raises:
+            ApiError: The request failed.
+            NotLeadingError: This process lost the Lease.
+        """
+        self._check_leading()
+        condition = {
+            "type": PROGRESS,
+            "status": progress.status,
+            "reason": progress.reason,
+            "message": progress.message,
+            "observedGeneration": progress.observed_generation,
+            "lastTransitionTime": _now(),
+        }
+        body = {
+            "apiVersion": resource.api_version,
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": rule.metadata.name, "uid": rule.metadata.uid},
+            "status": {"conditions": [condition]},
+        }
+        path = resource.path(name=rule.metadata.name, subresource="status")
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        try:
+            return await self._client.request("PATCH", path, body, APPLY_PATCH, query)
+        except ApiError as error:
+            if error.code in {404, 409}:
+                return None
+            raise
+
+    def _check_leading(self) -> None:
+        if not self._may_write():
+            raise NotLeadingError
+
+    def _event(self, namespace: str, name: str, uid: str, note: str) -> None:
+        pod = ObjectReference("v1", "Pod", namespace, name, uid)
+        self._recorder.post(pod, reason=EVENT_REASON, action="Evicting", note=note)
+
+
+def _is_marked(status: dict[str, Any]) -> bool:
+    return any(
+        all(condition.get(key) == value for key, value in CONDITION.items())
+        for condition in status.get("conditions") or ()
+    )
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,148 @@
+"""The eviction controller: its parts, and how they are put together."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from dragoman import metrics
+from dragoman.controllers.claims.controller import ClaimController
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.evictions.applier import Applier
+from dragoman.controllers.evictions.enqueue import ALL_CLAIMS, LANES, Key, Observer, lane, rule_key
+from dragoman.controllers.evictions.faults import FaultReporter
+from dragoman.controllers.evictions.reconciler import Reconciler
+from dragoman.controllers.evictions.state import EvictionState
+from dragoman.evictions import seconds
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller
+from dragoman.kube.discovery import Served
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+
+ASSIST_DELAY = 30.0
+"""Seconds that the stock controller has for an eviction before `assist` does it."""
+STOCK_ACTIVE = 300.0
+"""Seconds after its last write during which the stock controller counts as active."""
+BLOCKED_INTERVAL = 5.0
+"""Seconds between checks whether it still is."""
+
+log = logger("dragoman.evictions")
+
+
+class EvictionController:
+    """Evicts pods from devices with NoExecute taints.
+
+    Args:
+        client: Where to read and write.
+        served: Which API versions the server has.
+        recorder: Where Events go.
+        claims: Stores pods and claims, and reports their changes.
+        devices: Stores slices and rules, and reports their changes.
+        assist: Whether to evict only what the stock controller forgets.
+        may_write: Whether this process leads.
+        workers: How many pods are evicted at the same time.
+        resync: Seconds between full passes.
+
+    Attributes:
+        queue: The keys that wait for a worker.
+        state: What is known.
+    """
+
+    def __init__(  # noqa: PLR0913 — the composition root names each part
+        self,
+        client: Client,
+        served: Served,
+        recorder: EventRecorder,
+        claims: ClaimController,
+        devices: DeviceInformers,
+        *,
+        assist: bool = False,
+        may_write: Callable[[], bool] = lambda: True,
+        workers: int = 32,
+        resync: float = 600.0,
+    ) -> None:
+        self.state = EvictionState(claims.state)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
+        )
+        applier = Applier(client, recorder, may_write)
+        faults = FaultReporter(self.state, recorder, served.claims, may_write, assist=assist)
+        self._observer = Observer(
+            self.state,
+            self.queue,
+            cancelled=applier.cancelled,
+            checked=faults.claim,
+            concerns=(lambda pod: pod.extended_claim is not None) if assist else (lambda _: True),
+            delay=ASSIST_DELAY if assist else 0.0,
+        )
+        claims.handlers.observers.append(self._observer)
+        devices.slice_observers.append(self._observer.slice_changed)
+        devices.rule_observers.append(self._observer.rule_changed)
+        self._devices = devices
+        self._assist = assist
+        self._controller = Controller(
+            self.queue,
+            Reconciler(
+                self.state,
+                self.queue,
+                self._observer,
+                devices,
+                applier=applier,
+                faults=faults,
+                claims=claims.informers.claims if assist else None,
+            ).reconcile,
+            self._enqueue_all,
+            lanes=LANES,
+            workers=workers,
+            resync=resync,
+            describe=Key._asdict,
+        )
+        metrics.PODS_TO_EVICT.set_function(self.state.planned.__len__)
+        metrics.TAINT_RULES_SERVED.set_function(lambda: float(devices.rules is not None))
+
+    def unready(self) -> str | None:
+        """Return None once slices and rules are listed, else a sentence."""
+        return None if self._devices.synced else "slices and rules are not listed yet"
+
+    async def run(self) -> None:
+        """Evict until cancelled; call it only while this process leads."""
+        await self._devices.slices.synced.wait()
+        await self._wait_alone()
+        self._observer.active = True
+        try:
+            await self._controller.run()
+        finally:
+            self._observer.active = False
+            self.state.clear()
+
+    def _enqueue_all(self) -> None:
+        self.queue.add(ALL_CLAIMS)
+        for rule in self._devices.stored_rules():
+            self.queue.add(rule_key(rule.metadata.name))
+        for uid in list(self.state.planned):
+            self._observer.enqueue(uid)
+
+    async def _wait_alone(self) -> None:
+        """Wait until the stock controller has been silent: two of them would delete twice."""
+        logged = False
+        while not self._assist and (rule := self._stock_rule()):
+            metrics.EVICTIONS_BLOCKED.set(1)
+            if not logged:
+                log.error(
+                    "kube-controller-manager evicts pods too, so --evictions=own does nothing",
+                    devicetaintrule=rule,
+                    remedy="use --evictions=assist, or start kube-controller-manager with "
+                    "--controllers=*,-device-taint-eviction-controller",
+                )
+            logged = True
+            await asyncio.sleep(BLOCKED_INTERVAL)
+        metrics.EVICTIONS_BLOCKED.set(0)
+
+    def _stock_rule(self) -> str | None:
+        """Return a rule whose status the stock controller wrote lately, None if it did not."""
+        since = datetime.now(UTC).timestamp() - STOCK_ACTIVE
+        for rule in self._devices.stored_rules():
+            if rule.stock_stamp and seconds(rule.stock_stamp) > since:
+                return rule.metadata.name
+        return None

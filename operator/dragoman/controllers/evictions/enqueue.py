@@ -1,0 +1,206 @@
+"""Observers of pods, claims, slices and rules: they plan evictions and enqueue keys."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from dragoman.controllers.evictions.state import EvictionState, Place, Planned
+from dragoman.evictions import claim_due, consumers, is_exempt, pod_due
+from dragoman.evictions.conditions import PERIOD
+from dragoman.evictions.facts import Due
+from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.model import Claim, Pod
+
+
+class Key(NamedTuple):
+    """What a worker reconciles: a pod to evict, a rule, or all claims."""
+
+    kind: Literal["pod", "rule", "claims"]
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+ALL_CLAIMS = Key("claims")
+LANES = ("evict", "rules")
+
+
+def lane(key: Key) -> str:
+    """Return the lane of a key: a thousand evictions must not delay a rule's condition."""
+    return "evict" if key.kind == "pod" else "rules"
+
+
+class Observer:
+    """Keeps dues and planned evictions up to date while the controller runs.
+
+    Args:
+        state: What is known.
+        queue: Receives keys; it is open only while the controller runs.
+        cancelled: Called with a pod whose eviction is not needed any more.
+        checked: Called with each claim that was evaluated.
+        concerns: Whether this controller evicts a pod, beside another controller or alone.
+        delay: Seconds that another controller has for each eviction.
+        clock: Unix time in seconds.
+    """
+
+    def __init__(  # noqa: PLR0913 — the composition root names each part
+        self,
+        state: EvictionState,
+        queue: WorkQueue[Key],
+        *,
+        cancelled: Callable[[Pod], None] = lambda _: None,
+        checked: Callable[[Claim], None] = lambda _: None,
+        concerns: Callable[[Pod], bool] = lambda _: True,
+        delay: float = 0.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.state = state
+        self.queue = queue
+        self.active = False
+        self._cancelled = cancelled
+        self._checked = checked
+        self._concerns = concerns
+        self._delay = delay
+        self._clock = clock
+
+    def slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
+        """Evaluate the claims on devices whose taints changed."""
+        changed = self.state.pools.change(old, new)
+        if self.active:
+            for device in sorted(changed):
+                for claim in self.state.cluster.claims.find("device", device):
+                    self.evaluate((claim.metadata.namespace, claim.metadata.name))
+
+    def rule_changed(self, old: StoredRule | None, new: StoredRule | None) -> None:
+        """Enqueue a rule that was added, deleted, or whose spec changed."""
+        if old is not None and new is not None and _same_spec(old, new):
+            return
+        self.state.rules.change(old, new)
+        rule = new or old
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
+            self.state.rule_deleted(old)
+        if rule is not None:
+            self.queue.add(rule_key(rule.metadata.name))
+
+    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Evaluate a claim whose allocation changed, and its pods when its consumers did."""
+        found = new or old
+        if not self.active or found is None:
+            return
+        place = (found.metadata.namespace, found.metadata.name)
+        if old is not None and new is not None and _same_allocation(old, new):
+            if place in self.state.dues and old.consumers != new.consumers:
+                self._evaluate_consumers(old, new)
+            return
+        had = place in self.state.dues
+        self._compute(place)
+        if had or place in self.state.dues:
+            self._evaluate_consumers(old, new)
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Evaluate a pod that is new, or whose node, claims or end changed."""
+        if not self.active:
+            return
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
+            self.state.planned.pop(old.metadata.uid, None)
+            old = None
+        if new is not None and (old is None or _uses(old) != _uses(new)):
+            self.evaluate_pod(new)
+
+    def evaluate(self, place: Place) -> None:
+        """Compute when the pods of a claim must leave, and plan it where that changed."""
+        if self._compute(place):
+            claim = self.state.claim(place)
+            self._evaluate_consumers(claim, None)
+
+    def _compute(self, place: Place) -> bool:
+        claim = self.state.claim(place)
+        due = None
+        if claim is not None:
+            due = claim_due(claim, self.state.pools, self.state.rules)
+            self._checked(claim)
+        before = self.state.dues.get(place)
+        if due is None:
+            self.state.dues.pop(place, None)
+        else:
+            self.state.dues[place] = due
+        return before != due
+
+    def _evaluate_consumers(self, *claims: Claim | None) -> None:
+        state = self.state
+        found = {
+            pod.metadata.uid: pod
+            for claim in claims
+            if claim is not None
+            for pod in consumers(
+                claim, state.pod, state.members, groups=state.cluster.groups_served
+            )
+        }
+        for pod in found.values():
+            self.evaluate_pod(pod)
+
+    def evaluate_pod(self, pod: Pod) -> None:
+        """Plan the eviction of a pod, or cancel it."""
+        uid = pod.metadata.uid
+        due = self._due(pod)
+        known = self.state.planned.get(uid)
+        if due is None:
+            if known is not None:
+                del self.state.planned[uid]
+                self._enqueue_rules(known.due)
+                if not is_exempt(pod):
+                    self._cancelled(pod)
+            return
+        if self.state.is_evicted(uid) or (known is not None and known.due == due):
+            return
+        self.state.planned[uid] = Planned((pod.metadata.namespace, pod.metadata.name), due)
+        self.enqueue(uid)
+        self._enqueue_rules(due)
+
+    def _due(self, pod: Pod) -> Due | None:
+        if not self._concerns(pod):
+            return None
+        state = self.state
+        groups = state.cluster.groups_served
+        return pod_due(pod, state.claim, state.dues.get, groups=groups)
+
+    def enqueue(self, uid: str) -> None:
+        """Enqueue a planned eviction for its time."""
+        planned = self.state.planned[uid]
+        key = Key("pod", *planned.place, uid)
+        after = self.after(planned.due)
+        if after > 0:
+            self.queue.add_after(key, after)
+        else:
+            self.queue.add(key)
+
+    def after(self, due: Due) -> float:
+        """Return the seconds until an eviction may begin; 0 or less for now."""
+        return due.when + self._delay - self._clock()
+
+    def _enqueue_rules(self, due: Due) -> None:
+        for name, _ in due.rules():
+            self.enqueue_rule_later(name)
+
+    def enqueue_rule_later(self, name: str) -> None:
+        """Enqueue a rule for its condition, when more changes of its pods were seen."""
+        self.queue.add_after(rule_key(name), PERIOD)
+
+
+def rule_key(name: str) -> Key:
+    """Return the key of a rule."""
+    return Key("rule", name=name)
+
+
+def _same_spec(old: StoredRule, new: StoredRule) -> bool:
+    return old.metadata.uid == new.metadata.uid and old.rule == new.rule
+
+
+def _same_allocation(old: Claim, new: Claim) -> bool:
+    return old.metadata.uid == new.metadata.uid and old.devices == new.devices
+
+
+def _uses(pod: Pod) -> tuple[object, ...]:
+    """Return what of a pod decides whether it is evicted."""
+    return pod.metadata.uid, pod.node_name, pod.published, pod.extended_claim, is_exempt(pod)

@@ -1,0 +1,62 @@
+"""Events about claims whose pods are evicted too early, or again and again."""
+
+from collections.abc import Callable
+
+from dragoman import metrics
+from dragoman.controllers.evictions.state import EvictionState
+from dragoman.evictions import used_claims
+from dragoman.evictions.facts import Due
+from dragoman.evictions.faults import NOTES, EvictionFault, late_claims, stock_faults
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.resources import Resource
+from dragoman.model import Claim, Pod
+
+
+class FaultReporter:
+    """Reports faults of the stock controller, and evictions that repeat.
+
+    Args:
+        state: What is known.
+        recorder: Where Events go.
+        resource: The served version of resourceclaims.
+        may_write: Whether this process leads.
+        assist: Whether the stock controller evicts.
+    """
+
+    def __init__(
+        self,
+        state: EvictionState,
+        recorder: EventRecorder,
+        resource: Resource,
+        may_write: Callable[[], bool],
+        *,
+        assist: bool,
+    ) -> None:
+        self._state = state
+        self._recorder = recorder
+        self._resource = resource
+        self._may_write = may_write
+        self._assist = assist
+
+    def claim(self, claim: Claim) -> None:
+        """Report that the stock controller does not honour a claim's tolerations."""
+        if self._assist and claim.devices:
+            for fault in stock_faults(claim, self._state.pools, self._state.rules):
+                self._report(claim, fault, NOTES[fault])
+
+    def evicted(self, pod: Pod, due: Due) -> None:
+        """Report claims whose next pods will be evicted as well."""
+        groups = self._state.cluster.groups_served
+        used = used_claims(pod, self._state.claim, groups=groups)
+        for claim, note in late_claims(pod, due, used):
+            self._report(claim, EvictionFault.TAINTED, note)
+
+    def _report(self, claim: Claim, fault: EvictionFault, note: str) -> None:
+        if not self._may_write():
+            return
+        if self._assist:
+            metrics.FAULTS.labels(fault.value).inc()
+        metadata = claim.metadata
+        version, place = self._resource.api_version, (metadata.namespace, metadata.name)
+        regarding = ObjectReference(version, "ResourceClaim", *place, metadata.uid)
+        self._recorder.warn(regarding, reason=fault.value, action="Evicting", note=note)

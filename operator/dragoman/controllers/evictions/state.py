@@ -1,0 +1,151 @@
+"""What the eviction controller knows: taints that count, when claims are due, planned evictions."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.evictions import ActiveRules, Counts, Due, Facts, Pools
+from dragoman.inventory.stored import StoredRule
+from dragoman.model import Claim, Pod
+
+EVICTED_LIMIT = 100_000
+"""How many UIDs of evicted pods are remembered; they only save live reads."""
+
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A pod that leaves its devices.
+
+    Attributes:
+        place: Namespace and name.
+        due: When, and why.
+    """
+
+    place: Place
+    due: Due
+
+
+class EvictionState:
+    """Facts of evictions, beside the stores of pods and claims.
+
+    Args:
+        cluster: The stores; claims are found by device.
+
+    Attributes:
+        pools: Published devices.
+        rules: DeviceTaintRules that evict.
+        dues: When the pods of claims must leave, by namespace and name of the claim.
+        planned: Evictions by UID of the pod.
+        scanned: UID and generation of the rules whose claims were evaluated, by name.
+    """
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self.cluster = cluster
+        self.pools = Pools()
+        self.rules = ActiveRules()
+        self.dues: dict[Place, Due] = {}
+        self.planned: dict[str, Planned] = {}
+        self.scanned: dict[str, tuple[str, int]] = {}
+        self._evicted: OrderedDict[str, None] = OrderedDict()
+        self._evicted_by: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """Forget what is only computed while this process leads; what it evicted stays counted."""
+        self.dues.clear()
+        self.planned.clear()
+        self.scanned.clear()
+
+    def claim(self, place: Place) -> Claim | None:
+        """Return a claim by namespace and name."""
+        return self.cluster.claims.get(*place)
+
+    def pod(self, place: Place) -> Pod | None:
+        """Return a pod by namespace and name."""
+        return self.cluster.pods.get(*place)
+
+    def members(self, group: Place) -> list[Pod]:
+        """Return the pods of a PodGroup by its namespace and name."""
+        return self.cluster.pods.find("group", group)
+
+    def is_evicted(self, uid: str) -> bool:
+        """Whether this process evicted a pod."""
+        return uid in self._evicted
+
+    def evicted(self, uid: str, due: Due) -> None:
+        """Note that a pod was evicted."""
+        self.planned.pop(uid, None)
+        self.forget(uid)
+        for _, rule_uid in due.rules():
+            self._evicted_by[rule_uid] = self._evicted_by.get(rule_uid, 0) + 1
+
+    def forget(self, uid: str) -> None:
+        """Note that a pod needs no eviction any more, because it is deleted already."""
+        self.planned.pop(uid, None)
+        self._evicted[uid] = None
+        if len(self._evicted) > EVICTED_LIMIT:
+            self._evicted.popitem(last=False)
+
+    def rule_deleted(self, rule: StoredRule) -> None:
+        """Forget a rule."""
+        self.scanned.pop(rule.metadata.name, None)
+        self._evicted_by.pop(rule.metadata.uid, None)
+
+    def counts(self, rule: StoredRule) -> Counts:
+        """Count the evictions of a rule, without pods that are being deleted."""
+        key = (rule.metadata.name, rule.metadata.uid)
+        namespaces = [
+            one.place[0]
+            for uid, one in self.planned.items()
+            if key in one.due.rules() and self._stays(uid, one.place)
+        ]
+        evicted = self._evicted_by.get(rule.metadata.uid, 0)
+        return Counts(len(namespaces), len(set(namespaces)), evicted)
+
+    def _stays(self, uid: str, place: Place) -> bool:
+        pod = self.pod(place)
+        return pod is not None and pod.metadata.uid == uid and not pod.metadata.deleting
+
+    def facts(self) -> Facts:
+        """Return everything, for a preview."""
+        claims: Mapping[Place, Claim] = {
+            (one.metadata.namespace, one.metadata.name): one for one in self.cluster.claims
+        }
+        return Facts(self.cluster.pods, claims, self.pools, self.rules, self.cluster.groups_served)
+
+    def claims_of(self, rule: StoredRule | None, name: str) -> Iterator[Place]:
+        """Yield the claims that a rule may concern: those that it selects now, or did before.
+
+        Args:
+            rule: The rule as it is now; None for a deleted one.
+            name: Its name.
+        """
+        before = [
+            place
+            for place, due in self.dues.items()
+            if any(one.rule == name for one in due.reasons)
+        ]
+        yield from dict.fromkeys(chain(before, self._selected(rule)))
+
+    def _selected(self, rule: StoredRule | None) -> Iterable[Place]:
+        if rule is None or not rule.rule.has_selector:
+            return ()
+        selector = rule.rule
+        if selector.driver and selector.pool and selector.device:
+            device = (selector.driver, selector.pool, selector.device)
+            return map(_place, self.cluster.claims.find("device", device))
+        return (
+            _place(claim)
+            for claim in self.cluster.claims
+            if any(
+                selector.driver in (None, one.driver) and selector.pool in (None, one.pool)
+                for one in claim.devices
+            )
+        )
+
+
+def _place(claim: Claim) -> Place:
+    return claim.metadata.namespace, claim.metadata.name

@@ -1,0 +1,41 @@
+"""Which pods must leave their devices, when and why: pure planners of device taint eviction.
+
+Source: KEP-5055, as the device-taint-eviction-controller of kube-controller-manager does it; where
+it is known to be at fault, docs/evictions.md says what is done here instead.
+
+    facts = Facts(pods=[...], claims={...}, pools=Pools([...]), rules=ActiveRules([...]))
+    for eviction in plan_evictions(facts, now):
+        print(eviction.pod.metadata.name, *eviction.due.reasons)
+"""
+
+from dragoman.evictions.claims import claim_due
+from dragoman.evictions.conditions import Condition, Counts, plan_rule_status
+from dragoman.evictions.facts import Due, Facts, Reason, seconds
+from dragoman.evictions.planner import Eviction, plan_evictions
+from dragoman.evictions.pods import consumers, is_exempt, pod_due, used_claims
+from dragoman.evictions.pools import Pools
+from dragoman.evictions.preview import Preview, preview
+from dragoman.evictions.rules import ActiveRules, evicts, selects
+
+__all__ = [
+    "ActiveRules",
+    "Condition",
+    "Counts",
+    "Due",
+    "Eviction",
+    "Facts",
+    "Pools",
+    "Preview",
+    "Reason",
+    "claim_due",
+    "consumers",
+    "evicts",
+    "is_exempt",
+    "plan_evictions",
+    "plan_rule_status",
+    "pod_due",
+    "preview",
+    "seconds",
+    "selects",
+    "used_claims",
+]

@@ -1,0 +1,62 @@
+"""When the pods of a claim must leave its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dragoman.allocation.facts.objects import Taint
+from dragoman.allocation.pools.taints import tolerates
+from dragoman.evictions.facts import DeviceKey, Due, Reason, seconds
+from dragoman.evictions.pools import Pools
+from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
+from dragoman.model import AllocatedDevice, Claim
+
+LONGEST: Final = 1e11
+"""Upper bound of `tolerationSeconds`, 3,000 years: such sums stay valid times."""
+
+
+def claim_due(claim: Claim, pools: Pools, rules: ActiveRules) -> Due | None:
+    """Return when the pods of a claim must leave, None if they may stay.
+
+    Only tolerations that the scheduler copied into the allocation count, and devices with admin
+    access are no exception (KEP-5055).
+
+    Args:
+        claim: A claim; one without allocation has no devices.
+        pools: Published devices.
+        rules: DeviceTaintRules that evict.
+    """
+    when: float | None = None
+    reasons: set[Reason] = set()
+    for device in claim.devices:
+        for reason, taint in device_taints(device.id, pools, rules):
+            due = _due(device, taint)
+            if due is not None:
+                when = due if when is None else min(when, due)
+                reasons.add(reason)
+    return None if when is None else Due(when, tuple(sorted(reasons)))
+
+
+def device_taints(
+    device: DeviceKey, pools: Pools, rules: ActiveRules
+) -> Iterator[tuple[Reason, Taint]]:
+    """Yield the NoExecute taints of a device with their reasons, of its slice and of rules."""
+    for index, taint in enumerate(pools.taints(device)):
+        if taint.effect == NO_EXECUTE:
+            yield Reason.of_slice(device, index), taint
+    # A rule needs no slice: it also selects allocated devices that are not published any more.
+    for rule in rules.of(device):
+        yield Reason.of_rule(rule.metadata), rule.rule.taint
+
+
+def _due(device: AllocatedDevice, taint: Taint) -> float | None:
+    """Return when a taint is no longer tolerated, None if it always is."""
+    shortest: float | None = None
+    for toleration in device.tolerations:
+        if tolerates(toleration, taint):
+            if toleration.seconds is None:
+                return None
+            allowed = float(min(max(0, toleration.seconds), LONGEST))
+            shortest = allowed if shortest is None else min(shortest, allowed)
+    return seconds(taint.added) + (shortest or 0.0)

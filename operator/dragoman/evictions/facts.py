@@ -1,0 +1,111 @@
+"""What evictions are planned from, and the reasons that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from dragoman.model import Claim, Metadata, Pod
+
+if TYPE_CHECKING:
+    from dragoman.evictions.pools import Pools
+    from dragoman.evictions.rules import ActiveRules
+
+Place = tuple[str, str]
+"""Namespace and name."""
+DeviceKey = tuple[str, str, str]
+"""Driver, pool and device."""
+
+
+class Reason(NamedTuple):
+    """One taint that a claim does not tolerate; rules sort before taints of slices.
+
+    Attributes:
+        from_slice: Whether the driver set the taint, in a ResourceSlice.
+        rule: Name of the DeviceTaintRule, else empty.
+        rule_uid: UID of the rule, else empty.
+        driver: Of the device, for taints of slices.
+        pool: Of the device, for taints of slices.
+        device: Its name, for taints of slices.
+        position: Of the taint in the device, for taints of slices.
+    """
+
+    from_slice: bool
+    rule: str = ""
+    rule_uid: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    position: int = 0
+
+    @classmethod
+    def of_rule(cls, rule: Metadata) -> Reason:
+        """Return the taint of a rule as a reason."""
+        return cls(from_slice=False, rule=rule.name, rule_uid=rule.uid)
+
+    @classmethod
+    def of_slice(cls, device: DeviceKey, position: int) -> Reason:
+        """Return a taint of a device in its slice as a reason."""
+        driver, pool, name = device
+        return cls(from_slice=True, driver=driver, pool=pool, device=name, position=position)
+
+    def __str__(self) -> str:
+        if not self.from_slice:
+            return f"DeviceTaintRule {self.rule}"
+        return f"taint {self.position} of device {self.driver}/{self.pool}/{self.device}"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When pods must leave, and why.
+
+    Attributes:
+        when: Unix time in seconds; the past means now.
+        reasons: In their order, each once.
+    """
+
+    when: float
+    reasons: tuple[Reason, ...]
+
+    def joined(self, other: Due | None) -> Due:
+        """Return the earlier time with the reasons of both."""
+        if other is None or other == self:
+            return self
+        reasons = tuple(sorted({*self.reasons, *other.reasons}))
+        return Due(min(self.when, other.when), reasons)
+
+    def rules(self) -> tuple[tuple[str, str], ...]:
+        """Return name and UID of the rules among the reasons."""
+        return tuple((one.rule, one.rule_uid) for one in self.reasons if not one.from_slice)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that evictions depend on.
+
+    Attributes:
+        pods: Pods that use claims.
+        claims: ResourceClaims by namespace and name.
+        pools: Published devices and their taints.
+        rules: DeviceTaintRules that evict.
+        groups: Whether PodGroups have claims (KEP-5729).
+    """
+
+    pods: Iterable[Pod]
+    claims: Mapping[Place, Claim]
+    pools: Pools
+    rules: ActiveRules
+    groups: bool = True
+
+
+@lru_cache(maxsize=4096)
+def seconds(timestamp: str) -> float:
+    """Return the Unix time of an API timestamp; 0 for an empty or unreadable one."""
+    try:
+        found = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return 0.0
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
