@@ -41,6 +41,7 @@ PLACES = {
     "dragoman.claims": (1, 4),
     "dragoman.clustertemplates": (0, 5),
     "dragoman.driverconfigs": (2, 4),
+    "dragoman.evictions": (1, 5),
     "dragoman.diagnosis": (3, 3),
     "dragoman.doctor": (4, 3),
     "dragoman.maintenance": (4, 4),

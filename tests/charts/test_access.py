@@ -26,6 +26,10 @@ deviceclasses.resource.k8s.io: list watch
 events.events.k8s.io: create
 driverconfigschemas.dragoman.dev: list watch
 driverconfigschemas/status.dragoman.dev: patch
+resourceslices.resource.k8s.io: get list watch
+devicetaintrules.resource.k8s.io: get list watch
+resourcepoolstatusrequests.resource.k8s.io: get list watch
+resourcepoolstatusrequests/status.resource.k8s.io: update
 """
 WITHOUT_CLAIMS = """
 resourceclaims.resource.k8s.io: list watch
@@ -55,10 +59,30 @@ OWN_SECRET = {"webhook": {"tls": {"mode": "cert-manager"}}}
 ROLES: dict[str, tuple[Values, str, str, str]] = {
     "the operator": ({}, "ClusterRole", "dragoman-operator", OPERATOR),
     "the operator that leaves claims alone": (
-        {"claims": {"mode": "off"}},
+        {"claims": {"mode": "off"}, "poolStatus": {"mode": "off"}},
         "ClusterRole",
         "dragoman-operator",
         WITHOUT_CLAIMS,
+    ),
+    "the operator that only evicts": (
+        {
+            "claims": {"mode": "off"},
+            "evictions": {"mode": "own"},
+            "poolStatus": {"mode": "off"},
+        },
+        "ClusterRole",
+        "dragoman-operator",
+        WITHOUT_CLAIMS.rstrip()
+        + """
+        pods: get list watch
+        pods: delete
+        pods/status: patch
+        podgroups.scheduling.k8s.io: get list watch
+        resourceclaims.resource.k8s.io: get
+        resourceslices.resource.k8s.io: get list watch
+        devicetaintrules.resource.k8s.io: get list watch
+        devicetaintrules/status.resource.k8s.io: patch
+        """,
     ),
     "the leader": (
         {},

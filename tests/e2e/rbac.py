@@ -35,6 +35,21 @@ OPERATOR_RULES = (
     rule("dragoman.dev", "clusterresourceclaimtemplates/status", "patch"),
 )
 
+# What `--evictions` needs beyond that; `assist` writes no status of rules.
+EVICTION_RULES = (
+    rule("", "pods", "delete"),
+    rule(DRA, "resourceslices", *READ),
+    rule(DRA, "devicetaintrules", *READ),
+    rule(DRA, "devicetaintrules/status", "patch"),
+)
+
+POOL_STATUS_RULES = (
+    rule(DRA, "resourceslices", *READ),
+    rule(DRA, "devicetaintrules", *READ),
+    rule(DRA, "resourcepoolstatusrequests", *READ),
+    rule(DRA, "resourcepoolstatusrequests/status", "update"),
+)
+
 
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""

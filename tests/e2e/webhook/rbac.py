@@ -1,11 +1,12 @@
 """What the schema controller and the webhook may do beside the operator's own rules."""
 
-from tests.e2e.rbac import DRA, OPERATOR_RULES, rule
+from tests.e2e.rbac import DRA, OPERATOR_RULES, POOL_STATUS_RULES, rule
 
 GROUP = "dragoman.dev"
 
 SCHEMA_RULES = (
     *OPERATOR_RULES,
+    *POOL_STATUS_RULES,
     rule(DRA, "deviceclasses", "list", "watch"),
     rule(GROUP, "driverconfigschemas", "list", "watch", "create", "patch"),
     rule(GROUP, "driverconfigschemas/status", "patch"),

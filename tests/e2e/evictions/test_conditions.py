@@ -1,0 +1,145 @@
+"""The condition of rules and the writes of evictions: the same with the stock controller."""
+
+import random
+import time
+from collections import Counter
+
+import pytest
+
+from tests.e2e.evictions.conftest import only_ours
+from tests.e2e.evictions.harness import Devices, Evictor, evicting, taint
+from tests.support.controlplane.plane import ControlPlane
+
+PENDING = {"status": "True", "reason": "PodsPendingEviction"}
+PREVIEW_END = (
+    " if the effect was NoExecute. This information will not be updated again. "
+    "Recreate the DeviceTaintRule to trigger an update."
+)
+SLOW = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+
+
+def test_a_rule_says_what_it_would_evict_and_then_what_it_evicts(devices: Devices) -> None:
+    devices.publish("gpu-0", "gpu-1")
+    devices.pod("a", devices.result("gpu-0"))
+    devices.pod("b", devices.result("gpu-1", SLOW))
+    time.sleep(0.5)
+    devices.rule("None")
+    found = devices.condition_with(reason="NoEffect")
+    assert found["message"] == (
+        "2 published devices selected. 2 allocated devices selected. "
+        "2 pods would be evicted in 1 namespace" + PREVIEW_END
+    )
+    devices.rule("NoExecute")
+    found = devices.condition_with(**PENDING)
+    # The first pod may be gone already when the condition is computed.
+    assert found["message"].split(" need")[0] in {"2 pods", "1 pod"}
+    devices.evicted("a")
+    found = devices.condition_with(
+        **PENDING,
+        message="1 pod needs to be evicted in 1 namespace. "
+        "1 pod evicted since starting the controller.",
+    )
+    devices.api.delete("pods", "b", devices.namespace, gracePeriodSeconds=0)
+
+
+def test_a_rule_that_evicted_all_is_completed(devices: Devices) -> None:
+    devices.publish("gpu-0", "gpu-1")
+    for name, device in (("a", "gpu-0"), ("b", "gpu-1")):
+        devices.pod(name, devices.result(device))
+    devices.rule()
+    devices.evicted("a", "b")
+    message = "2 pods evicted since starting the controller."
+    assert devices.condition_with(status="False", reason="Completed")["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("effect", "reason", "message"),
+    [
+        ("NoExecute", "NotStarted", ""),
+        ("NoSchedule", "OtherEffect", "Eviction only happens for the NoExecute effect."),
+        (
+            "None",
+            "NoEffect",
+            "1 published device selected. 0 allocated devices selected. "
+            "0 pods would be evicted in 0 different namespaces" + PREVIEW_END,
+        ),
+    ],
+)
+def test_a_rule_without_pods(devices: Devices, effect: str, reason: str, message: str) -> None:
+    devices.publish()
+    time.sleep(0.5)
+    devices.rule(effect)
+    found = devices.condition_with(reason=reason)
+    assert found == {"status": "False", "reason": reason, "message": message}
+
+
+def test_each_eviction_takes_the_same_four_requests(devices: Devices) -> None:
+    devices.publish()
+    devices.claim("shared")
+    pods = [devices.bare_pod(f"pod-{index}", "shared") for index in range(20)]
+    devices.reserve("shared", *pods)
+    mark = devices.plane.audit.mark()
+    devices.rule()
+    devices.evicted(*(one["metadata"]["name"] for one in pods))
+    time.sleep(1)
+    counts = devices.plane.audit.counts(devices.user, mark, namespace=devices.namespace)
+    events = counts.pop("create events", 0)
+    assert counts == {"patch pods/status": 20, "delete pods": 20}
+    assert events == 20
+    rule = devices.plane.audit.counts(devices.user, mark, resource="devicetaintrules/status")
+    assert rule["patch devicetaintrules/status"] <= 3
+
+
+def test_a_dry_run_is_what_happens_then(devices: Devices) -> None:
+    """Random pods, tolerations and shared claims; one rule first without and then with effect."""
+    chance = random.Random(devices.namespace)
+    names = [f"gpu-{index}" for index in range(6)]
+    devices.publish(*names, {"name": "gpu-broken", "taints": [taint()]})
+    always = {"operator": "Exists", "effect": "NoExecute"}
+    tolerations = [[], [], [SLOW], [{**SLOW, "key": "other"}], [always]]
+    for index in range(12):
+        results = [
+            devices.result(device, *chance.choice(tolerations))
+            for device in chance.sample(names, chance.randint(1, 2))
+        ]
+        devices.pod(f"pod-{index}", *results)
+    time.sleep(0.5)
+    devices.rule("None", device=(chosen := chance.choice(names)))
+    would = int(devices.condition_with(reason="NoEffect")["message"].split(". ")[2].split()[0])
+    devices.rule("NoExecute", device=chosen)
+    found = devices.condition_with()
+    wanted = f"{would} pod needs" if would == 1 else f"{would} pods need"
+    time.sleep(2)
+    evicted = Counter(devices.is_evicted(f"pod-{index}") for index in range(12))[True]
+    limited = sum(
+        1
+        for one in devices.api.list("resourceclaims", devices.namespace)
+        if any(
+            result["device"] == chosen and result.get("tolerations") == [SLOW]
+            for result in one["status"]["allocation"]["devices"]["results"]
+        )
+    )
+    assert evicted + limited == would
+    assert found["reason"] == ("PodsPendingEviction" if would else "NotStarted")
+    assert wanted in found["message"] or evicted or not would
+
+
+@pytest.mark.parametrize("evictor", ["stock", "own"])
+def test_a_restart_does_not_take_completed_back(plane: ControlPlane, evictor: Evictor) -> None:
+    """The stock controller counts from its start, and says NotStarted."""
+    made = Devices(plane, plane.create_namespace("evict"), "")
+    try:
+        with evicting(plane, evictor):
+            made.publish()
+            made.pod()
+            made.rule()
+            made.evicted()
+            before = made.condition_with(status="False", reason="Completed")
+        with evicting(plane, evictor):
+            # The stock controller writes within 15 seconds of its start.
+            began = time.monotonic()
+            while (after := made.condition()) == before and time.monotonic() < began + 15:
+                time.sleep(0.2)
+        only_ours(evictor, passed=after == before)
+    finally:
+        made.clear()
