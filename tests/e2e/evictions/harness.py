@@ -135,11 +135,11 @@ class Devices:
                     return {key: one.get(key, "") for key in ("status", "reason", "message")}
         return {}
 
-    def condition_with(self, timeout: float = 15, **wanted: str) -> Json:
+    def condition_with(self, **wanted: str) -> Json:
         """Wait for a rule's condition with these values, and return it."""
         return wait_for(
             lambda: found if wanted.items() <= (found := self.condition()).items() else None,
-            timeout,
+            20,
             f"condition {wanted}",
         )
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.evictions.conftest import only_ours
 from tests.e2e.evictions.harness import Devices, Evictor, evicting, taint
+from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 
 PENDING = {"status": "True", "reason": "PodsPendingEviction"}
@@ -96,7 +97,7 @@ def test_a_dry_run_is_what_happens_then(devices: Devices) -> None:
     names = [f"gpu-{index}" for index in range(6)]
     devices.publish(*names, {"name": "gpu-broken", "taints": [taint()]})
     always = {"operator": "Exists", "effect": "NoExecute"}
-    tolerations = [[], [], [SLOW], [{**SLOW, "key": "other"}], [always]]
+    tolerations: list[list[Json]] = [[], [], [SLOW], [{**SLOW, "key": "other"}], [always]]
     for index in range(12):
         results = [
             devices.result(device, *chance.choice(tolerations))
