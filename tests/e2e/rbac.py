@@ -54,3 +54,16 @@ POOL_STATUS_RULES = (
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""
     return tuple(one for one in OPERATOR_RULES if one["resources"][0] not in resources)
+
+
+FINDINGS_RULES = (
+    rule("", "nodes", "list"),
+    rule("", "pods", "list"),
+    rule(DRA, "resourceclaims", "list"),
+    rule(DRA, "resourceclaimtemplates", "list"),
+    rule(DRA, "resourceslices", "list"),
+    rule(DRA, "deviceclasses", "list"),
+    rule(DRA, "devicetaintrules", "list"),
+    rule("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list"),
+)
+"""What `--findings` needs beside them."""

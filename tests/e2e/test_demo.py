@@ -117,8 +117,18 @@ def test_a_kept_demo_can_be_played_with_until_it_is_interrupted(folder: Path) ->
             text=True,
             check=True,
         )
+        examined = subprocess.run(
+            [
+                *(sys.executable, "-m", "dragoman", "doctor", f"--kubeconfig={config}"),
+                *("--settle-after=0", "--idle-after=0"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         process.send_signal(signal.SIGINT)
         last, _ = process.communicate(timeout=LIMIT)
+    assert (examined.stdout, examined.returncode) == ("No findings.\n", 0), examined
     assert listed.stdout.split() == [
         "resourceclaim.resource.k8s.io/shared-by-mps",
         "resourceclaim.resource.k8s.io/shared-gpu",
