@@ -1,17 +1,15 @@
-"""Findings about claims: idle, unowned, outdated, crowded, stuck, and holds that nothing needs."""
+"""Findings about claims: idle, unowned, outdated, crowded and stuck."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.allocation import PoolID
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.documents import Document
 from dragoman.inventory.facts import ClaimFact, PodFact
-from dragoman.inventory.inventory import State
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 
 NEAR_LIMIT: Final = 240
@@ -192,32 +190,6 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
 
 def _is_used(facts: Facts, claim: ClaimFact) -> bool:
     return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.claim.consumers)
-
-
-def hold_stale(facts: Facts) -> Iterator[Finding]:
-    """A hold, or a rule of a drain, keeps out of service what no longer exists, or for long."""
-    for claim in facts.inventory.world.claims.values():
-        if claim.hold and (why := _stale(facts, claim)):
-            devices = few([str(one.id) for one in claim.results])
-            yield Finding(
-                Id.HOLD_STALE,
-                facts.claim_subject(claim),
-                f"holds {devices}: {why}",
-                f"kubectl delete resourceclaim -n {claim.claim.metadata.namespace} "
-                f"{claim.claim.metadata.name}",
-                claim.claim.metadata.created,
-            )
-
-
-def _stale(facts: Facts, claim: ClaimFact) -> str:
-    states = {facts.inventory.devices[one.id].state for one in claim.results}
-    pools = {PoolID(one.id.driver, one.id.pool) for one in claim.results}
-    complete = all(key in facts.inventory.pools for key in pools)
-    if states == {State.LOST} and complete:
-        return "in no slice"
-    if facts.age(claim.claim.metadata.created) >= facts.thresholds.held:
-        return f"for more than {int(facts.thresholds.held) // 86400} days"
-    return ""
 
 
 def _devices(claim: ClaimFact) -> str:

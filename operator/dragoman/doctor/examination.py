@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.doctor import claims, devices, faults, pools, webhooks
+from dragoman.doctor import claims, devices, faults, holds, pools, webhooks
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 
@@ -30,7 +30,7 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.CONSUMERS_NEAR_LIMIT: (claims.consumers_near_limit, ("resourceclaims",)),
     Id.DRIVER_SILENT: (pools.driver_silent, ("resourceslices", "nodes", "pods")),
     Id.TAINTED_IN_USE: (devices.tainted_in_use, ("resourceslices", "resourceclaims")),
-    Id.HOLD_STALE: (claims.hold_stale, ("resourceslices", "resourceclaims")),
+    Id.HOLD_STALE: (holds.hold_stale, ("resourceslices", "resourceclaims")),
     Id.ADMIN_OVERLAP: (devices.admin_overlap, ("resourceslices", "resourceclaims")),
     Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
 }

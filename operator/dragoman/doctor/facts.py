@@ -73,6 +73,11 @@ class Facts:
         return _by_key(self.snapshot.of("resourceslices"))
 
     @cached_property
+    def rules(self) -> Mapping[str, Document]:
+        """Reduced DeviceTaintRules by name."""
+        return _by_key(self.snapshot.of("devicetaintrules"))
+
+    @cached_property
     def pods_by_uid(self) -> Mapping[str, PodFact]:
         """Pods that have not ended, by UID."""
         return {pod.pod.metadata.uid: pod for pod in self.inventory.world.pods.values()}

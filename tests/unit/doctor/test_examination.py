@@ -15,6 +15,7 @@ from dragoman.inventory.facts import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshot import Snapshot, Unseen
 from tests.support.controlplane import objects
+from tests.support.controlplane.objects import Json
 from tests.unit.doctor.worlds import Case, World, cases
 from tests.unit.inventory import builders
 
@@ -171,3 +172,33 @@ def test_claims_of_unseen_pods_are_not_called_unowned() -> None:
     )
     assert Id.CLAIM_UNOWNED in ids(diagnosis(whole).findings)
     assert Id.CLAIM_UNOWNED not in ids(diagnosis(some).findings)
+
+
+def test_a_rule_of_a_drain_that_taints_nothing_is_stale() -> None:
+    world = World("w")
+    rule: Json = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "dragoman-d9-7h2kq"},
+        "spec": {
+            "deviceSelector": {"driver": world.driver, "pool": "w-n0", "device": "d9"},
+            "taint": {"key": "dragoman.dev/drain", "effect": "NoSchedule"},
+        },
+    }
+    [finding] = found(*world.base(rule))
+    assert finding.id is Id.HOLD_STALE
+    assert finding.subject.kind == "DeviceTaintRule"
+    assert finding.message == f"taints {world.driver}/w-n0/d9: in no slice"
+    rule["spec"]["deviceSelector"]["device"] = "d1"
+    assert found(*world.base(rule)) == ()
+    foreign = {**rule, "metadata": {"name": "of-an-admin"}}
+    foreign["spec"]["deviceSelector"]["device"] = "d9"
+    assert found(*world.base(foreign)) == ()
+
+
+def test_maintenance_for_a_week_is_stale() -> None:
+    world = World("w")
+    manifests = world.base(world.claim("dragoman-hold-x", "d0"))
+    assert found(*manifests) == ()
+    [finding] = found(*manifests, thresholds=Thresholds(held=1800))
+    assert finding.id is Id.HOLD_STALE

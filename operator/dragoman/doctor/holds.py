@@ -1,0 +1,77 @@
+"""Findings about devices out of service: holds and rules that keep nothing, or for too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dragoman.allocation import DeviceTaintRule, PoolID
+from dragoman.doctor.devices import few
+from dragoman.doctor.facts import Facts, part
+from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.inventory import State
+
+_DAY: Final = 24 * 3600
+RULE_PREFIX: Final = "dragoman-"
+"""How the names of the rules begin that `kubectl dra drain` and `taint` make."""
+
+
+def hold_stale(facts: Facts) -> Iterator[Finding]:
+    """A hold, or a rule of a drain, keeps out of service what no longer exists, or for long."""
+    for claim in facts.inventory.world.claims.values():
+        created = claim.claim.metadata.created
+        if claim.hold and (why := _too_old(facts, created) or _nothing_held(facts, claim)):
+            namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
+            yield Finding(
+                Id.HOLD_STALE,
+                facts.claim_subject(claim),
+                f"holds {few([str(one.id) for one in claim.results])}: {why}",
+                f"kubectl delete resourceclaim -n {namespace} {name}",
+                created,
+            )
+    for rule in facts.inventory.world.rules:
+        if rule.name.startswith(RULE_PREFIX):
+            yield from _rule(facts, rule)
+
+
+def _rule(facts: Facts, rule: DeviceTaintRule) -> Iterator[Finding]:
+    document = facts.rules.get(rule.name, {})
+    created = str(part(document, "metadata").get("creationTimestamp") or "")
+    why = _too_old(facts, created) or _nothing_selected(facts, rule)
+    if why:
+        uid = str(part(document, "metadata").get("uid") or "")
+        version = str(document.get("apiVersion") or "resource.k8s.io/v1beta2")
+        names = (rule.driver, rule.pool, rule.device)
+        yield Finding(
+            Id.HOLD_STALE,
+            Subject(rule.name, "DeviceTaintRule", rule.name, uid=uid, api_version=version),
+            f"taints {'/'.join(name for name in names if name) or 'every device'}: {why}",
+            f"kubectl delete devicetaintrule {rule.name}",
+            created,
+        )
+
+
+def _too_old(facts: Facts, created: str) -> str:
+    if facts.age(created) < facts.thresholds.held:
+        return ""
+    return f"for more than {int(facts.thresholds.held) // _DAY} days"
+
+
+def _nothing_held(facts: Facts, claim: ClaimFact) -> str:
+    """Say that the devices do not exist; a pool without any slice may be published again."""
+    states = {facts.inventory.devices[one.id].state for one in claim.results}
+    pools = {PoolID(one.id.driver, one.id.pool) for one in claim.results}
+    known = all(key in facts.inventory.pools for key in pools)
+    return "in no slice" if states == {State.LOST} and known else ""
+
+
+def _nothing_selected(facts: Facts, rule: DeviceTaintRule) -> str:
+    for device in facts.inventory.devices.values():
+        if (
+            rule.driver in (None, device.id.driver)
+            and rule.pool in (None, device.id.pool)
+            and rule.device in (None, device.id.device)
+        ):
+            return ""
+    return "in no slice"
