@@ -177,7 +177,7 @@ test-check: controlplane ## Compare the check with real API servers over N gener
 
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
-	@for name in architecture catalogue chart measurements reference; do \
+	@for name in architecture catalogue chart manual measurements reference; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report
@@ -190,7 +190,7 @@ screenshots: setup ## Take the pictures of docs/ in chromium
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/site
-	@.venv/bin/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict
 
 .PHONY: clean
 clean: ## Remove .venv and caches of the checkout (the binaries' cache stays)

@@ -1,0 +1,231 @@
+"""Write docs/cli.md, docs/values.md and docs/api.md: `python -m docs.generate_manual`.
+
+They follow from the commands' options, from values.schema.json and values.yaml of the chart, and
+from the CRDs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import yaml
+
+from docs import generate_chart
+from dragoman.cli import SERVER_COMMANDS, USER_COMMANDS, cli
+from dragoman.cli.dra.source import Source
+
+DOCS: Final = Path(__file__).parent
+ROOT: Final = DOCS.parent
+SHARED: Final = frozenset(field.name for field in fields(Source))
+"""Options that every command has that reads a cluster."""
+_GENERATED: Final = "`make pages` generates this page; a test compares it."
+CLI_HEAD: Final = f"""\
+# Command line
+
+`kubectl dra COMMAND` and `dragoman COMMAND` are the same program; the commands of servers are
+commands of `dragoman` alone. A flag beats its environment variable. {_GENERATED}
+"""
+VALUES_HEAD: Final = f"""\
+# Values of the chart
+
+The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm refuses
+values that do not have the type and form of this table. {_GENERATED}
+
+| value | type | default | meaning |
+|---|---|---|---|
+"""
+API_HEAD: Final = f"""\
+# API reference
+
+Kinds of the API group `dragoman.dev`. `kubectl explain KIND --recursive` prints the same.
+{_GENERATED}
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each page."""
+    return {
+        DOCS / "cli.md": commands(),
+        DOCS / "values.md": values(),
+        DOCS / "api.md": kinds(),
+    }
+
+
+# Commands -----------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Return the page of all commands."""
+    shared = [f"| `{_cell(flags)}` | {_cell(text)} |" for flags, text in _shared()]
+    head = "## Options about the cluster\n\n| flag | meaning |\n|---|---|\n"
+    parts = [CLI_HEAD, head + "\n".join(shared) + "\n"]
+    parts += ["## Users' commands\n", *map(_command, sorted(USER_COMMANDS))]
+    parts += ["## Servers' commands\n", *map(_command, sorted(SERVER_COMMANDS))]
+    return "\n".join(parts)
+
+
+def _shared() -> Iterator[tuple[str, str]]:
+    """Yield the options of all commands that read a cluster, once for the page."""
+    context = click.Context(cli, info_name="kubectl dra")
+    command = cli.get_command(context, "top")
+    assert command is not None
+    for parameter in command.get_params(context):
+        if parameter.name in SHARED:
+            yield from _option(context, parameter)
+
+
+def _command(name: str) -> str:
+    program = "kubectl dra" if name in USER_COMMANDS else "dragoman"
+    context = click.Context(cli, info_name=program)
+    command = cli.get_command(context, name)
+    assert command is not None
+    inner = click.Context(command, info_name=name, parent=context)
+    usage = " ".join(command.collect_usage_pieces(inner))
+    reads = {one.name for one in command.params} >= SHARED
+    own = [
+        one
+        for one in command.params
+        if not (reads and one.name in SHARED) and isinstance(one, click.Option)
+    ]
+    rows = [row for one in own for row in _option(inner, one)]
+    lines = [
+        f"### {name}\n",
+        *_paragraphs(command.help or ""),
+        f"Usage: `{program} {name} {usage}`\n",
+        *(["Takes the [options about the cluster](#options-about-the-cluster).\n"] * reads),
+        *(["| flag | meaning |\n|---|---|"] if rows else []),
+        *(f"| `{_cell(flags)}` | {_cell(text)} |" for flags, text in rows),
+        "",
+        *_examples(command.epilog or ""),
+    ]
+    return "\n".join(lines)
+
+
+def _option(context: click.Context, parameter: click.Parameter) -> Iterator[tuple[str, str]]:
+    record = parameter.get_help_record(context)
+    if record is not None:
+        flags, text = record
+        variable = getattr(parameter, "envvar", None)
+        yield flags, f"{text} Environment: `{variable}`." if isinstance(variable, str) else text
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in text.replace("\b\n", "").split("\n\n"):
+        yield " ".join(paragraph.split()) + "\n"
+
+
+def _examples(epilog: str) -> Iterator[str]:
+    """Yield the blocks of an epilog, each a title and lines."""
+    for block in epilog.split("\b\n"):
+        title, _, lines = block.strip("\n").partition("\n")
+        if lines:
+            yield f"{title}\n\n```text\n{lines.rstrip()}\n```\n"
+
+
+# Values -------------------------------------------------------------------------------------------
+
+
+def values() -> str:
+    """Return the page of the chart's values."""
+    schema = json.loads((generate_chart.CHART / "values.schema.json").read_text())
+    read = generate_chart.read((generate_chart.CHART / "values.yaml").read_text())
+    rows = []
+    for value in read.leaves():
+        form = _form(_at(schema, value.path))
+        default = json.dumps(value.default, ensure_ascii=False)
+        name, shown = ".".join(value.path), _cell(default)
+        rows.append(f"| `{name}` | {_cell(form)} | `{shown}` | {_cell(value.description)} |")
+    return VALUES_HEAD + "\n".join(rows) + "\n"
+
+
+def _at(schema: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    for key in path:
+        schema = schema.get("properties", {}).get(key, {})
+    return schema
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """Return the type of a value in words, with its choices or its pattern."""
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(one)}`" for one in schema["enum"])
+    kinds_of = schema.get("type", "any")
+    words = " or ".join(kinds_of) if isinstance(kinds_of, list) else str(kinds_of)
+    bounds = [f"{name} {schema[name]}" for name in ("minimum", "maximum") if name in schema]
+    return ", ".join([words, *bounds])
+
+
+# Kinds --------------------------------------------------------------------------------------------
+
+
+def kinds() -> str:
+    """Return the page of all kinds."""
+    parts = [API_HEAD]
+    for file in sorted((ROOT / "crds").glob("*.yaml")):
+        definition = yaml.safe_load(file.read_text())
+        parts += [_kind(definition, version) for version in definition["spec"]["versions"]]
+    return "\n".join(parts)
+
+
+def _kind(definition: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+    spec = definition["spec"]
+    schema = version["schema"]["openAPIV3Schema"]
+    short = ", ".join(f"`{name}`" for name in spec["names"].get("shortNames", ()))
+    lines = [
+        f"## {spec['names']['kind']}\n",
+        f"{' '.join(schema.get('description', '').split())}\n",
+        f"`{spec['group']}/{version['name']}`, {spec['scope'].lower()}-scoped"
+        + (f", short name {short}" if short else "")
+        + ".\n",
+        "| field | type | meaning |\n|---|---|---|",
+    ]
+    for part in ("spec", "status"):
+        lines += _fields(part, schema["properties"].get(part, {}))
+    return "\n".join(lines) + "\n"
+
+
+def _fields(path: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        mark = ", required" if name in required else ""
+        yield f"| `{path}.{name}` | {_type(field)}{mark} | {_cell(_meaning(field))} |"
+        inner, suffix = field, ""
+        if field.get("type") == "array":
+            inner, suffix = field.get("items", {}), "[]"
+        elif isinstance(field.get("additionalProperties"), dict):
+            inner, suffix = field["additionalProperties"], ".*"
+        yield from _fields(f"{path}.{name}{suffix}", inner)
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    kind = "int or string" if field.get("x-kubernetes-int-or-string") else field.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(field.get('items', {}))}"
+    return str(kind)
+
+
+def _meaning(field: Mapping[str, Any]) -> str:
+    text = " ".join(str(field.get("description", "")).split())
+    if "enum" in field:
+        text += f" One of {', '.join(f'`{one}`' for one in field['enum'])}."
+    if "default" in field:
+        text += f" Default `{json.dumps(field['default'])}`."
+    return text.strip()
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def main() -> None:
+    """Write the pages."""
+    for path, text in pages().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

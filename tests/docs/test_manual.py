@@ -1,0 +1,81 @@
+"""The generated reference pages follow the code, and the site has what others point to."""
+
+import functools
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+
+from docs import generate_manual
+from dragoman.cli import COMMANDS
+from tests.docs.pages import ROOT
+from tests.ui.browser import DESKTOP, PHONE, Window, executable, launched
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), generate_manual.pages().items(), ids=lambda one: getattr(one, "name", "")
+)
+def test_generated_pages_are_current(page: Path, text: str) -> None:
+    assert page.read_text() == text, "run `make pages`"
+
+
+def test_every_command_and_example_is_on_the_page() -> None:
+    page = (ROOT / "docs/cli.md").read_text()
+    for command in COMMANDS:
+        assert f"### {command}\n" in page
+    assert "kubectl dra explain pod trainer -n ml" in page
+    assert "| `--no-browser` |" in page
+
+
+def test_alerts_link_to_the_address_of_the_site() -> None:
+    values = yaml.safe_load((ROOT / "charts/dragoman/values.yaml").read_text())
+    config = (ROOT / "mkdocs.yml").read_text()
+    address = values["monitoring"]["prometheusRule"]["runbooks"]
+    assert f"site_url: {address.removesuffix('runbooks')}\n" in config
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """Build the site and serve it; yield its folder and address."""
+    folder = tmp_path_factory.mktemp("site")
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder)))
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 — its name there
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{found.server_port}/"
+        found.shutdown()
+
+
+def test_every_alert_has_its_runbook_on_the_site(site: tuple[Path, str]) -> None:
+    groups = yaml.safe_load((ROOT / "charts/dragoman/files/alerts.yaml").read_text())["groups"]
+    alerts = [rule["alert"] for group in groups for rule in group["rules"]]
+    assert len(alerts) > 10
+    missing = [name for name in alerts if not (site[0] / f"runbooks/{name}/index.html").exists()]
+    assert missing == []
+
+
+@pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
+def test_the_site_fits_and_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
+    address = site[1]
+    visited = ("", "quickstart/", "cli/", "values/", "api/", "toolkit/ui/", "comparison/")
+    with launched() as browser:
+        for size in (DESKTOP, PHONE):
+            window = Window(browser, size)
+            for page in visited:
+                window.page.goto(address + page)
+                window.page.wait_for_load_state("networkidle")
+                fits = "document.documentElement.scrollWidth <= innerWidth"
+                assert window.page.evaluate(fits), (page, size)
+            assert [url for url in window.requests if not url.startswith((address, "data:"))] == []
+            assert window.errors == []
+            window.close()
