@@ -167,6 +167,17 @@ fuzz-allocator: setup ## Compare N random allocations with the Go implementation
 image-rootfs: setup ## Build the image as an OCI archive, without docker or a registry (ARCH=arm64)
 	@$(PY) -m tests.image $(ARCH)
 
+.PHONY: wheel
+wheel: setup ## Make wheel and source distribution: dist/
+	@rm -rf dist
+	@.venv/bin/hatchling build -d dist
+	@.venv/bin/twine check --strict dist/*
+
+.PHONY: release-check
+release-check: setup ## Check what a release consists of: workflows, packages, chart, krew manifest
+	@.venv/bin/zizmor --offline --quiet .github
+	@$(PYTEST) -q tests/release
+
 .PHONY: zipapp
 zipapp: setup ## Make the check as one file for CI, without servers: dist/dragoman-check.pyz
 	@$(PY) -m tests.zipapp

@@ -26,6 +26,7 @@ def main(names: list[str]) -> int:
             return 1
         size = image.archive.stat().st_size / 1e6
         print(f"{NAME} for {architecture.name}, {size:.0f} MB, {image.digest}")
+        print(f"bill of materials: {image.sbom}")
         print(f"import it: ctr -n k8s.io images import {image.archive.name}")
         print(image.archive)
     return 0

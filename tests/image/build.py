@@ -1,5 +1,6 @@
 """From nothing to an image: a root file system, and the archive that container runtimes import."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from tests.image.application import APP, CHECKOUT, compile_all, install
 from tests.image.architecture import Architecture, native
 from tests.image.debian import unpack_base
 from tests.image.oci import Settings, write_archive
+from tests.image.sbom import PLACE, bill, debian_packages, python_packages
 
 NAME = f"localhost/dragoman:{__version__}"
 USER = 65532
@@ -34,11 +36,13 @@ class Image:
     Attributes:
         root: Folder with the root file system.
         archive: The OCI archive.
+        sbom: Its bill of materials, which lies in the image too.
         digest: Of its manifest.
     """
 
     root: Path
     archive: Path
+    sbom: Path
     digest: str
 
 
@@ -59,11 +63,15 @@ def build(folder: Path, architecture: Architecture | None = None) -> Image:
     with tempfile.TemporaryDirectory(dir=folder) as workshop:
         fresh = Path(workshop) / "rootfs"
         _fill(fresh, architecture)
-        digest = write_archive(fresh, settings(architecture), Path(workshop) / "archive")
+        given = settings(architecture)
+        _describe(fresh, given)
+        digest = write_archive(fresh, given, Path(workshop) / "archive")
         shutil.rmtree(root, ignore_errors=True)
         fresh.rename(root)
         (Path(workshop) / "archive").rename(archive)
-    return Image(root, archive, digest)
+    sbom = folder / archive.name.replace(".oci.tar", ".cdx.json")
+    shutil.copyfile(root / PLACE, sbom)
+    return Image(root, archive, sbom, digest)
 
 
 def settings(architecture: Architecture) -> Settings:
@@ -92,6 +100,24 @@ def _fill(root: Path, architecture: Architecture) -> None:
     install(root, architecture)
     _trust(root)
     _compile(root, architecture)
+
+
+def _describe(root: Path, given: Settings) -> None:
+    """Write the bill of materials of what is in the root file system."""
+    components = [
+        *python_packages(root / APP),
+        *debian_packages(root / "var/lib/dpkg/status.d", given.architecture),
+    ]
+    made = bill(
+        components,
+        version=__version__,
+        revision=given.labels["org.opencontainers.image.revision"],
+        architecture=given.architecture,
+        epoch=given.epoch,
+    )
+    path = root / PLACE
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(made, indent=1, sort_keys=True))
 
 
 def _trust(root: Path) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from dragoman import __version__
 from tests.image.application import CHECKOUT, UNUSED
 from tests.image.architecture import AMD64
 from tests.image.build import settings
 from tests.image.debian import PYTHON, SUITE
+from tests.image.sbom import PLACE
 
 TEXT = (CHECKOUT / "Dockerfile").read_text()
 BUILD, SHIPPED = re.split(r"^FROM \$\{BASE\}$", TEXT, flags=re.MULTILINE)
@@ -57,7 +59,7 @@ def test_both_images_have_the_same_environment() -> None:
 
 
 def test_both_images_are_of_the_same_debian_and_python() -> None:
-    bases = dict(one.split("=") for one in instructions(BUILD, "ARG"))
+    bases = dict(one.split("=") for one in instructions(BUILD, "ARG") if "=" in one)
     assert bases["BUILD"] == f"python:{PYTHON}-slim-{SUITE}"
     assert bases["BASE"].startswith("gcr.io/distroless/python3-debian13:")
     assert SUITE == "trixie"  # that is Debian 13
@@ -70,7 +72,7 @@ def test_the_image_holds_what_the_wheel_holds() -> None:
     expected = {path: "/app/" + path.split("/")[-1] for path in wheel["packages"]}
     expected |= {path: f"/app/{inside}" for path, inside in wheel["force-include"].items()}
     copied = dict(line.split() for line in instructions(BUILD, "COPY"))
-    assert copied.pop("requirements.txt") == "./"
+    assert copied.pop("requirements.txt") == copied.pop("tests/image/sbom.py") == "./"
     assert copied == expected
 
 
@@ -85,6 +87,16 @@ def test_the_build_context_has_all_that_is_copied(source: str) -> None:
     lines = (CHECKOUT / ".dockerignore").read_text().splitlines()
     assert f"!{source}" in lines
     assert (CHECKOUT / source).exists()
+
+
+def test_both_images_have_their_bill_of_materials_at_the_same_place() -> None:
+    (line,) = (one for one in instructions(SHIPPED, "COPY") if "cdx" in one)
+    assert line.split()[-1] == f"/{PLACE}"
+
+
+def test_the_version_is_the_same_in_both_stages() -> None:
+    for stage in (BUILD, SHIPPED):
+        assert f"VERSION={__version__}" in instructions(stage, "ARG")
 
 
 def test_requirements_are_pinned_by_hash_and_bytecode_is_compiled() -> None:

@@ -114,6 +114,7 @@ RECIPES = {
             minutes=2,
             tags=("remove_all_sd",),  # rules are read without the clouds in which targets are found
         ),
+        Recipe("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", 0.5),
         kubernetes("kubelet", 1, module="kubelet"),
         containerd("containerd", 1.5),
         containerd("containerd-shim-runc-v2", 0.2),
