@@ -28,6 +28,7 @@ from dragoman.allocation import (
     parse_class,
     parse_node,
     parse_slice,
+    parse_taint_rule,
     profile_of,
 )
 
@@ -75,6 +76,7 @@ def outcome(case: Case) -> Outcome:
         slices=map(parse_slice, case["slices"]),
         classes=map(parse_class, case["classes"]),
         claims=map(parse_claim, [*case.get("allocated", ()), *_said(case)]),
+        taint_rules=map(parse_taint_rule, case.get("taintRules", ())),
     )
     claims = [parse_claim(claim) for claim in case["claims"]]
     name = case["node"]["metadata"]["name"]

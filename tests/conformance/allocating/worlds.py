@@ -22,6 +22,9 @@ BASE = (
     "ConsumableCapacity",
 )
 STABLE = BASE[:4]
+DEFAULT = BASE[:2]
+OLD = ("1.34", "1.35")
+"""Versions whose allocator knows little by default, and walks over pools in random order."""
 NEW = "FractionalCapacityRange"
 ALPHA = {
     "1.36": ("ListTypeAttributes",),
@@ -33,9 +36,19 @@ ALPHA = {
     ),
 }
 
-SLICE_THEMES = ("pools", "network", "per-device", "counters", "capacity", "taints", "binding")
+RULES = "rules"
+SLICE_THEMES = (
+    RULES,
+    "pools",
+    "network",
+    "per-device",
+    "counters",
+    "capacity",
+    "taints",
+    "binding",
+)
 CLAIM_THEMES = ("admin", "list", "match", "distinct", "all", "config", "limit", "errors")
-RARE = ("errors", "limit")
+RARE = ("errors", "limit", RULES)
 ALPHA_THEMES = ("lists", "groups", "derived", "skip")
 
 
@@ -45,7 +58,7 @@ class Builder:
 
     Attributes:
         random: Where all choices come from.
-        kubernetes: "1.36" or "1.37".
+        kubernetes: "1.34" to "1.37".
         themes: What the case is about.
     """
 
@@ -145,6 +158,20 @@ class Builder:
         if self.chance(0.5):
             found["value"] = self.pick("u", "v")
         return found
+
+    def rule(self, number: int) -> Json:
+        """Make a DeviceTaintRule."""
+        selector: Json = {}
+        if self.chance(0.6):
+            selector["driver"] = self.pick(*DRIVERS)
+        if self.chance(0.4):
+            selector["pool"] = self.pick("p0", "p0", "p1")
+        if self.chance(0.4):
+            selector["device"] = self.pick("d0", "d1", "d2")
+        spec: Json = {"taint": self.taint()}
+        if not self.chance(0.1):
+            spec["deviceSelector"] = selector
+        return {"metadata": {"name": f"rule-{number}"}, "spec": spec}
 
     def consumption(self, sets: dict[str, list[str]]) -> list[Json]:
         """Make what a device takes from counter sets."""
@@ -310,7 +337,7 @@ class Builder:
             ]
         if self.has("admin", 0.4) and not alternative:
             found["adminAccess"] = pick(True, True, False)
-        if self.has("taints", 0.5):
+        if self.has("taints", 0.5) or self.has(RULES, 0.4):
             found["tolerations"] = [self.toleration() for _ in range(pick(1, 2))]
         if self.has("capacity", 0.6):
             amounts = ["1", "2", "3", "1500m", "250m", "0", "5"]
@@ -476,7 +503,7 @@ def generate(random: Random, kubernetes: str) -> Json:
     pools = [
         (driver, f"p{number}") for driver in drivers for number in range(random.choice((1, 1, 2)))
     ]
-    if variant == "stable":
+    if variant == "stable" or kubernetes in OLD:
         pools = pools[:1]  # Go walks pools in random order there
     slices = []
     for driver, name in pools:
@@ -500,6 +527,8 @@ def generate(random: Random, kubernetes: str) -> Json:
         "allocated": builder.held(slices) if random.random() < 0.6 else [],
         "themes": sorted(builder.themes),
     }
+    if RULES in builder.themes:
+        case["taintRules"] = [builder.rule(number) for number in range(random.choice((1, 1, 2)))]
     if variant:
         case["variant"] = variant
     return case
@@ -508,6 +537,12 @@ def generate(random: Random, kubernetes: str) -> Json:
 def _features(builder: Builder) -> str:
     """Choose features; return the allocator to force, empty for the usual one."""
     random, new = builder.random, builder.kubernetes == "1.37"
+    if builder.kubernetes in OLD:
+        # The default gates; the alpha ones of that age are not compared.
+        builder.enabled = {name: random.random() < 0.85 for name in DEFAULT}
+        builder.themes -= {"capacity", "binding", "distinct", "counters", "per-device", "taints"}
+        builder.themes -= {RULES}
+        return ""
     enabled = dict.fromkeys(BASE, True)
     if new:
         enabled[NEW] = True

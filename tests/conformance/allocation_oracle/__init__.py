@@ -8,9 +8,16 @@ from typing import Final
 from tests.conformance.oracle import Oracle, build
 
 SOURCES: Final = Path(__file__).parent
-MODULES: Final = {"1.36": "go.mod", "1.37": "go137.mod"}
+MODULES: Final = {
+    "1.34": ("go134.mod", "kube134"),
+    "1.35": ("go135.mod", "kube135"),
+    "1.36": ("go.mod", ""),
+    "1.37": ("go137.mod", "kube137"),
+}
+"""The file of pinned modules of each version, and the build tag of the files that differ."""
 
 
 def oracle(kubernetes: str) -> Oracle:
-    """Start the allocator of a version, "1.36" or "1.37"."""
-    return Oracle(build(SOURCES, MODULES[kubernetes], f"allocator oracle of {kubernetes}"))
+    """Start the allocator of a version, such as "1.36"."""
+    modules, tags = MODULES[kubernetes]
+    return Oracle(build(SOURCES, modules, f"allocator oracle of {kubernetes}", tags))

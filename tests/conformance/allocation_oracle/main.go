@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -26,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
@@ -52,6 +50,7 @@ type request struct {
 	Classes   classes                        `json:"classes"`
 	Slices    []*resourceapi.ResourceSlice   `json:"slices"`
 	Allocated []*resourceapi.ResourceClaim   `json:"allocated"`
+	Rules     []json.RawMessage              `json:"taintRules"`
 	State     state                          `json:"state"`
 	Seconds   float64                        `json:"seconds"`
 }
@@ -104,13 +103,6 @@ func main() {
 	}
 }
 
-func newCache(features structured.Features) *cel.Cache {
-	return cel.NewCache(10, cel.Features{
-		EnableConsumableCapacity: features.ConsumableCapacity,
-		EnableListTypeAttributes: features.ListTypeAttributes,
-	})
-}
-
 func allocate(asked *request) (reply answer) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -118,9 +110,9 @@ func allocate(asked *request) (reply answer) {
 		}
 	}()
 	if asked.Variant == "" {
-		structured.EnableAllocators()
+		enable()
 	} else {
-		structured.EnableAllocators(asked.Variant)
+		enable(asked.Variant)
 	}
 	seconds := asked.Seconds
 	if seconds == 0 {
@@ -128,16 +120,22 @@ func allocate(asked *request) (reply answer) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
-	allocator, err := structured.NewAllocator(ctx, asked.Features, held(asked), asked.Classes, asked.Slices, newCache(asked.Features))
+	slices, err := withRules(asked.Slices, asked.Rules)
+	if err != nil {
+		return answer{"unsupported": err.Error()}
+	}
+	allocator, err := structured.NewAllocator(ctx, asked.Features, held(asked), asked.Classes, slices, newCache(asked.Features))
 	if err != nil {
 		return answer{"unsupported": err.Error()}
 	}
 	results, err := allocator.Allocate(ctx, asked.Node, asked.Claims)
 	steps := stepsOf(allocator)
-	channel := reflect.ValueOf(allocator).MethodByName("Channel").Call(nil)[0].String()
-	reply = answer{"steps": steps, "variant": channel}
+	reply = answer{"steps": steps}
+	if channel := reflect.ValueOf(allocator).MethodByName("Channel"); channel.IsValid() {
+		reply["variant"] = channel.Call(nil)[0].String()
+	}
 	switch {
-	case err != nil && errors.Is(err, structured.ErrFailedAllocationOnNode):
+	case err != nil && ofNode(err):
 		reply["error"], reply["scope"] = err.Error(), "node"
 	case err != nil && ctx.Err() != nil:
 		reply["timeout"] = true
@@ -151,8 +149,29 @@ func allocate(asked *request) (reply answer) {
 	return reply
 }
 
+// inOrder returns what was found of slices in their order, which the scheduler's store does not keep.
+func inOrder(slices, found []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
+	byName := make(map[string]*resourceapi.ResourceSlice, len(found))
+	for _, item := range found {
+		byName[item.Name] = item
+	}
+	sorted := make([]*resourceapi.ResourceSlice, 0, len(found))
+	for _, item := range slices {
+		if one, ok := byName[item.Name]; ok {
+			sorted = append(sorted, one)
+			delete(byName, item.Name)
+		}
+	}
+	return sorted
+}
+
+// stepsOf returns the search effort; -1 where the library does not count it.
 func stepsOf(allocator structured.Allocator) int64 {
-	return reflect.ValueOf(allocator).MethodByName("GetStats").Call(nil)[0].Field(0).Int()
+	stats := reflect.ValueOf(allocator).MethodByName("GetStats")
+	if !stats.IsValid() {
+		return -1
+	}
+	return stats.Call(nil)[0].Field(0).Int()
 }
 
 // held gathers what claims hold, by the scheduler plugin's rule.
@@ -200,7 +219,7 @@ func idOf(parts []string) structured.DeviceID {
 
 // sweep tries every pod on every node, a new allocator for each pod, as the scheduler does.
 func sweep(world, asked *request) answer {
-	structured.EnableAllocators()
+	enable()
 	cache := newCache(world.Features)
 	state := held(&request{Features: world.Features, Allocated: append(world.Allocated, asked.Allocated...)})
 	var pods []answer

@@ -83,13 +83,16 @@ class Oracle:
             self._process.stdin.flush()
 
 
-def build(sources: Path = SOURCES, modules: str = "go.mod", name: str = "CEL oracle") -> Path:
+def build(
+    sources: Path = SOURCES, modules: str = "go.mod", name: str = "CEL oracle", tags: str = ""
+) -> Path:
     """Return the program, building it when its sources changed (about a minute).
 
     Args:
         sources: Folder of the Go program.
         modules: Its file of pinned modules, beside which the sums are.
         name: What it is called while it is built.
+        tags: Build tags, which choose between files of the program.
     """
     program = _cache() / "dragoman" / "oracle" / _fingerprint(sources, modules) / "oracle"
     if program.exists():
@@ -100,7 +103,7 @@ def build(sources: Path = SOURCES, modules: str = "go.mod", name: str = "CEL ora
     print(f"building the {name} (once, about a minute) ...", file=sys.stderr, flush=True)
     program.parent.mkdir(parents=True, exist_ok=True)
     unfinished = program.with_name(f"oracle.{os.getpid()}")
-    command = ["nice", compiler, "build", "-trimpath", f"-modfile={modules}"]
+    command = ["nice", compiler, "build", "-trimpath", f"-modfile={modules}", f"-tags={tags}"]
     command += ["-o", str(unfinished), "."]
     built = subprocess.run(command, cwd=sources, check=False, capture_output=True, text=True)
     if built.returncode:

@@ -10,10 +10,12 @@ from dragoman.allocation import (
     FatalError,
     Outcome,
     allocate,
+    extended_resources,
     parse_claim,
     parse_class,
     parse_node,
     parse_slice,
+    parse_taint_rule,
     profile,
 )
 from tests.conformance.allocator import agrees
@@ -29,9 +31,10 @@ class State:
     Args:
         api: The API server.
         undecided: Pods that the scheduler is deciding on; what their claims hold does not count.
+        rules: Whether DeviceTaintRules are served.
     """
 
-    def __init__(self, api: Api, undecided: set[str]) -> None:
+    def __init__(self, api: Api, undecided: set[str], *, rules: bool = False) -> None:
         self._claims: dict[str, list[Json]] = {}
         held = []
         for claim in api.list("resourceclaims"):
@@ -41,11 +44,12 @@ class State:
             else:
                 held.append(claim)
         self.cluster = Cluster(
-            profile("1.36"),
+            profile("1.36", {"DRADeviceTaintRules": rules}),
             nodes=map(parse_node, api.list("nodes")),
             slices=map(parse_slice, api.list("resourceslices")),
             classes=map(parse_class, api.list("deviceclasses")),
             claims=map(parse_claim, held),
+            taint_rules=map(parse_taint_rule, api.list("devicetaintrules") if rules else ()),
         )
 
     def claims_of(self, pod: Json) -> list[Json]:
@@ -54,24 +58,48 @@ class State:
             status["name"]: status.get("resourceClaimName")
             for status in pod["status"].get("resourceClaimStatuses", ())
         }
-        found = {
-            claim["metadata"]["name"]: claim for claim in self._claims[pod["metadata"]["name"]]
-        }
-        return [found[named[entry["name"]]] for entry in pod["spec"]["resourceClaims"]]
+        found = self._of_pod(pod)
+        return [found[named[entry["name"]]] for entry in pod["spec"].get("resourceClaims", ())]
+
+    def extended_of(self, pod: Json) -> list[Json]:
+        """Return the claim that the scheduler made for extended resources of a pod, if any."""
+        status = pod["status"].get("extendedResourceClaimStatus")
+        return [] if status is None else [self._of_pod(pod)[status["resourceClaimName"]]]
+
+    def _of_pod(self, pod: Json) -> dict[str, Json]:
+        claims = self._claims.get(pod["metadata"]["name"], ())
+        return {claim["metadata"]["name"]: claim for claim in claims}
 
 
 def difference(state: State, world: World, pod: Json) -> str:
     """Return what differs between the scheduler's decision on a pod and the library's."""
     claims = state.claims_of(pod)
-    asked = [parse_claim({**claim, "status": {}}) for claim in claims]
-    outcomes = {name: allocate(name, asked, state.cluster) for name in world.nodes}
+    wanted = [parse_claim({**claim, "status": {}}) for claim in claims]
+    outcomes: dict[str, Outcome] = {}
+    mappings: dict[str, list[tuple[str, ...]]] = {}
+    for name in world.nodes:
+        extended = extended_resources(pod, state.cluster.nodes[name], state.cluster)
+        more = [] if extended.claim is None else [extended.claim]
+        outcomes[name] = allocate(name, [*wanted, *more], state.cluster)
+        mappings[name] = sorted(map(tuple, extended.mappings))
     node = pod["spec"].get("nodeName")
-    if node:
-        return _of_scheduled(outcomes.get(node), claims)
-    return _of_refused(outcomes, message(pod))
+    if not node:
+        return _of_refused(outcomes, message(pod))
+    if mappings[node] != (theirs := _mappings(pod)):
+        return f"extended resources {theirs}, the library {mappings[node]}"
+    return _of_scheduled(outcomes[node], [*claims, *state.extended_of(pod)])
 
 
-def _of_scheduled(outcome: Outcome | None, claims: list[Json]) -> str:
+def _mappings(pod: Json) -> list[tuple[str, ...]]:
+    """Return which request serves which extended resource of which container."""
+    status = pod["status"].get("extendedResourceClaimStatus", {})
+    return sorted(
+        (one["containerName"], one["resourceName"], one["requestName"])
+        for one in status.get("requestMappings", ())
+    )
+
+
+def _of_scheduled(outcome: Outcome, claims: list[Json]) -> str:
     if not isinstance(outcome, Allocated):
         return f"scheduled, but the library says {outcome}"
     theirs = []

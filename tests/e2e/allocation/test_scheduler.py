@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from random import Random, SystemRandom
@@ -21,7 +22,10 @@ from tests.support.controlplane.plane import ControlPlane
 
 Json = dict[str, Any]
 
-WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", "40"))
+FEW = 40
+WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", FEW))
+RULES = WORLDS > FEW
+"""DeviceTaintRules need a control plane with other gates, which a few worlds are not worth."""
 BATCH = 40
 PATIENCE = 120.0
 SETTLE = 20.0
@@ -30,6 +34,17 @@ SETTLE = 20.0
 pytestmark = pytest.mark.skipif(
     not binaries.chosen_version().startswith("v1.36."), reason="worlds are made for 1.36"
 )
+
+
+if RULES:
+
+    @pytest.fixture(scope="module")
+    def plane() -> Iterator[ControlPlane]:
+        """Run a control plane that serves DeviceTaintRules."""
+        served = {"resource.k8s.io/v1beta2": True}
+        gates = {"DRADeviceTaintRules": True}
+        with ControlPlane(scheduler=True, feature_gates=gates, runtime_config=served) as running:
+            yield running
 
 
 class Batch:
@@ -62,11 +77,8 @@ class Batch:
 
     def _delete(self, one: World) -> None:
         for document in one.objects:
-            resource = {"Node": "nodes", "DeviceClass": "deviceclasses"}.get(
-                document["kind"], "resourceslices"
-            )
             try:
-                self._api.delete(resource, document["metadata"]["name"])
+                self._api.delete(_PLURALS[document["kind"]], document["metadata"]["name"])
             except ApiError as error:
                 if error.code != 404:
                     raise
@@ -88,7 +100,7 @@ class Batch:
     def _start(self, pods: dict[str, World], number: int, name: str) -> bool:
         one = pods[name]
         entries = {}
-        for index, spec in enumerate(one.pods[number]):
+        for index, spec in enumerate(one.pods[number].claims):
             template = f"{name}-{index}"
             document = {
                 "apiVersion": "resource.k8s.io/v1",
@@ -105,13 +117,24 @@ class Batch:
                 print(f"{name}: {error}")
                 return False
             entries[f"e{index}"] = template
-        selector = {"world": one.name}
-        self._api.create(
-            objects.pod(name, self._namespace, templates=entries, nodeSelector=selector)
-        )
+        self._api.create(self._pod(name, one, number, entries))
         return True
 
+    def _pod(self, name: str, one: World, number: int, entries: dict[str, str]) -> Json:
+        selector = {"world": one.name}
+        pod = objects.pod(name, self._namespace, templates=entries, nodeSelector=selector)
+        listed = pod["spec"]["containers"][0].get("resources", {})
+        pod["spec"] |= {key: found for key, found in one.pods[number].containers.items() if found}
+        first = pod["spec"]["containers"][0]
+        first["resources"] = {**first.get("resources", {}), **listed}
+        self.counts["pods with extended resources"] += "requests" in str(
+            one.pods[number].containers
+        )
+        return pod
+
     def _decided(self, pods: dict[str, World]) -> dict[str, Json] | None:
+        if any("binding" in one.themes for one in pods.values()):
+            self._make_ready()
         found = {
             pod["metadata"]["name"]: pod
             for pod in self._api.list("pods", self._namespace)
@@ -119,10 +142,25 @@ class Batch:
         }
         return found if len(found) == len(pods) else None
 
+    def _make_ready(self) -> None:
+        """Do the part of drivers: make the binding conditions of allocated devices true."""
+        for claim in self._api.list("resourceclaims", self._namespace):
+            allocation = claim.get("status", {}).get("allocation", {})
+            devices = [
+                _ready(result)
+                for result in allocation.get("devices", {}).get("results", ())
+                if result.get("bindingConditions")
+            ]
+            if devices and not claim["status"].get("devices"):
+                body = {"status": {"devices": devices}}
+                name = claim["metadata"]["name"]
+                self._api.patch("resourceclaims", name, self._namespace, body, subresource="status")
+                self.counts["claims with binding conditions"] += 1
+
     def _compare(self, pods: dict[str, World], decided: dict[str, Json]) -> None:
         deadline = time.monotonic() + SETTLE
         while True:
-            state = State(self._api, set(pods))
+            state = State(self._api, set(pods), rules=RULES)
             found = {
                 name: text
                 for name, pod in decided.items()
@@ -148,6 +186,27 @@ class Batch:
         self._api.in_parallel(self._delete, self.worlds)
 
 
+_PLURALS = {
+    "Node": "nodes",
+    "DeviceClass": "deviceclasses",
+    "ResourceSlice": "resourceslices",
+    "DeviceTaintRule": "devicetaintrules",
+}
+
+
+def _ready(result: Json) -> Json:
+    """Make what a driver reports of a device that can be bound."""
+    conditions = [
+        {"type": name, "status": "True", "reason": "Ready", "message": "",
+         "lastTransitionTime": "2026-05-01T12:00:00Z"}
+        for name in result["bindingConditions"]
+    ]  # fmt: skip
+    device: Json = {
+        key: result[key] for key in ("driver", "pool", "device", "shareID") if key in result
+    }
+    return {**device, "conditions": conditions}
+
+
 def test_pods_go_where_the_library_says_with_the_same_devices(
     plane: ControlPlane, operator: Running
 ) -> None:
@@ -159,7 +218,7 @@ def test_pods_go_where_the_library_says_with_the_same_devices(
     differences: list[str] = []
     for first in range(0, WORLDS, BATCH):
         numbers = range(first, min(first + BATCH, WORLDS))
-        batch = Batch(plane, [world(random, number) for number in numbers])
+        batch = Batch(plane, [world(random, number, rules=RULES) for number in numbers])
         try:
             batch.run()
         finally:

@@ -18,8 +18,10 @@ Json = dict[str, Any]
 
 THEMES = (
     "pools", "network", "per-device", "counters", "capacity", "taints", "admin", "list", "match",
-    "distinct", "all", "config",
+    "distinct", "all", "config", "binding", "extended",
 )  # fmt: skip
+RULES = "rules"
+"""A theme for control planes that serve DeviceTaintRules, which are alpha in 1.36."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,28 @@ class World:
         name: Such as `w7`.
         themes: What it is about.
         nodes: Names of its nodes.
-        objects: Nodes, classes and slices.
-        pods: The specs of the claims of each pod.
+        objects: Nodes, classes, slices and DeviceTaintRules.
+        pods: The pods.
     """
 
     name: str
     themes: tuple[str, ...]
     nodes: tuple[str, ...]
     objects: tuple[Json, ...]
-    pods: tuple[tuple[Json, ...], ...]
+    pods: tuple[WorldPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorldPod:
+    """One pod of a world.
+
+    Attributes:
+        claims: The specs of its claims.
+        containers: Their requests, and what else they have, by the field of the pod's spec.
+    """
+
+    claims: tuple[Json, ...]
+    containers: dict[str, list[Json]]
 
 
 class Valid(Builder):
@@ -69,7 +84,16 @@ class Valid(Builder):
         for capacity in found.get("capacity", {}).values():
             if not found.get("allowMultipleAllocations"):
                 capacity.pop("requestPolicy", None)
-        return found
+        return self.binding(found)
+
+    def binding(self, device: Json) -> Json:
+        """Keep binding conditions only where there are some to wait for."""
+        if self.has("binding", 0.5):
+            device |= {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+        if not device.get("bindingConditions"):
+            device.pop("bindingConditions", None)
+            device.pop("bindingFailureConditions", None)
+        return device
 
     def taint(self) -> Json:
         """Make a taint of a known effect."""
@@ -127,10 +151,54 @@ class Valid(Builder):
                 spec.update(self.everywhere())
         return made
 
+    def rule(self, number: int) -> Json:
+        """Make a DeviceTaintRule within the world."""
+        selector = {"driver": self.pick(*DRIVERS)}
+        if self.chance(0.4):
+            selector["pool"] = self.pick("p0", "ap0", "bp0")
+        if self.chance(0.4):
+            selector["device"] = self.pick("d0", "d1", "d2")
+        return {
+            "apiVersion": "resource.k8s.io/v1beta2",
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": f"rule-{number}"},
+            "spec": {"deviceSelector": selector, "taint": self.taint()},
+        }
 
-def world(random: Random, number: int) -> World:
-    """Make one world."""
-    themes = {theme for theme in THEMES if random.random() < 0.25}
+    def containers(self) -> dict[str, list[Json]]:
+        """Make containers, some of which request extended resources."""
+        made: dict[str, list[Json]] = {"initContainers": [], "containers": []}
+        wanted = self.has("extended", 0.8)
+        for kind, count in (("initContainers", self.pick(0, 0, 1, 2)), ("containers", 1)):
+            for _ in range(count + (self.pick(0, 1) if wanted else 0)):
+                container: Json = {"name": f"{kind[0]}{len(made[kind])}", "image": "pause"}
+                if wanted and self.chance(0.7):
+                    container["resources"] = self.extended()
+                if kind == "initContainers" and self.chance(0.3):
+                    container["restartPolicy"] = "Always"
+                made[kind].append(container)
+        return made
+
+    def extended(self) -> Json:
+        """Make the resources of a container, extended ones among them."""
+        names = [f"{driver}/dev" for driver in DRIVERS]
+        names += [f"deviceclass.resource.kubernetes.io/WORLD-{kind}" for kind in ("a", "any")]
+        count = self.pick("1", "1", "2")
+        found = dict.fromkeys(self.random.sample(names, self.pick(1, 1, 2)), count)
+        cpu = {"cpu": "1m"} if self.chance(0.4) else {}
+        return {"requests": {**cpu, **found}, "limits": found}
+
+
+def world(random: Random, number: int, *, rules: bool = False) -> World:
+    """Make one world.
+
+    Args:
+        random: Where all choices come from.
+        number: Of the world.
+        rules: Whether DeviceTaintRules are served.
+    """
+    listed = (*THEMES, RULES) if rules else THEMES
+    themes = {theme for theme in listed if random.random() < 0.25}
     builder = Valid(random, "1.36", themes)
     builder.enabled = dict.fromkeys(BASE, True)
     builder.second = "b"
@@ -147,18 +215,20 @@ def world(random: Random, number: int) -> World:
     slices = [
         item for driver, name in pools for item in builder.pool(driver, name, random.choice(nodes))
     ]
-    pods = [
-        [
-            builder.claim(f"c{index}", random.choice((1, 1, 2)))
-            for index in range(random.choice((1, 1, 2)))
-        ]
-        for _ in range(3)
-    ]
-    made = [_node(name) for name in nodes]
-    made += [_of("DeviceClass", one) for one in _bounded(builder.classes())]
+    pods = []
+    for _ in range(3):
+        containers = builder.containers()
+        extended = any("resources" in one for kind in containers.values() for one in kind)
+        count = random.choice((0, 1) if extended else (1, 1, 2))
+        claims = [builder.claim(f"c{index}", random.choice((1, 1, 2))) for index in range(count)]
+        pods.append({"claims": [one["spec"] for one in claims], "containers": containers})
+    made = [_node(name, plugin=builder.has("extended", 0.3)) for name in nodes]
+    made += [_of("DeviceClass", one) for one in _bounded(builder.classes(), builder)]
+    if RULES in themes:
+        made += [builder.rule(index) for index in range(random.choice((1, 2)))]
     made += [_of("ResourceSlice", one) for one in slices]
     name = f"w{number}"
-    document = {"objects": made, "pods": [[one["spec"] for one in pod] for pod in pods]}
+    document = {"objects": made, "pods": pods}
     text = json.dumps(document)
     for old, new in (
         *((driver, f"{driver[0]}.{name}.example.com") for driver in DRIVERS),
@@ -170,21 +240,24 @@ def world(random: Random, number: int) -> World:
     for item in document["objects"]:
         if item["kind"] != "Node":
             item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
-    for specs in document["pods"]:
-        for spec in specs:
+    for pod in document["pods"]:
+        for spec in pod["claims"]:
             _rename_classes(spec, name)
     return World(
         name,
         tuple(sorted(themes)),
         tuple(f"{name}-{node}" for node in nodes),
         tuple(document["objects"]),
-        tuple(map(tuple, document["pods"])),
+        tuple(WorldPod(tuple(pod["claims"]), pod["containers"]) for pod in document["pods"]),
     )
 
 
-def _node(name: str) -> Json:
+def _node(name: str, *, plugin: bool) -> Json:
     node = objects.node(name)
     node["metadata"]["labels"] |= {**LABELS[name], "world": "WORLD"}
+    if plugin:  # a device plugin that has lost its devices
+        for field in ("capacity", "allocatable"):
+            node["status"][field] = {**node["status"][field], f"{DRIVERS[0]}/dev": "0"}
     return node
 
 
@@ -192,12 +265,15 @@ def _of(kind: str, document: Json) -> Json:
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind, **document}
 
 
-def _bounded(classes: list[Json]) -> list[Json]:
-    """Keep the class of all devices to the drivers of the world."""
+def _bounded(classes: list[Json], builder: Builder) -> list[Json]:
+    """Keep the class of all devices to the drivers of the world; let classes serve resources."""
     listed = ", ".join(f'"{driver}"' for driver in DRIVERS)
     for item in classes:
         if item["metadata"]["name"] == "any":
             item["spec"]["selectors"] = [{"cel": {"expression": f"device.driver in [{listed}]"}}]
+        elif "extended" in builder.themes:
+            driver = dict(zip("ab", DRIVERS, strict=True))[item["metadata"]["name"]]
+            item["spec"]["extendedResourceName"] = f"{driver}/dev"
     return classes
 
 

@@ -38,7 +38,8 @@ def _each(case: Json, results: list[Json]) -> Iterator[str]:
                 yield f"{key} is not on the node"
             if not _selected(case, asked, item, device):
                 yield f"{key} is not selected by {result['request']}"
-            if case["features"].get("DeviceTaints") and not _tolerated(asked, device):
+            taints = [*device.get("taints", ()), *_of_rules(case, key)]
+            if case["features"].get("DeviceTaints") and not _tolerated(asked, taints):
                 yield f"{key} has a taint"
         yield from _constraints(case, claim, picked, devices)
 
@@ -173,11 +174,21 @@ def _selected(case: Json, asked: Json, item: Json, device: Json) -> bool:
     return True
 
 
-def _tolerated(asked: Json, device: Json) -> bool:
+def _of_rules(case: Json, key: Key) -> Iterator[Json]:
+    for rule in case.get("taintRules", ()):
+        selector = rule["spec"].get("deviceSelector")
+        if selector is None and case["kubernetes"] == "1.37":
+            continue
+        wanted = [(selector or {}).get(name) for name in ("driver", "pool", "device")]
+        if all(one in (None, have) for one, have in zip(wanted, key, strict=True)):
+            yield rule["spec"]["taint"]
+
+
+def _tolerated(asked: Json, taints: list[Json]) -> bool:
     return all(
         taint["effect"] not in ("NoSchedule", "NoExecute")
         or any(_tolerates(one, taint) for one in asked.get("tolerations", ()))
-        for taint in device.get("taints", ())
+        for taint in taints
     )
 
 

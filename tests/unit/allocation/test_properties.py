@@ -17,11 +17,13 @@ from dragoman.allocation import (
     Outcome,
     Profile,
     Slice,
+    Variant,
     allocate,
     parse_claim,
     parse_class,
     parse_node,
     parse_slice,
+    parse_taint_rule,
     profile_of,
 )
 from tests.conformance.allocating.worlds import Json, generate
@@ -30,7 +32,7 @@ from tests.unit.allocation.checker import faults
 from tests.unit.examples import examples
 
 SEEDS = st.integers(0, 1 << 48)
-VERSIONS = st.sampled_from(["1.36", "1.37"])
+VERSIONS = st.sampled_from(["1.34", "1.35", "1.36", "1.37"])
 
 
 def tries(count: int) -> settings:
@@ -39,8 +41,9 @@ def tries(count: int) -> settings:
 
 
 def profile_for(case: Json) -> Profile:
-    version = (1, 36) if case["kubernetes"] == "1.36" else (1, 37)
-    return profile_of(version, Features(**case["features"]))
+    major, minor = map(int, case["kubernetes"].split("."))
+    variant = Variant(case["variant"]) if "variant" in case else None
+    return profile_of((major, minor), Features(**case["features"]), variant)
 
 
 def cluster_of(case: Json) -> Cluster:
@@ -50,6 +53,7 @@ def cluster_of(case: Json) -> Cluster:
         slices=map(parse_slice, case["slices"]),
         classes=map(parse_class, case["classes"]),
         claims=map(parse_claim, case["allocated"]),
+        taint_rules=map(parse_taint_rule, case.get("taintRules", ())),
     )
 
 
@@ -75,13 +79,15 @@ def served(seed: int, kubernetes: str) -> tuple[Json, list[Json]]:
     raise AssertionError
 
 
-@tries(120)
-@given(SEEDS)
-def test_what_is_allocated_may_be_held_together(seed: int) -> None:
-    # 1.36 has known faults here: distinctAttribute and counters of equal pool names.
-    case, allocations = served(seed, "1.37")
+@tries(160)
+@given(SEEDS, VERSIONS)
+def test_what_is_allocated_may_be_held_together(seed: int, kubernetes: str) -> None:
+    case, allocations = served(seed, kubernetes)
     # An attribute that a request derives for itself is not one of the device.
     assume("derived" not in case["themes"])
+    # 1.36 has known faults: distinctAttribute, counters of equal pool names, amounts over int64.
+    faulty = {"distinct", "counters", "capacity", "lists"} if kubernetes == "1.36" else set()
+    assume(not faulty & set(case["themes"]))
     assert faults(case, allocations) == []
 
 
@@ -101,10 +107,10 @@ def test_a_device_that_is_taken_from_the_checker_is_missed(seed: int, kubernetes
     assert any("does not exist" in fault for fault in faults(case, allocations))
 
 
-@tries(80)
-@given(SEEDS)
-def test_removing_an_unused_device_changes_nothing(seed: int) -> None:
-    case, allocations = served(seed, "1.37")
+@tries(100)
+@given(SEEDS, VERSIONS)
+def test_removing_an_unused_device_changes_nothing(seed: int, kubernetes: str) -> None:
+    case, allocations = served(seed, kubernetes)
     # A pool goes last because of one device with binding conditions; groups bind held devices.
     assume(not {"binding", "groups"} & set(case["themes"]))
     used = {
@@ -158,13 +164,18 @@ def test_a_cluster_that_lived_through_changes_decides_as_a_new_one(
     random = Random(seed)
     case = generate(random, kubernetes)
     other = generate(random, kubernetes)
-    other["features"] = case["features"]
+    other.pop("variant", None)
+    other |= {name: case[name] for name in ("features", "variant") if name in case}
     cluster = cluster_of(other)
     decide(other, cluster)
     for item in other["slices"]:
         cluster.remove_slice(item["metadata"]["name"])
     for claim in other["allocated"]:
         cluster.remove_claim(parse_claim(claim).key)
+    for rule in other.get("taintRules", ()):
+        cluster.remove_taint_rule(rule["metadata"]["name"])
+    for rule in case.get("taintRules", ()):
+        cluster.put_taint_rule(parse_taint_rule(rule))
     cluster.put_node(parse_node(case["node"]))
     for kind in case["classes"]:
         cluster.put_class(parse_class(kind))
@@ -204,6 +215,7 @@ def test_nodes_that_look_alike_are_served_alike(seed: int, kubernetes: str) -> N
     claims = [parse_claim(claim) for claim in case["claims"]]
     alone = Cluster(
         profile_for(case),
+        taint_rules=map(parse_taint_rule, case.get("taintRules", ())),
         nodes=cluster.nodes.values(),
         slices=map(parse_slice, twins),
         classes=cluster.classes.values(),
