@@ -192,7 +192,6 @@ pages: setup ## Generate pages of docs/ and files of charts/ from code, comments
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report
-	@$(PY) -m tests.bench.allocation.report
 
 .PHONY: screenshots
 screenshots: setup ## Take the pictures of docs/ in chromium

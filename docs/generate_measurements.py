@@ -5,6 +5,8 @@
 
 from pathlib import Path
 
+from tests.bench.allocation.record import Record as Allocations
+from tests.bench.allocation.report import section
 from tests.bench.claims.competitors import STOCK_DEFAULT
 from tests.bench.claims.record import Record
 from tests.bench.claims.table import faults, markdown, number, table
@@ -79,7 +81,16 @@ def comparison(record: Record) -> str:
     return f"{where}\n\n{table(record)}{failed}"
 
 
-PAGES = {"operations.md": ("sizing", sizing), "comparison.md": ("measured", comparison)}
+def allocation(_: Record) -> str:
+    """Return the table of allocation.md, whose numbers have their own record."""
+    return section(Allocations.read())
+
+
+PAGES = {
+    "operations.md": ("sizing", sizing),
+    "comparison.md": ("measured", comparison),
+    "allocation.md": ("allocation-bench", allocation),
+}
 
 
 def renewed(page: str, record: Record) -> str:

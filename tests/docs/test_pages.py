@@ -11,8 +11,6 @@ from types import ModuleType
 import pytest
 
 from dragoman.claims import Reason
-from tests.bench.allocation import report as allocation
-from tests.bench.allocation.record import Record as Allocations
 from tests.bench.claims.record import Record
 from tests.docs.pages import ROOT, Block, blocks, pages
 
@@ -59,15 +57,10 @@ def test_the_picture_of_the_architecture_is_that_of_the_imports() -> None:
     assert page == architecture.renewed(page, found), renew
 
 
-@pytest.mark.parametrize("page", ["operations.md", "comparison.md"])
+@pytest.mark.parametrize("page", ["operations.md", "comparison.md", "allocation.md"])
 def test_measured_tables_are_those_of_the_record(page: str) -> None:
     renewed = script("generate_measurements").renewed(page, Record.read())
     assert (DOCS / page).read_text() == renewed, "run `make pages`"
-
-
-def test_the_measurements_of_the_allocator_are_those_of_its_record() -> None:
-    page = (DOCS / "allocation.md").read_text()
-    assert page == allocation.renewed(page, Allocations.read()), "run `make pages`"
 
 
 @pytest.mark.parametrize("page", ["troubleshooting.md", "operations.md", "security.md"])

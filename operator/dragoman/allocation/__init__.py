@@ -14,14 +14,11 @@ the same errors. Everything is pure: no clock, no effects, and a search is bound
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
 from dragoman.allocation.cluster import Cluster, UnknownNodeError
-from dragoman.allocation.extendedresources import (
-    ContainerRequest,
-    ExtendedResources,
-    class_of,
-    extended_resources,
-)
 from dragoman.allocation.facts.amounts import Amount
 from dragoman.allocation.facts.claims import Claim, ClaimSpec
 from dragoman.allocation.facts.objects import (
@@ -54,7 +51,6 @@ from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.usage import Holder
 from dragoman.allocation.reasons.codes import Code, Reason
-from dragoman.allocation.reasons.explaining import explain
 from dragoman.allocation.results import (
     Allocation,
     BudgetExceeded,
@@ -66,6 +62,24 @@ from dragoman.allocation.results import (
 )
 from dragoman.allocation.search.allocated import Allocated
 from dragoman.model.fields import MalformedObjectError
+
+if TYPE_CHECKING:
+    from dragoman.allocation.extendedresources import (
+        ContainerRequest,
+        ExtendedResources,
+        class_of,
+        extended_resources,
+    )
+    from dragoman.allocation.reasons.explaining import explain
+
+_LATE = {
+    "ContainerRequest": "extendedresources",
+    "ExtendedResources": "extendedresources",
+    "class_of": "extendedresources",
+    "explain": "reasons.explaining",
+    "extended_resources": "extendedresources",
+}
+"""What many users never need, by the module that is loaded on first use."""
 
 __all__ = [
     "BUDGET",
@@ -117,3 +131,12 @@ __all__ = [
     "profile",
     "profile_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a module on first use of what it defines."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    globals()[name] = found
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.allocation.facts.objects import DeviceID, Document
 from dragoman.allocation.reasons.codes import Code, Reason
@@ -14,8 +14,7 @@ from dragoman.model.fields import items, mapping, texts
 ShareIDs = Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceResult:
+class DeviceResult(NamedTuple):
     """One allocated device, as in `status.allocation.devices.results`.
 
     Attributes:
@@ -62,8 +61,7 @@ class DeviceResult:
         return {key: value for key, value in full.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigResult:
+class ConfigResult(NamedTuple):
     """A config of a class or a claim; `requests` empty means all of them.
 
     Attributes:
@@ -82,8 +80,7 @@ class ConfigResult:
         return {"source": self.source, **requests, **deepcopy(dict(self.document))}
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(NamedTuple):
     """What one claim gets, as in `status.allocation`.
 
     Attributes:

@@ -1,13 +1,17 @@
 """Facts: the objects of the cluster, parsed once at the edge, holding only what decisions use."""
 
-from dragoman.model.allocated import AllocatedDevice, Toleration
-from dragoman.model.claim import Claim, Consumer, Template
-from dragoman.model.clustertemplate import ClusterTemplate, Namespace
-from dragoman.model.fields import Document, MalformedObjectError
-from dragoman.model.holder import ClaimEntry, Holder
-from dragoman.model.metadata import Metadata, Owner
-from dragoman.model.pod import Pod
-from dragoman.model.podgroup import PodGroup
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.model.allocated import AllocatedDevice, Toleration
+    from dragoman.model.claim import Claim, Consumer, Template
+    from dragoman.model.clustertemplate import ClusterTemplate, Namespace
+    from dragoman.model.fields import Document, MalformedObjectError
+    from dragoman.model.holder import ClaimEntry, Holder
+    from dragoman.model.metadata import Metadata, Owner
+    from dragoman.model.pod import Pod
+    from dragoman.model.podgroup import PodGroup
 
 __all__ = [
     "AllocatedDevice",
@@ -26,3 +30,25 @@ __all__ = [
     "Template",
     "Toleration",
 ]
+
+_MODULES = {
+    "allocated": ("AllocatedDevice", "Toleration"),
+    "claim": ("Claim", "Consumer", "Template"),
+    "clustertemplate": ("ClusterTemplate", "Namespace"),
+    "fields": ("Document", "MalformedObjectError"),
+    "holder": ("ClaimEntry", "Holder"),
+    "metadata": ("Metadata", "Owner"),
+    "pod": ("Pod",),
+    "podgroup": ("PodGroup",),
+}
+"""What each module defines: loaded on first use, because the allocator needs `fields` alone."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a module on first use of what it defines."""
+    for module, names in _MODULES.items():
+        if name in names:
+            found = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

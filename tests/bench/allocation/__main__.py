@@ -22,6 +22,7 @@ from dragoman.allocation import (
     Cluster,
     Features,
     allocate,
+    explain,
     parse_claim,
     parse_class,
     parse_node,
@@ -29,7 +30,7 @@ from dragoman.allocation import (
     profile_of,
 )
 from tests.bench.allocation import worlds
-from tests.bench.allocation.bars import GO, OWN, table
+from tests.bench.allocation.bars import GO, OWN, documents, table
 from tests.bench.allocation.record import PATH, Record
 from tests.conformance.allocation_oracle import oracle
 from tests.conformance.allocator import agrees
@@ -39,7 +40,7 @@ Json = dict[str, Any]
 
 STEPS = 1_000_000
 UPDATES = 2000
-IMPORTS = 7
+IMPORTS = 25
 IMPORT = (
     "import time; start = time.process_time(); import dragoman.allocation; "
     "print(time.process_time() - start)"
@@ -205,6 +206,30 @@ def update() -> dict[str, float]:
     }
 
 
+def reasons() -> dict[str, float]:
+    """Find the reasons of 1,000 devices and 4 requests on one node after the other."""
+    found = cluster([worlds.node(number) for number in range(20)], list(worlds.wide(20)))
+    claims = [parse_claim(worlds.wide_claim())]
+    outcomes = {name: allocate(name, claims, found) for name in found.nodes}
+    started = time.process_time()
+    made = sum(len(explain(name, claims, found, one)) for name, one in outcomes.items())
+    return {"ms": (time.process_time() - started) * 1000 / len(outcomes), "reasons": made}
+
+
+def fabric() -> dict[str, float]:
+    """Allocate on 2,000 nodes that see 200 pools by a label, and measure what these cost."""
+    nodes = [worlds.node(number) for number in range(2000)]
+    found = cluster(nodes, [*worlds.fleet(2000), *worlds.fabric()])
+    claims = [parse_claim(claim) for claim in worlds.pod(0)]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    for name in found.nodes:
+        assert isinstance(allocate(name, claims, found), Allocated)
+    seconds = time.process_time() - started
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"us": seconds * 1e6 / len(nodes), "mib": more / 1024}
+
+
 def memory() -> dict[str, float]:
     """Hold 5,000 nodes in a process of its own, after five pods were tried on all of them."""
     command = [sys.executable, "-m", "tests.bench.allocation", "--resident"]
@@ -258,8 +283,15 @@ def main(*, pods: int, only_memory: bool, path: Path) -> None:
         for contestant, values in zip((OWN, GO), race(world, count, make), strict=True):
             show(record, scenario, contestant, values)
     go.stop()
-    for scenario, alone in (("backtracking", backtracking), ("update", update), ("memory", memory)):
+    for scenario, alone in (
+        ("fabric", fabric),
+        ("backtracking", backtracking),
+        ("update", update),
+        ("reasons", reasons),
+        ("memory", memory),
+    ):
         show(record, scenario, OWN, alone())
+    record.verdicts = documents(record)
     record.save(path)
     print(f"\n{table(record)}")
 

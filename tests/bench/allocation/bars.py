@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.bench.allocation.record import Record
 from tests.bench.claims.bars import Bar, Verdict
 from tests.bench.claims.table import SIGNS, markdown, number
@@ -22,6 +24,9 @@ BARS = (
     Bar("backtracking", "25 of 24 equal devices, at most 1,000,000 steps", "s", "<=", 10, unit="s"),
     Bar("update", "one slice of 5,000 changes: p99", "p99_ms", "<=", 1, unit="ms"),
     Bar("update", "the same, and its node is allocated on: p99", "used_p99_ms", "<=", 1, unit="ms"),
+    Bar("reasons", "reasons of 1,000 devices and 4 requests, a node", "ms", "<=", 20, unit="ms"),
+    Bar("fabric", "2,000 nodes on 200 pools by label, every node", "us", "<=", 1000, unit="µs"),
+    Bar("fabric", "the same: memory of the pools", "mib", "<=", 60, unit="MiB"),
     Bar("memory", "5,000 nodes x 8 GPUs", "rss_mib", "<=", 400, unit="MiB"),
     Bar("memory", "import", "import_ms", "<=", 150, unit="ms"),
 )
@@ -30,6 +35,21 @@ BARS = (
 def judge(record: Record) -> list[Verdict]:
     """Hold all bars against a record."""
     return [_verdict(record, bar) for bar in BARS]
+
+
+def documents(record: Record) -> list[dict[str, Any]]:
+    """Return the verdicts as the record keeps them."""
+    return [
+        {
+            "what": verdict.bar.what,
+            "relation": verdict.bar.relation,
+            "bound": verdict.bar.bound,
+            "unit": "x" if verdict.bar.against else verdict.bar.unit,
+            "reached": None if verdict.reached is None else round(verdict.reached, 3),
+            "met": verdict.met,
+        }
+        for verdict in judge(record)
+    ]
 
 
 def _verdict(record: Record, bar: Bar) -> Verdict:

@@ -25,6 +25,7 @@ class Record:
         commit: Of dragoman; empty outside of a git checkout.
         load: Load average over 1 minute at the beginning.
         results: Numbers by `scenario/contestant`; their names end with units.
+        verdicts: What was demanded, what was reached, and whether that is enough.
     """
 
     library: str = "k8s.io/dynamic-resource-allocation v0.36.3"
@@ -33,6 +34,7 @@ class Record:
     commit: str = field(default_factory=commit)
     load: float = 0.0
     results: dict[str, dict[str, float]] = field(default_factory=dict)
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path = PATH) -> Self:

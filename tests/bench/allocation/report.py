@@ -1,7 +1,4 @@
-"""Renew the measurements in docs/allocation.md from docs/bench/allocation.json.
-
-python -m tests.bench.allocation.report
-"""
+"""The measurements in docs/allocation.md, as docs/bench/allocation.json has them."""
 
 from __future__ import annotations
 
@@ -9,10 +6,6 @@ from textwrap import fill
 
 from tests.bench.allocation.bars import OWN, judge, table
 from tests.bench.allocation.record import Record
-from tests.bench.claims.record import ROOT
-
-PAGE = ROOT / "docs" / "allocation.md"
-BEGIN, END = "<!-- allocation-bench:begin -->", "<!-- allocation-bench:end -->"
 
 
 def section(record: Record) -> str:
@@ -29,19 +22,3 @@ def section(record: Record) -> str:
         f"Of {len(judge(record))} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
     )
     return f"{fill(text, 100)}\n\n{table(record)}"
-
-
-def renewed(page: str, record: Record) -> str:
-    """Return the page with the measurements of a record."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{section(record)}\n{END}{after}"
-
-
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(renewed(PAGE.read_text(), Record.read()))
-
-
-if __name__ == "__main__":
-    main()

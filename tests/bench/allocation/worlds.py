@@ -83,6 +83,39 @@ KINDS = ((1, 8), (2, 4), (4, 2), (8, 1), (3, 1))
 """Sizes of partitions, and how many of each a card offers: 16 in all."""
 
 
+def fabric(pools: int = 200) -> Iterator[Json]:
+    """Yield pools of eight devices that every node with a label sees."""
+    requirement = {"key": "kubernetes.io/hostname", "operator": "Exists"}
+    where: Json = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+    for number in range(pools):
+        name = f"fabric-{number:03d}"
+        devices = [
+            {"name": f"nic-{index}", "attributes": {"vlan": {"int": number}}} for index in range(8)
+        ]
+        found = slice_(name, name, devices, **where)
+        found["spec"]["driver"] = NIC
+        yield found
+
+
+def wide(nodes: int) -> Iterator[Json]:
+    """Yield slices of nodes with 1,000 devices each."""
+    for number in range(nodes):
+        name = node(number)["metadata"]["name"]
+        for part in range(8):
+            devices = [
+                {**gpu(part * 125 + index, "a100", "40Gi"), "name": f"gpu-{part * 125 + index}"}
+                for index in range(125)
+            ]
+            yield slice_(f"{name}-{part}", name, devices, 8, nodeName=name)
+
+
+def wide_claim() -> Json:
+    """Make a claim of four requests, of which no device serves the last one."""
+    wanted = (996, 997, 998, 1000)
+    selectors = (f'device.attributes["{GPU}"].index == {index}' for index in wanted)
+    return claim("c0", *(exact(f"r{n}", 1, text) for n, text in enumerate(selectors)))
+
+
 def partitions(cards: int = 8) -> list[Json]:
     """Make one pool of cards with 8 slices each, that split into 16 partitions each."""
     devices = [

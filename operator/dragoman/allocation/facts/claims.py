@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from dragoman.allocation.facts.amounts import Amount
 from dragoman.allocation.facts.objects import NOTHING, DeviceID, Document, NodeSelector, Toleration
@@ -59,8 +60,7 @@ class Request:
         return (self.exactly,)
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(NamedTuple):
     """A constraint of a claim; `requests` empty means all of them."""
 
     requests: tuple[str, ...] = ()
@@ -79,16 +79,14 @@ class Constraint:
         return "distinctAttribute" if self.match_attribute is None else "matchAttribute"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimConfig:
+class ClaimConfig(NamedTuple):
     """A config of a claim; `document` is the item without `requests`."""
 
     requests: tuple[str, ...]
     document: Document
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A condition that a driver reports of an allocated device.
 
     Attributes:
@@ -102,8 +100,7 @@ class Condition:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldDevice:
+class HeldDevice(NamedTuple):
     """A device that an allocated claim holds.
 
     Attributes:
@@ -122,7 +119,7 @@ class HeldDevice:
     consumed: Mapping[str, Amount] | None = None
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
-    conditions: Mapping[str, Condition] = field(default_factory=lambda: NOTHING)
+    conditions: Mapping[str, Condition] = NOTHING
 
     def is_true(self, condition: str) -> bool:
         """Tell whether the driver reports a condition as true."""
@@ -130,8 +127,7 @@ class HeldDevice:
         return found is not None and found.true
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class Held(NamedTuple):
     """The allocation in the status of a claim.
 
     Attributes:
@@ -143,7 +139,7 @@ class Held:
 
     devices: tuple[HeldDevice, ...]
     node_selector: NodeSelector | None = None
-    document: Document = field(default_factory=lambda: NOTHING)
+    document: Document = NOTHING
     allocated_at: datetime | None = None
 
 

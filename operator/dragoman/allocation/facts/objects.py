@@ -38,8 +38,7 @@ class PoolID(NamedTuple):
         return f"{self.driver}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A Node.
 
     Attributes:
@@ -50,13 +49,12 @@ class Node:
     """
 
     name: str
-    labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    labels: Mapping[str, str] = NOTHING
     declared_features: frozenset[str] = frozenset()
-    allocatable: Mapping[str, int] = field(default_factory=lambda: NOTHING)
+    allocatable: Mapping[str, int] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """One requirement of a node selector term."""
 
     key: str
@@ -64,23 +62,20 @@ class Requirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
+class NodeSelectorTerm(NamedTuple):
     """Requirements that a node meets all at once."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelector:
+class NodeSelector(NamedTuple):
     """Terms of which a node meets at least one."""
 
     terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityPolicy:
+class CapacityPolicy(NamedTuple):
     """A `requestPolicy` of a capacity (KEP-5075).
 
     Attributes:
@@ -100,16 +95,14 @@ class CapacityPolicy:
     valid_values: tuple[Amount, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """One capacity of a device."""
 
     value: Amount
     policy: CapacityPolicy | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CounterConsumption:
+class CounterConsumption(NamedTuple):
     """What a device takes from one counter set of its pool (KEP-4815).
 
     Attributes:
@@ -123,8 +116,7 @@ class CounterConsumption:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(NamedTuple):
     """A taint of a device.
 
     Attributes:
@@ -203,8 +195,7 @@ class Device(NamedTuple):
     content: Content
 
 
-@dataclass(frozen=True, slots=True)
-class CounterSet:
+class CounterSet(NamedTuple):
     """Counters that devices of a pool share."""
 
     name: str
@@ -249,8 +240,7 @@ class Slice:
         return PoolID(self.driver, self.pool)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTaintRule:
+class DeviceTaintRule(NamedTuple):
     """A DeviceTaintRule: a taint for all devices that its selector names.
 
     Attributes:

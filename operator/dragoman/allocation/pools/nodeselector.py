@@ -19,11 +19,10 @@ from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SETS: Final = ("In", "NotIn")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-_PREFIX: Final = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII
-)
+# Compiled on first use, because many clusters have no selector that needs them.
+_INTEGER: Final = r"[+-]?[0-9]{1,40}"
+_NAME: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_PREFIX: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 
 class NodeSelectorError(ValueError):
@@ -94,7 +93,7 @@ def _field_holds(requirement: Requirement, node: Node) -> bool:
 
 
 def _int64(text: str) -> int | None:
-    if _INTEGER.fullmatch(text) is None:
+    if re.fullmatch(_INTEGER, text, re.ASCII) is None:
         return None
     number = int(text)
     return number if INT_MIN <= number <= INT_MAX else None
@@ -142,7 +141,7 @@ def _label_problems(requirement: Requirement, path: str) -> Iterator[str]:
     elif operator in ("Gt", "Lt"):
         yield from _bound_problems(values, shown, path)
     for index, value in enumerate(values):
-        if value and (len(value) > 63 or _NAME.fullmatch(value) is None):
+        if value and (len(value) > 63 or re.fullmatch(_NAME, value, re.ASCII) is None):
             where = f"{path}.values[{index}][{requirement.key}]"
             yield f"{where}: Invalid value: {quoted(value)}: {_VALUE}"
 
@@ -166,9 +165,11 @@ _VALUE: Final = "a valid label must be an empty string or consist of alphanumeri
 
 def _key_problem(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if slash and (not prefix or len(prefix) > 253 or _PREFIX.fullmatch(prefix) is None):
+    if slash and (
+        not prefix or len(prefix) > 253 or re.fullmatch(_PREFIX, prefix, re.ASCII) is None
+    ):
         return "prefix part must be a DNS subdomain"
-    if not name or len(name) > 63 or _NAME.fullmatch(name) is None:
+    if not name or len(name) > 63 or re.fullmatch(_NAME, name, re.ASCII) is None:
         return "name part must consist of alphanumeric characters, '-', '_' or '.'"
     return ""
 
