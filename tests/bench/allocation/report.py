@@ -10,7 +10,8 @@ from tests.bench.allocation.record import Record
 
 def section(record: Record) -> str:
     """Write the part of the page about speed."""
-    missed = sum(verdict.met is False for verdict in judge(record))
+    measured = [verdict for verdict in judge(record) if verdict.own is not None]
+    missed = sum(verdict.met is False for verdict in measured)
     pods = record.value("alike", OWN, "pods") or 0
     text = (
         f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} beside "
@@ -19,6 +20,6 @@ def section(record: Record) -> str:
         "is compared: nodes that fit, steps, devices. Go makes a new allocator for each pod, as "
         "kube-scheduler does; its time includes that. dragoman's time includes making all results. "
         "What is measured alone is processor time. "
-        f"Of {len(judge(record))} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
+        f"Of {len(measured)} bars, {missed or 'none'} {'is' if missed == 1 else 'are'} missed."
     )
     return f"{fill(text, 100)}\n\n{table(record)}"
