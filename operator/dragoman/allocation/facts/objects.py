@@ -116,7 +116,8 @@ class CounterConsumption(NamedTuple):
     groups: tuple[str, ...] = ()
 
 
-class Taint(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Taint:
     """A taint of a device.
 
     Attributes:
@@ -240,7 +241,8 @@ class Slice:
         return PoolID(self.driver, self.pool)
 
 
-class DeviceTaintRule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DeviceTaintRule:
     """A DeviceTaintRule: a taint for all devices that its selector names.
 
     Attributes:
