@@ -35,3 +35,4 @@ VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
 NAMESPACES = Resource("", "v1", "namespaces")
 CLUSTERTEMPLATES = Resource("dragoman.dev", "v1alpha1", "clusterresourceclaimtemplates")
 DRIVERCONFIGSCHEMAS = Resource("dragoman.dev", "v1alpha1", "driverconfigschemas")
+DEVICEMAINTENANCES = Resource("dragoman.dev", "v1alpha1", "devicemaintenances")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,8 +14,8 @@ from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, wat
 from dragoman.maintenance.holds import Hold, Kind, Selector
 from dragoman.maintenance.plan import Action, Evict, EvictPod, Facts, Plan, plan
 
-TICK = 1.0
-"""Longest seconds between two plans."""
+TICK, IDLE_TICK = 1.0, 10.0
+"""Longest seconds between two plans, while devices are in use and after."""
 SETTLE = 3.0
 """Seconds after the last hold was written before idle devices count as drained: the scheduler may
 have chosen a device just before it saw the hold, and writes such an allocation within moments."""
@@ -122,20 +122,43 @@ class Drainer:
             ApiError: A hold cannot be written.
         """
         changed = asyncio.Event()
-        async with self.view.notifying(changed.set):
+
+        def notice(devices: Collection[DeviceID]) -> None:
+            if not wanted.isdisjoint(devices):
+                changed.set()
+
+        async with self.view.notifying(notice):
             while True:
                 changed.clear()
+                wanted = frozenset(self.order.devices)
                 current = await self.step()
                 if done(current) and await self._settled(done, settle):
                     return self.plan or current
                 try:
-                    await asyncio.wait_for(changed.wait(), TICK)
+                    await asyncio.wait_for(changed.wait(), self._tick())
                 except TimeoutError:
                     continue
 
+    def settled(self) -> bool:
+        """Whether the scheduler must have seen every hold."""
+        return self.clock() - self._written >= SETTLE
+
+    def refusals(self) -> dict[str, str]:
+        """Return why the Eviction API refused pods that still use a device, by name."""
+        pods = self.plan.pods if self.plan else ()
+        return {
+            f"{pod.metadata.namespace}/{pod.metadata.name}": attempt.message
+            for pod in pods
+            if (attempt := self._attempts.get(pod.metadata.uid)) and attempt.message
+        }
+
+    def _tick(self) -> float:
+        done = self.plan is not None and self.plan.idle and self.plan.held
+        return IDLE_TICK if done and self.settled() else TICK
+
     async def step(self) -> Plan:
         """Make one plan, and carry out what can be done now."""
-        if self.clock() - self._ticked >= TICK:
+        if self.clock() - self._ticked >= self._tick():
             self.rules = await list_rules(self.writer.client, self.writer.rules)
             self._ticked = self.clock()
         self.plan = current = plan(self.facts())

@@ -23,6 +23,8 @@ from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
 from dragoman.model import Document, Metadata, Pod
 
+Listener = Callable[[frozenset[DeviceID]], None]
+"""Receives the devices that a changed claim has or had."""
 _NOT_FOUND = 404
 
 
@@ -70,7 +72,7 @@ class ClusterView:
 
     def __init__(self, client: Client, claims: Resource) -> None:
         self._client = client
-        self._listeners: set[Callable[[], None]] = set()
+        self._listeners: set[Listener] = set()
         self._claims: Store[WatchedClaim] = Store(DeletedUIDs(), device=lambda claim: claim.devices)
         self._pods: Store[Pod] = Store(
             DeletedUIDs(),
@@ -83,7 +85,7 @@ class ClusterView:
             self._claims,
             WatchedClaim.parse,
             self.claim_changed,
-            lambda claim: self._deleted(self._claims, claim.metadata),
+            self._claim_deleted,
         )
         self.pods = Informer(
             client,
@@ -91,7 +93,7 @@ class ClusterView:
             self._pods,
             Pod.parse,
             self._pod_changed,
-            lambda pod: self._deleted(self._pods, pod.metadata),
+            self._pod_deleted,
             predicate=uses_claims,
         )
 
@@ -113,8 +115,8 @@ class ClusterView:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     @asynccontextmanager
-    async def notifying(self, changed: Callable[[], None]) -> AsyncIterator[None]:
-        """Call a function after each change while the context is open."""
+    async def notifying(self, changed: Listener) -> AsyncIterator[None]:
+        """Call a function with the devices of each claim that changed while the context is open."""
         self._listeners.add(changed)
         try:
             yield
@@ -148,20 +150,27 @@ class ClusterView:
 
     def claim_changed(self, claim: WatchedClaim) -> None:
         """Store a claim as the server answered it."""
+        before = self._claims.get(claim.metadata.namespace, claim.metadata.name)
         if self._claims.put(claim):
-            self._notify()
+            self._notify(claim.devices | (before.devices if before else frozenset()))
+
+    def _claim_deleted(self, claim: WatchedClaim) -> None:
+        metadata = claim.metadata
+        known = self._claims.drop(metadata.namespace, metadata.name, metadata.uid)
+        if known is not None:
+            self._notify(known.devices)
 
     def _pod_changed(self, pod: Pod) -> None:
-        if self._pods.put(pod):
-            self._notify()
+        # No plan waits for a pod alone: its claim changes when it comes or goes.
+        self._pods.put(pod)
 
-    def _deleted(self, store: Store[Any], metadata: Metadata) -> None:
-        store.drop(metadata.namespace, metadata.name, metadata.uid)
-        self._notify()
+    def _pod_deleted(self, pod: Pod) -> None:
+        metadata = pod.metadata
+        self._pods.drop(metadata.namespace, metadata.name, metadata.uid)
 
-    def _notify(self) -> None:
+    def _notify(self, devices: frozenset[DeviceID]) -> None:
         for changed in tuple(self._listeners):
-            changed()
+            changed(devices)
 
 
 def _handler(informer: Informer[Any]) -> Callable[[Mapping[str, Any]], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
@@ -11,6 +11,7 @@ from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import WatchedClaim
 from dragoman.inventory.documents import OVERLAPPED
 from dragoman.kube.client import MERGE_PATCH, Client, find
+from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from dragoman.maintenance import manifests
@@ -69,6 +70,7 @@ class Writer:
         namespace: Of held claims.
         origin: Who holds devices, and why.
         grace: Seconds that evicted pods have to end; None for each pod's own.
+        may_write: Whether this process leads; asked before each write.
     """
 
     client: Client
@@ -77,9 +79,17 @@ class Writer:
     namespace: str
     origin: Origin
     grace: int | None = None
+    may_write: Callable[[], bool] = lambda: True
 
     async def do(self, action: Action) -> Outcome:
-        """Carry out an action; raise ApiError where the server does not, for other reasons."""
+        """Carry out an action.
+
+        Raises:
+            ApiError: The server does not, for a reason that no other outcome stands for.
+            NotLeadingError: Another process leads by now.
+        """
+        if not self.may_write():
+            raise NotLeadingError
         match action:
             case CreateRule(selector):
                 return await self.create_rule(selector, HOLD_TAINT)
@@ -110,6 +120,8 @@ class Writer:
         The allocation of a held claim is cleared first: kube-scheduler tries pending pods again
         when a claim changes, but not when one is deleted.
         """
+        if not self.may_write():
+            raise NotLeadingError
         resource = self.rules if hold.kind is Kind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
         if hold.kind is Kind.CLAIM and hold.allocated:

@@ -1,0 +1,211 @@
+"""The DeviceMaintenance controller: does what `kubectl dra drain` does, and ends it again.
+
+All state is in the cluster: after a restart the same plans follow from holds, claims and pods.
+Claims and pods are watched only while a DeviceMaintenance is active.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+
+from dragoman.controllers.maintenance.drainer import Order
+from dragoman.controllers.maintenance.objects import Objects
+from dragoman.controllers.maintenance.run import Run
+from dragoman.controllers.maintenance.view import ClusterView, served_rules
+from dragoman.controllers.maintenance.writer import Writer
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller
+from dragoman.kube.discovery import Served
+from dragoman.kube.resources import Resource
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+from dragoman.maintenance.devicemaintenance import FINALIZER, DeviceMaintenance, Progress
+from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.manifests import Origin, selectors
+from dragoman.maintenance.targets import TargetError
+
+ACTIVE_INTERVAL, SETTLED_INTERVAL = 2.0, 30.0
+"""Seconds between looks at the slices, while devices are in use and after."""
+RULES_INTERVAL = 60.0
+"""Seconds between checks whether DeviceTaintRules are served."""
+
+log = logger("dragoman.maintenance")
+
+
+class MaintenanceController:
+    """Carries out DeviceMaintenances.
+
+    Args:
+        client: Where to read and write.
+        served: Which API versions the server has.
+        may_write: Whether this process leads.
+        namespace: Where held claims are created.
+        resync: Seconds between full passes.
+
+    Attributes:
+        objects: The DeviceMaintenances and what belongs to them.
+        queue: Names that wait for a worker.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        served: Served,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        namespace: str = "default",
+        resync: float = 600.0,
+    ) -> None:
+        self._client = client
+        self._served = served
+        self._may_write = may_write
+        self._namespace = namespace
+        self._runs: dict[str, Run] = {}
+        self._view: ClusterView | None = None
+        self._following = AsyncExitStack()
+        self._rules: Resource | None = None
+        self._rules_looked_for = float("-inf")
+        self.queue: WorkQueue[str] = WorkQueue("devicemaintenances")
+        self.objects = Objects(client, served, self.queue.add)
+        self._controller = Controller(self.queue, self.reconcile, self.enqueue_all, resync=resync)
+
+    async def run(self) -> None:
+        """Reconcile until cancelled, once the objects are listed."""
+        await self.objects.informer.synced.wait()
+        try:
+            await self._controller.run()
+        finally:
+            await self._stop_all()
+
+    def enqueue_all(self) -> None:
+        """Enqueue every DeviceMaintenance."""
+        for one in self.objects.store:
+            self.queue.add(one.metadata.name)
+
+    async def reconcile(self, name: str) -> None:
+        """Bring one DeviceMaintenance further; raise ApiError where the key must be retried."""
+        if not self._may_write():
+            await self._stop_all()
+            return
+        stored = self.objects.store.get("", name)
+        if stored is None:
+            await self._stop(name)
+        elif stored.metadata.deleting:
+            await self._end(stored)
+        elif (left := stored.remaining(datetime.now(UTC))) is not None and left <= 0:
+            await self._expire(stored)
+        else:
+            await self._carry_out(stored, left)
+        self.queue.forget(name)
+
+    async def _carry_out(self, stored: DeviceMaintenance, left: float | None) -> None:
+        """Hold the devices and evict pods, and write how far it is."""
+        name = stored.metadata.name
+        if FINALIZER not in stored.finalizers:
+            # First, so that a deletion leaves no hold behind.
+            await self.objects.finalize(stored, (*stored.finalizers, FINALIZER))
+        try:
+            await self._ordered(stored)
+            fault = ""
+        except TargetError as error:
+            await self._stop(name)
+            fault = f"spec.target.where: {error}"
+        run = self._runs.get(name)
+        progress = Progress(fault=fault) if run is None else run.progress()
+        await self.objects.write_status(stored, progress)
+        plan = progress.plan
+        done = plan is not None and plan.held and plan.idle and progress.settled
+        pause = SETTLED_INTERVAL if done or fault else ACTIVE_INTERVAL
+        self.queue.add_after(name, pause if left is None else min(pause, left + 0.05))
+
+    async def _ordered(self, stored: DeviceMaintenance) -> None:
+        """Start a run for the devices as they are published now, or give them to the present one.
+
+        Raises:
+            TargetError: The expression of the target does not compile.
+            ApiError: Slices or holds cannot be listed.
+        """
+        name, target = stored.metadata.name, stored.target
+        devices = await self.objects.devices(stored, await self._served_rules())
+        whole = target.pool and not (target.device or target.node or target.where)
+        order = Order(
+            devices,
+            selectors(devices, [(target.driver, target.pool)] if whole else ()),
+            Kind.CLAIM if self._rules is None else Kind.RULE,
+            stored.evict,
+        )
+        run = self._runs.get(name)
+        if run is not None and run.evict is stored.evict:
+            run.update(order)
+            return
+        await self._stop(name)
+        origin = Origin(stored.reason, "", name, stored.owner)
+        writer = Writer(
+            self._client,
+            self._served.claims,
+            self._rules,
+            self._namespace,
+            origin,
+            may_write=self._may_write,
+        )
+        view = await self._followed()
+        self._runs[name] = Run(view, writer, order, lambda: self.queue.add(name))
+        log.info("Taking devices out of service", name=name, devices=len(devices))
+
+    async def _end(self, stored: DeviceMaintenance) -> None:
+        """Put the devices back in service, then let the object be deleted."""
+        await self._release(stored)
+        if FINALIZER in stored.finalizers:
+            left = tuple(one for one in stored.finalizers if one != FINALIZER)
+            await self.objects.finalize(stored, left)
+
+    async def _expire(self, stored: DeviceMaintenance) -> None:
+        await self._release(stored)
+        await self.objects.write_status(stored, Progress(expired=True))
+
+    async def _release(self, stored: DeviceMaintenance) -> None:
+        name = stored.metadata.name
+        await self._stop(name)
+        rules = await self._served_rules()
+        writer = Writer(
+            self._client,
+            self._served.claims,
+            rules,
+            self._namespace,
+            Origin(),
+            may_write=self._may_write,
+        )
+        for hold in await self.objects.holds(name, rules):
+            await writer.delete(hold)
+            log.info("Put devices back in service", name=name, hold=str(hold))
+
+    async def _served_rules(self) -> Resource | None:
+        """Return DeviceTaintRules, which an upgrade may begin to serve."""
+        now = time.monotonic()
+        if self._rules is None and now - self._rules_looked_for >= RULES_INTERVAL:
+            self._rules = await served_rules(self._client)
+            self._rules_looked_for = now
+        return self._rules
+
+    async def _followed(self) -> ClusterView:
+        """Return claims and pods; they are watched from the first run to the last."""
+        if self._view is None:
+            view = ClusterView(self._client, self._served.claims)
+            await self._following.enter_async_context(view.following())
+            self._view = view
+        return self._view
+
+    async def _stop(self, name: str) -> None:
+        run = self._runs.pop(name, None)
+        if run is not None:
+            await run.stop()
+        if not self._runs and self._view is not None:
+            self._view = None
+            await self._following.aclose()
+
+    async def _stop_all(self) -> None:
+        for name in [*self._runs]:
+            await self._stop(name)

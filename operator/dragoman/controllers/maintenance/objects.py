@@ -1,0 +1,152 @@
+"""DeviceMaintenances, and reading and writing what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from dragoman.allocation.facts.objects import DeviceID
+from dragoman.allocation.features import Profile, profile
+from dragoman.controllers.maintenance.view import list_rules
+from dragoman.inventory.documents import MAINTENANCE, reduced
+from dragoman.inventory.facts import parse
+from dragoman.inventory.inventory import Inventory, take
+from dragoman.inventory.snapshot import Snapshot
+from dragoman.kube.client import MERGE_PATCH, Client, pages
+from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import DEVICEMAINTENANCES, Resource
+from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.maintenance import holds
+from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
+from dragoman.maintenance.holds import Hold
+from dragoman.maintenance.targets import select
+
+DEFAULT_VERSION = "1.36"
+"""Profile of the CEL environment for a server of an unknown version."""
+_REPLACED = frozenset({404, 409})
+
+
+class Objects:
+    """Stored DeviceMaintenances.
+
+    Args:
+        client: Where to read and write.
+        served: Which API versions the server has.
+        enqueue: Called with the name of each object that changed.
+
+    Attributes:
+        store: The objects as last known.
+        informer: Keeps the store.
+    """
+
+    def __init__(self, client: Client, served: Served, enqueue: Callable[[str], None]) -> None:
+        self._client = client
+        self._served = served
+        self._enqueue = enqueue
+        self._profile: Profile | None = None
+        self.store: Store[DeviceMaintenance] = Store(DeletedUIDs())
+        self.informer = Informer(
+            client,
+            DEVICEMAINTENANCES,
+            self.store,
+            DeviceMaintenance.parse,
+            self._changed,
+            self._deleted,
+            rolled_back=self.store.roll_back,
+        )
+
+    async def devices(
+        self, stored: DeviceMaintenance, rules: Resource | None
+    ) -> tuple[DeviceID, ...]:
+        """Return the devices that meet the target now, and those that are held for it already.
+
+        A device that a restarting driver does not publish for a moment must not come back in
+        service; neither must one whose attribute the target names has changed.
+
+        Raises:
+            TargetError: The expression of the target does not compile.
+            ApiError: Slices or holds cannot be listed.
+        """
+        inventory = await self._inventory()
+        selected = select(inventory, [stored.target]).ids
+        held = {
+            DeviceID(one.selector.driver, one.selector.pool, one.selector.device)
+            for one in await self.holds(stored.metadata.name, rules)
+            if one.selector.device
+        }
+        return (*selected, *sorted(held - set(selected)))
+
+    async def holds(self, name: str, rules: Resource | None) -> tuple[Hold, ...]:
+        """Return the holds of a DeviceMaintenance, from a live list; raise ApiError."""
+        own = {"labelSelector": f"{MAINTENANCE}={name}"}
+        claims = [
+            reduced("resourceclaims", item)
+            async for page in pages(self._client, self._served.claims.path(), **own)
+            for item in page["items"] or ()
+        ]
+        found = await list_rules(self._client, rules)
+        return (
+            *(one for one in found if one.maintenance == name and one.managed),
+            *holds.read((), claims),
+        )
+
+    async def finalize(self, stored: DeviceMaintenance, finalizers: tuple[str, ...]) -> None:
+        """Write the finalizers of an object; raise ApiError where it has changed since."""
+        metadata = stored.metadata
+        version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+        body = {"metadata": {**version, "finalizers": list(finalizers)}}
+        try:
+            written = await self._client.patch(
+                DEVICEMAINTENANCES.path("", metadata.name), body, MERGE_PATCH
+            )
+        except ApiError as error:
+            if error.code == 404:
+                return
+            await self.informer.refresh("", metadata.name)
+            raise
+        if finalizers or not stored.metadata.deleting:
+            self._changed(DeviceMaintenance.parse(written))
+
+    async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
+        """Write the status where it differs, unless another object has the name by now."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wanted = status(stored, progress, now)
+        if all(stored.status.get(key) == value for key, value in wanted.items()):
+            return
+        name, uid = stored.metadata.name, stored.metadata.uid
+        path = DEVICEMAINTENANCES.path("", name, "status")
+        body = {"metadata": {"uid": uid}, "status": wanted}
+        try:
+            written = await self._client.patch(path, body, MERGE_PATCH)
+        except ApiError as error:
+            if error.code not in _REPLACED:
+                raise
+            return
+        # The own write must not enqueue the object again.
+        self.store.put(DeviceMaintenance.parse(written))
+
+    async def _inventory(self) -> Inventory:
+        if self._profile is None:
+            version = str((await self._client.get("/version")).get("gitVersion") or "")
+            try:
+                self._profile = profile(version or DEFAULT_VERSION)
+            except ValueError:
+                self._profile = profile(DEFAULT_VERSION)
+        slices = [
+            reduced("resourceslices", item)
+            async for page in pages(self._client, self._served.slices.path())
+            for item in page["items"] or ()
+        ]
+        snapshot = Snapshot("", objects={"resourceslices": tuple(slices)})
+        return take(parse(snapshot), self._profile)
+
+    def _changed(self, stored: DeviceMaintenance) -> None:
+        if self.store.put(stored):
+            self._enqueue(stored.metadata.name)
+
+    def _deleted(self, stored: DeviceMaintenance) -> None:
+        metadata = stored.metadata
+        self.store.drop(metadata.namespace, metadata.name, metadata.uid)
+        self._enqueue(metadata.name)

@@ -1,0 +1,87 @@
+"""One DeviceMaintenance that is carried out: a drain that goes on until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from dragoman.controllers.maintenance.drainer import Drainer, Order
+from dragoman.controllers.maintenance.view import ClusterView
+from dragoman.controllers.maintenance.writer import Writer
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.controller import NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.logs import logger
+from dragoman.maintenance.devicemaintenance import Progress
+from dragoman.maintenance.plan import Plan
+
+log = logger("dragoman.maintenance")
+
+
+class Run:
+    """Holds devices and evicts pods in the background.
+
+    Args:
+        view: Claims and pods, followed by the caller.
+        writer: Writes for this DeviceMaintenance.
+        order: What is drained.
+        changed: Called when the progress may have changed.
+
+    Attributes:
+        evict: What the order says about pods; another value needs another run.
+    """
+
+    def __init__(
+        self, view: ClusterView, writer: Writer, order: Order, changed: Callable[[], None]
+    ) -> None:
+        self.evict = order.evict
+        self._changed = changed
+        self._drainer = Drainer(view, writer, order)
+        self._reported: Any = None
+        self._fault = ""
+        self._task = asyncio.create_task(self._run(), name="devicemaintenance")
+
+    def update(self, order: Order) -> None:
+        """Take another order from the next plan on."""
+        if order != self._drainer.order:
+            self._drainer.plan = None
+        self._drainer.order = order
+
+    def progress(self) -> Progress:
+        """Return how far it is."""
+        drainer = self._drainer
+        return Progress(
+            devices=len(drainer.order.devices),
+            plan=drainer.plan,
+            settled=drainer.settled(),
+            refusals=drainer.refusals(),
+            fault=self._fault,
+        )
+
+    async def stop(self) -> None:
+        """Stop; holds stay."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                await self._drainer.run(self._noted)
+            except NotLeadingError:
+                return
+            except ApiError as error:
+                self._fault = str(error)
+                self._changed()
+                log.warning("Cannot hold devices", error=self._fault, code=error.code)
+                await asyncio.sleep(backoff.next(error.retry_after))
+
+    def _noted(self, plan: Plan) -> bool:
+        """Note a plan; it is never the last one, because claims may come back."""
+        self._fault = ""
+        state = (plan.unheld, plan.busy, len(plan.pods), self._drainer.refusals())
+        if state != self._reported:
+            self._reported = state
+            self._changed()
+        return False

@@ -1,0 +1,202 @@
+"""DeviceMaintenance: what it asks for, and the status that says how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self
+
+from dragoman.maintenance.plan import Evict, Plan
+from dragoman.maintenance.preview import count, listed
+from dragoman.maintenance.targets import Target
+from dragoman.model.fields import (
+    Document,
+    MalformedObjectError,
+    items,
+    mapping,
+    optional_text,
+    texts,
+)
+from dragoman.model.metadata import Metadata
+
+API_VERSION: Final = "dragoman.dev/v1alpha1"
+KIND: Final = "DeviceMaintenance"
+FINALIZER: Final = "dragoman.dev/devicemaintenance"
+"""Only on DeviceMaintenances: the devices are put back in service before the object is deleted."""
+HELD, IDLE, EXPIRED = "Held", "Idle", "Expired"
+_FIELDS: Final = ("driver", "pool", "device", "node", "where")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMaintenance:
+    """A DeviceMaintenance.
+
+    Attributes:
+        metadata: Identity.
+        generation: `metadata.generation`.
+        finalizers: `metadata.finalizers`.
+        target: `spec.target`.
+        reason: `spec.reason`.
+        until: `spec.until` as an API timestamp; empty for no end.
+        evict: `spec.evict`.
+        status: The stored status.
+    """
+
+    metadata: Metadata
+    target: Target
+    generation: int = 0
+    finalizers: tuple[str, ...] = ()
+    reason: str = ""
+    until: str = ""
+    evict: Evict = Evict.NEVER
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, document: Document) -> Self:
+        """Read a DeviceMaintenance; raise MalformedObjectError naming the field."""
+        metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
+        target = mapping(spec, "target", "spec.")
+        evict = optional_text(spec, "evict", "spec.") or Evict.NEVER
+        if evict not in {*Evict}:
+            raise MalformedObjectError(f"spec.evict: expected {', '.join(Evict)}, found {evict!r}")
+        generation = metadata.get("generation")
+        return cls(
+            metadata=Metadata.parse(document),
+            target=Target(*(optional_text(target, key, "spec.target.") or "" for key in _FIELDS)),
+            generation=generation if isinstance(generation, int) else 0,
+            finalizers=texts(metadata, "finalizers", "metadata."),
+            reason=optional_text(spec, "reason", "spec.") or "",
+            until=optional_text(spec, "until", "spec.") or "",
+            evict=Evict(evict),
+            status=mapping(document, "status"),
+        )
+
+    def remaining(self, now: datetime) -> float | None:
+        """Return the seconds until the end, None for no end; a malformed time never comes."""
+        if not self.until:
+            return None
+        try:
+            return (datetime.fromisoformat(self.until) - now).total_seconds()
+        except (ValueError, TypeError):
+            return None
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """The object as an ownerReference."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": self.metadata.name,
+            "uid": self.metadata.uid,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a DeviceMaintenance is.
+
+    Attributes:
+        devices: Devices of the target.
+        plan: The last plan; None before the first one, and after the end.
+        settled: Whether the scheduler must have seen all holds.
+        refusals: Why the Eviction API refused pods, by `namespace/name`.
+        expired: Whether the end has passed, and all holds are deleted.
+        fault: Why there is no plan, or why a write failed; empty otherwise.
+    """
+
+    devices: int = 0
+    plan: Plan | None = None
+    settled: bool = False
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    expired: bool = False
+    fault: str = ""
+
+
+def status(stored: DeviceMaintenance, progress: Progress, now: str) -> dict[str, Any]:
+    """Return the status of a DeviceMaintenance.
+
+    Args:
+        stored: With the conditions so far; a time changes only with the status of its condition.
+        progress: How far it is.
+        now: As an API timestamp.
+    """
+    plan = progress.plan
+    known = plan if plan is not None and not progress.expired else None
+    conditions = (_held(progress, known), _idle(progress, known), _expired(progress, stored.until))
+    before = {str(one.get("type")): one for one in items(stored.status, "conditions", "status.")}
+    return {
+        "observedGeneration": stored.generation,
+        "devices": progress.devices,
+        "held": progress.devices - len(known.unheld) if known else 0,
+        "idle": progress.devices - len(known.busy) if known else 0,
+        "pods": len(known.pods) if known else 0,
+        "conditions": [_dated(one, before, stored.generation, now) for one in conditions],
+    }
+
+
+_Condition = Sequence[str]
+"""Type, status, reason and message."""
+
+
+def _held(progress: Progress, plan: Plan | None) -> _Condition:
+    if progress.expired:
+        return HELD, "False", "Released", "The devices are back in service."
+    if progress.fault:
+        return HELD, "Unknown" if plan is None else "False", "Failed", progress.fault
+    if plan is None:
+        return HELD, "Unknown", "Starting", "The devices are looked up."
+    if not progress.devices:
+        return HELD, "False", "NoDevices", "No device meets the target."
+    if plan.unheld:
+        devices = listed(map(str, plan.unheld))
+        return HELD, "False", "InUse", f"Held as soon as a claim releases them: {devices}."
+    return HELD, "True", "AllHeld", f"New claims cannot get {count(progress.devices, 'device')}."
+
+
+def _idle(progress: Progress, plan: Plan | None) -> _Condition:
+    if plan is None:
+        return IDLE, "Unknown", "NotWatched", "The devices are not watched."
+    if not progress.devices:
+        return IDLE, "False", "NoDevices", "No device meets the target."
+    if plan.busy:
+        return IDLE, "False", "InUse", _waits(progress, plan)
+    if plan.unheld or not progress.settled:
+        return IDLE, "False", "NotHeld", "No claim has a device, but a new claim can get one."
+    return IDLE, "True", "NoClaims", "No claim has a device."
+
+
+def _waits(progress: Progress, plan: Plan) -> str:
+    pods = [f"{one.metadata.namespace}/{one.metadata.name}" for one in plan.pods]
+    text = f"{count(len(plan.busy), 'device')} in use"
+    if pods:
+        text += f" by {listed(sorted(pods))}"
+    unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
+    if unused:
+        text += f"; no pod uses {listed(sorted(unused), 'claim')}"
+    for pod in sorted(progress.refusals)[:1]:
+        text += f"; {pod}: {progress.refusals[pod]}"
+    return f"{text.rstrip('.')}."
+
+
+def _expired(progress: Progress, until: str) -> _Condition:
+    if progress.expired:
+        return EXPIRED, "True", "UntilPassed", f"The end, {until}, has passed."
+    ends = f"It ends at {until}." if until else "It ends when the object is deleted."
+    return EXPIRED, "False", "NotExpired", ends
+
+
+def _dated(
+    condition: _Condition, before: Mapping[str, Document], generation: int, now: str
+) -> dict[str, Any]:
+    kind, state, reason, message = condition
+    old = before.get(kind) or {}
+    same = old.get("status") == state
+    return {
+        "type": kind,
+        "status": state,
+        "observedGeneration": generation,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": old.get("lastTransitionTime") or now if same else now,
+    }
