@@ -114,6 +114,10 @@ test-ui: controlplane ## Test the page of `kubectl dra ui` in chromium (apt-get 
 	@$(PY) -m tests.ui.browser
 	@$(PYTEST) -ra tests/ui
 
+.PHONY: test-maintenance
+test-maintenance: controlplane ## Take devices out of service beside a real scheduler: 200 attempts, 200 random worlds
+	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra tests/e2e/maintenance
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node

@@ -29,6 +29,7 @@ DESCRIPTION, SCHEMA = "-- ", "@schema "
 CRDS = {
     "driverconfigschemas": ".Values.crds.enabled",
     "clusterresourceclaimtemplates": "and .Values.crds.enabled .Values.clusterTemplates.enabled",
+    "devicemaintenances": "and .Values.crds.enabled .Values.maintenance.enabled",
 }
 """The chart's CRDs with the condition of each."""
 CRD_HEAD = """\

@@ -18,6 +18,7 @@ from dragoman.controllers.driverconfigschemas.selection import (
     Selection,
     select,
 )
+from dragoman.controllers.maintenance.published import PublishedDevices
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.logs import logger
@@ -88,11 +89,13 @@ class Webhook:
         self._certificates = _certificates(settings, client)
         if settings.client_ca is not None:
             require_client_certificates(self._certificates.context, settings.client_ca)
+        self._devices = PublishedDevices(client) if settings.review_targets else None
         self._server = WebhookServer(
             lambda: schemas.registry,
             self.unready,
             tls=self._certificates.context,
             limits=Limits(deadline=settings.deadline),
+            count_devices=self._devices.count if self._devices else None,
         )
 
     def unready(self) -> str | None:
@@ -106,9 +109,12 @@ class Webhook:
 
     async def run(self) -> None:
         """Renew the certificate until cancelled, then finish the reviews under way."""
+        devices = asyncio.create_task(self._devices.run()) if self._devices else None
         try:
             await self._certificates.run()
         finally:
+            if devices is not None:
+                devices.cancel()
             await asyncio.shield(self._server.stop())
 
 

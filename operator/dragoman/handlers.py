@@ -108,3 +108,10 @@ async def driverconfigschema_event(event: kopf.RawEvent, memo: Any, **_: Any) ->
     """Compile a schema, write its status and audit stored objects."""
     if controller := memo.operator.schemas:
         controller.schemas.informer.handle(event)
+
+
+@kopf.on.event("dragoman.dev", "v1alpha1", "devicemaintenances")
+async def devicemaintenance_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Take devices out of service, evict their pods, and put the devices back."""
+    if controller := memo.operator.maintenance:
+        controller.objects.informer.handle(event)

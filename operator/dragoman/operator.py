@@ -16,6 +16,7 @@ from dragoman.controllers.clustertemplates.controller import (
 )
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.evictions.controller import EvictionController
+from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
@@ -26,7 +27,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.reflector import Reflector, WatchHealth
-from dragoman.kube.resources import CLUSTERTEMPLATES, DRIVERCONFIGSCHEMAS
+from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES, DRIVERCONFIGSCHEMAS
 from dragoman.logs import logger
 from dragoman.model import Template
 from dragoman.settings import Settings
@@ -62,6 +63,7 @@ class Operator:
         schemas: The DriverConfigSchema controller; None until its API is served.
         cluster_templates: The ClusterResourceClaimTemplate controller; None until its API is
             served.
+        maintenance: The DeviceMaintenance controller; None until its API is served.
         templates: The informer of ResourceClaimTemplates; None while no controller reads them.
         fault: Why the operator cannot start or continue; empty while it can.
         stopping: Set when it cannot continue; kopf's stop flag.
@@ -75,6 +77,7 @@ class Operator:
         self.evictions: EvictionController | None = None
         self.schemas: SchemaController | None = None
         self.cluster_templates: ClusterTemplateController | None = None
+        self.maintenance: MaintenanceController | None = None
         self.templates: Informer[Template] | None = None
         self.fault = ""
         self.stopping = asyncio.Event()
@@ -149,6 +152,8 @@ class Operator:
                 self._spawn(ONCE, self._start_cluster_templates_when_served(served))
             if settings.findings:
                 await self._start_findings()
+            if settings.maintenance:
+                self._spawn(ONCE, self._start_maintenance_when_served(served))
             self._spawn("leader election", self._lead())
         self._liveness = Liveness(self._watches, self._longest_running)
         self._spawn("liveness", self._liveness.run())
@@ -261,6 +266,18 @@ class Operator:
         log.info("Looking for findings", seconds=interval)
         self._spawn("findings", findings.run())
 
+    async def _start_maintenance_when_served(self, served: Served) -> None:
+        await wait_served(self.client, DEVICEMAINTENANCES)
+        self.maintenance = MaintenanceController(
+            self.client,
+            served,
+            may_write=self._leading,
+            namespace=self._settings.namespace,
+            resync=self._settings.resync,
+        )
+        self._watch(self.maintenance.objects.informer)
+        self._spawn("maintenance", self.maintenance.run())
+
     async def _start_schemas_when_served(self, served: Served) -> None:
         await wait_served(self.client, DRIVERCONFIGSCHEMAS)
         await self._start_schemas(served)
@@ -318,7 +335,7 @@ class Operator:
             await self._elector.run(self._run_as_leader)
 
     async def _run_as_leader(self) -> None:
-        for found in (self.schemas, self.cluster_templates):
+        for found in (self.schemas, self.cluster_templates, self.maintenance):
             if found is not None:
                 found.enqueue_all()
         if self._elector is not None and self._mode is not None:

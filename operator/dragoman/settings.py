@@ -82,6 +82,7 @@ class WebhookSettings:
             reviews from every client.
         webhook_configuration: ValidatingWebhookConfiguration whose `caBundle` is kept.
         namespace: Of the Secret.
+        review_targets: Whether targets of DeviceMaintenances are compared with ResourceSlices.
     """
 
     address: str = ":9443"
@@ -94,6 +95,7 @@ class WebhookSettings:
     tls_lifetime: float = 90.0
     client_ca: Path | None = None
     webhook_configuration: str = "dragoman"
+    review_targets: bool = False
     namespace: str = field(default_factory=own_namespace)
 
     def __post_init__(self) -> None:
@@ -139,6 +141,7 @@ class Settings:
         workers: How many pods, and how many claims, are reconciled at the same time.
         resync: Seconds between full passes.
         cluster_templates: Whether ClusterResourceClaimTemplates are copied into namespaces.
+        maintenance: Whether DeviceMaintenances are carried out.
         catalogue: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
             with commas between them.
         catalogue_mode: `driver=mode` each.
@@ -172,6 +175,7 @@ class Settings:
     workers: int = 32
     resync: float = 600.0
     cluster_templates: bool = True
+    maintenance: bool = False
     catalogue: str = "none"
     catalogue_mode: tuple[str, ...] = ()
     catalogue_variable: tuple[str, ...] = ()

@@ -67,3 +67,14 @@ FINDINGS_RULES = (
     rule("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list"),
 )
 """What `--findings` needs beside them."""
+
+MAINTENANCE_RULES = (
+    *OPERATOR_RULES,
+    rule("dragoman.dev", "devicemaintenances", *READ, "patch"),
+    rule("dragoman.dev", "devicemaintenances/status", "patch"),
+    rule(DRA, "resourceslices", "list"),
+    rule(DRA, "devicetaintrules", "get", "list", "create", "delete"),
+    rule("", "pods", "list", "watch", "delete"),
+    rule("", "pods/eviction", "create"),
+)
+"""With `maintenance.enabled`."""

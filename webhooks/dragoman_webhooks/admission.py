@@ -17,6 +17,7 @@ from dragoman.driverconfigs.verdict import Verdict
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.request import CLAIM, SCHEMA, AdmissionRequest, parse_request
 from dragoman_webhooks.response import ReviewResponse
+from dragoman_webhooks.targets import TARGETED, review_target
 
 _UNREVIEWED = ReviewResponse.of(Verdict())
 
@@ -54,7 +55,8 @@ def review(body: bytes, registry: Registry, caches: Caches | None = None) -> Rev
     Raises:
         UnreviewableError: The body is no AdmissionReview of a reviewed resource.
     """
-    return review_configs(body, registry, caches or Caches()) or review_schema(body, registry)
+    caches = caches or Caches()
+    return review_configs(body, registry, caches) or review_schema(body, registry, caches)
 
 
 def review_configs(
@@ -69,7 +71,7 @@ def review_configs(
         max_steps: Steps after which the review gives up.
 
     Returns:
-        None for a DriverConfigSchema; `review_schema` reviews it.
+        None for other kinds; `review_schema` reviews them.
 
     Raises:
         TooExpensiveError: `max_steps` did not suffice.
@@ -80,22 +82,25 @@ def review_configs(
         return _result(request, _UNREVIEWED)
     if request.too_large:
         return _result(request, ReviewResponse.denial("object", request.too_large))
-    if request.kind == SCHEMA:
+    if request.kind == SCHEMA or request.kind in TARGETED:
         return None
     return _result(request, _validated(request, registry, caches, max_steps))
 
 
-def review_schema(body: bytes, registry: Registry) -> ReviewResult:
-    """Review a DriverConfigSchema; compiling it is not counted in steps.
+def review_schema(body: bytes, registry: Registry, caches: Caches) -> ReviewResult:
+    """Review a DriverConfigSchema, or a target of devices; neither is counted in steps.
 
     Args:
         body: As for `review`.
         registry: As for `review`.
+        caches: As for `review`.
 
     Raises:
         UnreviewableError: As for `review`.
     """
     request = parse_request(body)
+    if request.kind in TARGETED:
+        return _result(request, review_target(request, caches.count_devices))
     verdict = validate_schema(registry, request.object, old=request.old_object or {})
     return _result(request, ReviewResponse.of(verdict))
 

@@ -13,6 +13,7 @@ from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry
 from dragoman.driverconfigs.validation import Key
 from dragoman_webhooks.response import ReviewResponse
+from dragoman_webhooks.targets import CountDevices
 
 LIMIT_BYTES = 8 * 1024 * 1024
 """Bytes of the cache of validation results, and of the cache of responses."""
@@ -81,13 +82,16 @@ class Caches:
 
     Args:
         limit: Bytes of each of the two caches.
+        count_devices: What of the cluster reviews of targets need; None where they do without.
 
     Attributes:
+        count_devices: As given.
         results: Validation results of single configs; a change of another schema keeps them.
     """
 
-    def __init__(self, limit: int = LIMIT_BYTES) -> None:
+    def __init__(self, limit: int = LIMIT_BYTES, count_devices: CountDevices | None = None) -> None:
         self._limit = limit
+        self.count_devices = count_devices
         self.results: BoundedCache[Key, ValidationResult] = BoundedCache(_result_size, limit)
         self._responses = _Responses(Registry(), BoundedCache(_response_size, limit))
 

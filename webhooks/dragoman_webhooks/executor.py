@@ -24,6 +24,7 @@ from dragoman_webhooks.admission import (
     review_configs,
 )
 from dragoman_webhooks.cache import Caches
+from dragoman_webhooks.targets import CountDevices
 
 INLINE_BYTES = 64 * 1024
 """Bytes of a body that is reviewed in the event loop; 32 ordinary configs have 12 KiB."""
@@ -65,14 +66,17 @@ class ReviewExecutor:
     Args:
         deadline: Seconds for a review.
         places: Reviews that may wait for a thread or run there.
+        count_devices: What reviews of targets need of the cluster; None where they do without.
 
     Attributes:
         caches: Results of earlier reviews.
         waiting: Reviews that wait for a thread or run there.
     """
 
-    def __init__(self, deadline: float, places: int) -> None:
-        self.caches = Caches()
+    def __init__(
+        self, deadline: float, places: int, count_devices: CountDevices | None = None
+    ) -> None:
+        self.caches = Caches(count_devices=count_devices)
         self.waiting = 0
         self._deadline = deadline
         self._places = places

@@ -18,12 +18,15 @@ API_VERSION = "admission.k8s.io/v1"
 REVIEWED_OPERATIONS = frozenset({"CREATE", "UPDATE"})
 OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 CLAIM, SCHEMA = "ResourceClaim", "DriverConfigSchema"
+MAINTENANCE, TAINT_RULE = "DeviceMaintenance", "DeviceTaintRule"
 KINDS: Mapping[tuple[str, str], str] = {
     ("resource.k8s.io", "resourceclaims"): CLAIM,
     ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
     ("resource.k8s.io", "deviceclasses"): "DeviceClass",
     ("dragoman.dev", "clusterresourceclaimtemplates"): "ClusterResourceClaimTemplate",
     ("dragoman.dev", "driverconfigschemas"): SCHEMA,
+    ("dragoman.dev", "devicemaintenances"): MAINTENANCE,
+    ("resource.k8s.io", "devicetaintrules"): TAINT_RULE,
 }
 """Reviewed kinds, by group and resource."""
 

@@ -25,6 +25,7 @@ from dragoman_webhooks.http.connections import Connections
 from dragoman_webhooks.http.listener import Listener
 from dragoman_webhooks.http.messages import JSON, Request, Response
 from dragoman_webhooks.request import UnreviewableError
+from dragoman_webhooks.targets import CountDevices
 
 PATH = "/validate"
 METHODS = {PATH: "POST", "/livez": "GET", "/readyz": "GET"}
@@ -61,6 +62,7 @@ class WebhookServer:
         ready: Returns None once all schemas are compiled, else the reason why they are not.
         tls: The server's side of TLS; None for plain HTTP, in tests only.
         limits: The limits of the process.
+        count_devices: What reviews of targets need of the cluster; None where they do without.
     """
 
     def __init__(
@@ -70,11 +72,12 @@ class WebhookServer:
         *,
         tls: ssl.SSLContext | None,
         limits: Limits | None = None,
+        count_devices: CountDevices | None = None,
     ) -> None:
         limits = limits or Limits()
         self._registry = registry
         self._ready = ready
-        self._executor = ReviewExecutor(limits.deadline, limits.queued_reviews)
+        self._executor = ReviewExecutor(limits.deadline, limits.queued_reviews, count_devices)
         bodies = BodyBudget(limits.body_bytes, guaranteed=INLINE_BYTES)
         self._connections = Connections(self, bodies, limits.connections, limits.read_timeout)
         self._listener = Listener(self._connections.make, tls, limits.read_timeout)

@@ -140,6 +140,11 @@ Examples:
     help="Whether ClusterResourceClaimTemplates are copied into the namespaces they select.",
 )
 @click.option(
+    "--maintenance/--no-maintenance",
+    default=DEFAULTS.maintenance,
+    help="Whether DeviceMaintenances take devices out of service and evict pods.",
+)
+@click.option(
     "--catalogue",
     default=DEFAULTS.catalogue,
     metavar="all|none|DRIVER,…",

@@ -95,6 +95,12 @@ def _options(address: str) -> list[Callable[[Command], Command]]:
             help="ValidatingWebhookConfiguration whose caBundle --tls=self keeps.",
         ),
         click.option(
+            "--review-targets/--no-review-targets",
+            default=False,
+            help="Whether to list ResourceSlices, and to refuse DeviceMaintenances that match no "
+            "device or every device.",
+        ),
+        click.option(
             "--deadline",
             type=click.FloatRange(0.1, 30.0),
             default=4.0,

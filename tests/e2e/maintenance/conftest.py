@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.maintenance.ward import Ward
-from tests.e2e.rbac import OPERATOR_RULES
+from tests.e2e.maintenance.ward import Site, Ward, install, uninstall
+from tests.e2e.rbac import MAINTENANCE_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane.plane import ControlPlane
 
@@ -29,18 +29,23 @@ def plane_with_rules() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module", params=["claim", "rule"])
-def site(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A control plane with an operator that releases claims: rules not served, and served."""
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Run an operator on a control plane without DeviceTaintRules, and on one with them."""
     name = {"claim": "plane", "rule": "plane_with_rules"}[request.param]
     plane: ControlPlane = request.getfixturevalue(name)
-    with OperatorProcess(plane, plane.user("dragoman", OPERATOR_RULES)) as running:
-        yield plane
-        assert running.faults() == []
+    install(plane)
+    user = plane.user("dragoman-maintenance", MAINTENANCE_RULES)
+    try:
+        with OperatorProcess(plane, user, "--maintenance") as running:
+            yield Site(plane, running)
+            assert running.faults() == []
+    finally:
+        uninstall(plane)
 
 
 @pytest.fixture
-def ward(site: ControlPlane) -> Iterator[Ward]:
-    """Two nodes with two devices each, and their class."""
-    made = Ward(site)
+def ward(site: Site) -> Iterator[Ward]:
+    """Create two nodes with two devices each, and their class."""
+    made = Ward(site.plane)
     yield made
     made.clear()

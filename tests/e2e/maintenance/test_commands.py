@@ -1,6 +1,16 @@
 """`hold`, `drain`, `taint` and their opposites on a real scheduler, with rules and without."""
 
-from tests.e2e.maintenance.ward import Ward
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.e2e.maintenance.conftest import share
+from tests.e2e.maintenance.ward import Site, Ward
 from tests.support.controlplane.api import wait_for
 
 
@@ -31,3 +41,191 @@ def test_a_drained_device_is_idle_and_comes_back(ward: Ward) -> None:
     assert not ward.device_of("late")
     ward.dra("undrain", device)
     assert wait_for(lambda: ward.device_of("late")) == device
+
+
+def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:
+    """Create pods by chance, some waiting already, and end them; none may get the device."""
+    device = ward.device()
+    ward.pod("user", node=0)
+    ward.pod("mate", node=0)
+    for index in range(2):
+        ward.pod(f"waiting-{index}", node=0)
+    ward.placed("user", "mate")
+    ward.dra("drain", device, "--timeout", "120s")
+    chance = random.Random(ward.name)
+    there = [f"waiting-{index}" for index in range(2)]
+    for index in range(share(200)):
+        name = f"try-{index}"
+        node = chance.choice((0, 0, 1))
+        ward.pod(name, node=node)
+        there.append(name)
+        if len(there) > 4:
+            gone = there.pop(chance.randrange(len(there)))
+            ward.api.delete("pods", gone, ward.name)
+        assert [one for one in ward.holders(device) if "dragoman-hold" not in one] == []
+    time.sleep(1)
+    assert [one for one in ward.holders(device) if "dragoman-hold" not in one] == []
+    assert any(ward.device_of(name) for name in there)
+
+
+def test_a_pod_stays_until_its_budget_allows(ward: Ward) -> None:
+    device = ward.device()
+    ward.pod("a", node=0, labels={"app": ward.name})
+    ward.pod("b", node=0, labels={"app": ward.name})
+    at = ward.placed("a", "b")
+    user = next(name for name, where in at.items() if where == device)
+    for name in at:
+        ward.run(name)
+    ward.budget("pdb", {"app": ward.name}, 0)
+
+    preview = ward.dra("drain", device, "--dry-run", expected=(1,))
+    refused = f"{ward.name}/{user} (PodDisruptionBudget pdb allows 0 disruptions now)"
+    assert refused in preview.output
+    said = ward.dra("drain", device, "--timeout", "4s", expected=(1,)).output
+    assert f"{ward.name}/{user}: The disruption budget pdb needs 1 healthy pods" in said
+    assert f"Continue: kubectl dra drain {device}" in said
+    assert ward.device_of(user) == device
+
+    raised = threading.Timer(3, lambda: ward.budget("pdb", {"app": ward.name}, 1))
+    raised.start()
+    said = ward.dra("drain", device, "--timeout", "60s").output
+    raised.join()
+    assert f"{ward.name}/{user}: evicted after" in said
+    assert ward.api.find("pods", user, ward.name) is None
+
+
+def test_force_deletes_whatever_budgets_say(ward: Ward) -> None:
+    device = ward.device()
+    ward.pod("a", node=0, labels={"app": ward.name})
+    ward.pod("b", node=0, labels={"app": ward.name})
+    for name in ward.placed("a", "b"):
+        ward.run(name)
+    ward.budget("pdb", {"app": ward.name}, 0)
+    assert "deleted" in ward.dra("drain", device, "--force", "--timeout", "60s").output
+
+
+def test_two_drains_of_one_device_at_once(ward: Ward) -> None:
+    device = ward.device()
+    ward.pod("a", node=0)
+    ward.pod("b", node=0)
+    ward.placed("a", "b")
+    drains = [spawn(ward, device) for _ in range(2)]
+    for one in drains:
+        out, errors = one.communicate(timeout=120)
+        assert one.returncode == 0, (out, errors)
+        assert f"{device} is idle." in out
+    listed = ward.dra("holds", "-o", "json").document["holds"]
+    assert len([one for one in listed if one["driver"] == ward.driver]) == 1
+
+
+def test_an_interrupted_drain_says_what_is_so_and_continues(ward: Ward) -> None:
+    device = ward.device()
+    ward.pod("a", node=0, labels={"app": ward.name})
+    ward.pod("b", node=0, labels={"app": ward.name})
+    for name in ward.placed("a", "b"):
+        ward.run(name)
+    ward.budget("pdb", {"app": ward.name}, 0)
+    drain = spawn(ward, device)
+    assert drain.stdout is not None
+    for line in drain.stdout:
+        if "trying again" in line:
+            break
+    drain.send_signal(signal.SIGINT)
+    out, errors = drain.communicate(timeout=30)
+    assert drain.returncode == 1, (out, errors)
+    assert "Interrupted: 1 device in use" in out
+    assert f"Continue: kubectl dra drain {device}" in out
+    if ward.rules:
+        assert "they stay out of service" in out
+    ward.budget("pdb", {"app": ward.name}, 1)
+    assert "is idle." in ward.dra("drain", device, "--timeout", "60s").output
+
+
+def spawn(ward: Ward, device: str) -> subprocess.Popen[str]:
+    """Run `drain` as a process of its own."""
+    command = [
+        *(sys.executable, "-u", "-m", "dragoman", "drain", device, "--timeout", "100s"),
+        *("--kubeconfig", str(ward.plane.kubeconfig), "-n", ward.name),
+    ]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_taints_come_and_go(ward: Ward) -> None:
+    device = ward.device()
+    if not ward.rules:
+        said = ward.dra("taint", device, "example.com/xid=79:NoSchedule", expected=(2,))
+        assert "DeviceTaintRules are not served" in said.errors
+        return
+    ward.dra("taint", device, "example.com/xid=79:NoSchedule", "--reason", "XID 79")
+    rows = ward.dra("top", "nodes", "-o", "json").document
+    assert rows["kind"] == "TopNodes"
+    (found,) = ward.dra("who", device, "-o", "json").document["devices"]
+    assert [one["key"] for one in found["taints"]] == ["example.com/xid"]
+    said = ward.dra("undrain", device, expected=(1,))
+    assert f"kubectl dra untaint {device} example.com/xid-" in said.output
+    ward.dra("untaint", device, "example.com/xid-")
+    (found,) = ward.dra("who", device, "-o", "json").document["devices"]
+    assert found["state"] == "free"
+
+
+@pytest.mark.parametrize("seed", range(share(200)))
+def test_a_dry_run_is_what_then_happens(site: Site, seed: int) -> None:
+    """Compare the preview with one pass of the drain, in a random world."""
+    chance = random.Random(seed)
+    ward = Ward(site.plane, nodes=chance.randint(1, 2), devices=chance.randint(1, 4))
+    try:
+        populate(ward, chance)
+        target = chance.choice(
+            [(ward.device(),), (f"{ward.driver}/{ward.nodes[0]}",), ("--node", ward.nodes[-1])]
+        )
+        force = ("--force",) * (chance.random() < 0.1)
+        seen = ward.dra("drain", *target, *force, "--dry-run", "-o", "json", expected=(0, 1))
+        preview = seen.document
+        before = {one["metadata"]["name"] for one in ward.api.list("pods", ward.name)}
+        ward.dra("drain", *target, *force, "--timeout", "6s", "--yes", expected=(0, 1))
+        gone = before - {one["metadata"]["name"] for one in ward.api.list("pods", ward.name)}
+        evicted = {
+            one["pod"].partition("/")[2]
+            for one in preview["pods"]
+            if one["evict"] and not one["refusal"]
+        }
+        assert gone == evicted, preview
+        held = {
+            f"{one['driver']}/{one['pool']}/{one['device']}"
+            for one in ward.dra(
+                "drain", *target, "--dry-run", "-o", "json", expected=(0, 1)
+            ).document["devices"]
+            if one["held"]
+        }
+        stays = {one["pod"] for one in preview["pods"] if one["refusal"]}
+        if not stays and not preview["unusedClaims"]:
+            assert len(held) == len(preview["devices"])
+    finally:
+        ward.clear()
+
+
+def populate(ward: Ward, chance: random.Random) -> None:
+    """Place pods, protect some by budgets, and hold a device now and then."""
+    names = [f"pod-{index}" for index in range(chance.randint(0, 5))]
+    for name in names:
+        app = chance.choice(("x", "y"))
+        ward.pod(name, node=chance.randrange(len(ward.nodes)), labels={"app": app})
+    wait_for(lambda: all(decided(ward, name) for name in names), message="the scheduler")
+    running = [name for name in names if ward.device_of(name)]
+    for name in running:
+        if chance.random() < 0.8:
+            ward.run(name)
+    for app in ("x", "y"):
+        if chance.random() < 0.6:
+            ward.budget(app, {"app": app}, chance.choice((0, 0, 1, 2)))
+    for name in set(names) - set(running):  # they would get a device that is released
+        ward.api.delete("pods", name, ward.name)
+
+
+def decided(ward: Ward, name: str) -> bool:
+    """Whether the scheduler has placed or refused a pod."""
+    pod = ward.api.get("pods", name, ward.name)
+    conditions = pod["status"].get("conditions") or ()
+    return bool(ward.device_of(name)) or any(
+        one["type"] == "PodScheduled" and one["status"] == "False" for one in conditions
+    )

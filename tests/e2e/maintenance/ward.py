@@ -4,14 +4,53 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from tests.e2e.running import OperatorProcess
 from tests.e2e.toolkit.commands import Answer, dra
 from tests.support.controlplane import objects
-from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 
+ROOT = Path(__file__).parents[3]
+MAINTENANCES = "devicemaintenances.dragoman.dev"
 HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A control plane and the operator beside it."""
+
+    plane: ControlPlane
+    operator: OperatorProcess
+
+
+def install(plane: ControlPlane) -> None:
+    """Serve DeviceMaintenances."""
+    plane.api().apply(yaml.safe_load((ROOT / "crds/devicemaintenances.yaml").read_text()))
+    wait_for(lambda: served(plane), message="DeviceMaintenances to be served")
+
+
+def served(plane: ControlPlane) -> bool:
+    """Whether DeviceMaintenances can be listed."""
+    try:
+        plane.api().list(MAINTENANCES)
+    except (KeyError, ApiError):
+        return False
+    return True
+
+
+def uninstall(plane: ControlPlane) -> None:
+    """Delete the CRD with all objects."""
+    plane.api().delete("customresourcedefinitions", MAINTENANCES)
+    wait_for(
+        lambda: plane.api().find("customresourcedefinitions", MAINTENANCES) is None,
+        message="the CRD to be deleted",
+    )
 
 
 class Ward:
@@ -107,6 +146,41 @@ class Ward:
         more = ("--kubeconfig", self.plane.kubeconfig, "-n", self.name)
         return dra(*arguments, *more, expected=expected)
 
+    # DeviceMaintenances ---------------------------------------------------------------------------
+
+    def maintain(self, name: str = "m", **spec: Any) -> str:
+        """Create a DeviceMaintenance; return its name."""
+        name = f"{self.name}-{name}"
+        self.api.create(
+            {
+                "apiVersion": "dragoman.dev/v1alpha1",
+                "kind": "DeviceMaintenance",
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+        )
+        return name
+
+    def target(self, node: int = 0, device: int = 0) -> Json:
+        """Return one device as the target of a DeviceMaintenance."""
+        return {"driver": self.driver, "pool": self.nodes[node], "device": self.names[device]}
+
+    def condition(self, name: str, kind: str) -> tuple[str, str]:
+        """Return status and message of a condition; empty texts while there is none."""
+        found = self.api.get(MAINTENANCES, name).get("status", {}).get("conditions") or ()
+        return next(
+            ((one["status"], one["message"]) for one in found if one["type"] == kind), ("", "")
+        )
+
+    def wait_condition(self, name: str, kind: str, status: str = "True") -> str:
+        """Wait until a condition has a status; return its message."""
+        wait_for(
+            lambda: self.condition(name, kind)[0] == status,
+            60,
+            f"{kind}={status} of {name}",
+        )
+        return self.condition(name, kind)[1]
+
     def holders(self, device: str) -> list[str]:
         """Return the claims that have a device, holds included."""
         return [
@@ -117,6 +191,19 @@ class Ward:
 
     def clear(self) -> None:
         """Delete everything."""
+        for one in self.api.list(MAINTENANCES):
+            if one["metadata"]["name"].startswith(self.name):
+                self.api.delete(MAINTENANCES, one["metadata"]["name"])
+        wait_for(
+            lambda: (
+                not [
+                    one
+                    for one in self.api.list(MAINTENANCES)
+                    if one["metadata"]["name"].startswith(self.name)
+                ]
+            ),
+            message="no DeviceMaintenances",
+        )
         if self.rules:
             for rule in self.api.list("devicetaintrules"):
                 if rule["spec"]["deviceSelector"].get("driver") == self.driver:

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.allocation.features import Profile, profile
+from dragoman.controllers.maintenance.published import published
 from dragoman.controllers.maintenance.view import list_rules
 from dragoman.inventory.documents import MAINTENANCE, reduced
-from dragoman.inventory.facts import parse
-from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshot import Snapshot
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
@@ -23,8 +20,6 @@ from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, 
 from dragoman.maintenance.holds import Hold
 from dragoman.maintenance.targets import select
 
-DEFAULT_VERSION = "1.36"
-"""Profile of the CEL environment for a server of an unknown version."""
 _REPLACED = frozenset({404, 409})
 
 
@@ -45,7 +40,6 @@ class Objects:
         self._client = client
         self._served = served
         self._enqueue = enqueue
-        self._profile: Profile | None = None
         self.store: Store[DeviceMaintenance] = Store(DeletedUIDs())
         self.informer = Informer(
             client,
@@ -69,7 +63,7 @@ class Objects:
             TargetError: The expression of the target does not compile.
             ApiError: Slices or holds cannot be listed.
         """
-        inventory = await self._inventory()
+        inventory = await published(self._client, self._served.slices)
         selected = select(inventory, [stored.target]).ids
         held = {
             DeviceID(one.selector.driver, one.selector.pool, one.selector.device)
@@ -126,21 +120,6 @@ class Objects:
             return
         # The own write must not enqueue the object again.
         self.store.put(DeviceMaintenance.parse(written))
-
-    async def _inventory(self) -> Inventory:
-        if self._profile is None:
-            version = str((await self._client.get("/version")).get("gitVersion") or "")
-            try:
-                self._profile = profile(version or DEFAULT_VERSION)
-            except ValueError:
-                self._profile = profile(DEFAULT_VERSION)
-        slices = [
-            reduced("resourceslices", item)
-            async for page in pages(self._client, self._served.slices.path())
-            for item in page["items"] or ()
-        ]
-        snapshot = Snapshot("", objects={"resourceslices": tuple(slices)})
-        return take(parse(snapshot), self._profile)
 
     def _changed(self, stored: DeviceMaintenance) -> None:
         if self.store.put(stored):

@@ -1,0 +1,88 @@
+"""Reviews of targets: DeviceMaintenances and DeviceTaintRules that mean nothing, or everything.
+
+An empty selector of a DeviceTaintRule taints every device of the cluster (KEP-5055), and the API
+server accepts it without an error; a DeviceMaintenance would drain them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs.verdict import Verdict
+from dragoman_webhooks.request import MAINTENANCE, TAINT_RULE, AdmissionRequest
+from dragoman_webhooks.response import ReviewResponse
+
+ANNOTATION: Final = "dragoman.dev/allow-any-target"
+"""With the value `true`, the target is accepted whatever it matches."""
+TARGETED: Final = frozenset({MAINTENANCE, TAINT_RULE})
+_ALLOWED: Final = ReviewResponse.of(Verdict())
+_REMEDY: Final = f'annotate the object with {ANNOTATION}: "true" if that is meant'
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a target matches in the cluster.
+
+    Attributes:
+        selected: Devices that meet it.
+        published: Devices of the cluster.
+        problem: Why its expression does not compile, or fails on each device; empty otherwise.
+    """
+
+    selected: int
+    published: int
+    problem: str = ""
+
+
+CountDevices = Callable[[Mapping[str, Any]], Matches | None]
+"""Returns what `spec.target` matches; None while the devices are not known."""
+
+
+def review_target(request: AdmissionRequest, count_devices: CountDevices | None) -> ReviewResponse:
+    """Return the response for a DeviceMaintenance or a DeviceTaintRule.
+
+    A target that is stored already passes, so that labels and finalizers can be changed later.
+    """
+    document = request.object
+    field = "target" if request.kind == MAINTENANCE else "deviceSelector"
+    selector = _mapping(document, "spec").get(field)
+    old = request.old_object
+    if old is not None:
+        stored = _mapping(old, "spec").get(field)
+        if strictjson.identity(stored) == strictjson.identity(selector):
+            return _ALLOWED
+    annotations = _mapping(_mapping(document, "metadata"), "annotations")
+    if annotations.get(ANNOTATION) == "true":
+        return _ALLOWED
+    wanted = selector if isinstance(selector, dict) else {}
+    if not any(wanted.values()):
+        return ReviewResponse.denial(
+            f"spec.{field}", f"it is empty and matches every device of the cluster: {_REMEDY}"
+        )
+    if request.kind == TAINT_RULE or count_devices is None:
+        return _ALLOWED
+    return _counted(count_devices(wanted))
+
+
+def _counted(matches: Matches | None) -> ReviewResponse:
+    if matches is None:
+        return _ALLOWED
+    if not matches.selected and matches.problem:
+        return ReviewResponse.denial("spec.target.where", matches.problem)
+    if not matches.selected:
+        return ReviewResponse.denial(
+            "spec.target", f"it matches none of {matches.published} devices: {_REMEDY}"
+        )
+    if matches.selected == matches.published > 1:
+        return ReviewResponse.denial(
+            "spec.target", f"it matches all {matches.published} devices of the cluster: {_REMEDY}"
+        )
+    return _ALLOWED
+
+
+def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = document.get(key)
+    return found if isinstance(found, dict) else {}
