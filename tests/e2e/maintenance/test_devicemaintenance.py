@@ -1,6 +1,7 @@
 """DeviceMaintenances: the operator does what `drain` does, survives restarts, and ends it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,7 @@ def test_a_killed_operator_continues(site: Site, ward: Ward) -> None:
     ],
 )
 def test_the_api_server_refuses_what_cannot_be_meant(
-    ward: Ward, spec: dict[str, object], said: str
+    ward: Ward, spec: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ApiError, match=said):
         ward.maintain(**spec)
