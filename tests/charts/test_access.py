@@ -7,6 +7,7 @@ import pytest
 
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
+from tests.e2e.rbac import MAINTENANCE_RULES
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 
 OPERATOR = """
@@ -192,8 +193,16 @@ def test_without_cluster_templates_nothing_may_be_created_in_namespaces_of_other
     assert not [line for line in spelt_rules if line.startswith("namespaces")]
 
 
+MAINTENANCE: Values = {"maintenance": {"enabled": True}}
+
+
 GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {
     "the operator": (CATALOGUE, "dragoman-operator dragoman-leader", SCHEMA_RULES),
+    "the operator with maintenances": (
+        {**CATALOGUE, **MAINTENANCE},
+        "dragoman-operator dragoman-leader",
+        (*SCHEMA_RULES, *MAINTENANCE_RULES),
+    ),
     "the webhook": ({}, "dragoman-webhook dragoman-webhook-tls", WEBHOOK_RULES),
 }
 
@@ -285,3 +294,15 @@ def spelt(role: Json) -> Iterator[str]:
 
 def lines(text: str) -> set[str]:
     return {line.strip() for line in text.strip().splitlines()}
+
+
+def test_without_maintenances_no_pod_may_be_evicted() -> None:
+    plain = [line for one in render() if one["kind"] == "ClusterRole" for line in spelt(one)]
+    assert not [line for line in plain if "eviction" in line or "devicemaintenances" in line]
+    wanted = {
+        "dragoman-maintenance-edit": "devicemaintenances.dragoman.dev: create delete get",
+        "dragoman-webhook": "resourceslices.resource.k8s.io: list",
+    }
+    documents = render(MAINTENANCE)
+    for name, line in wanted.items():
+        assert [one for one in spelt(one(documents, "ClusterRole", name)) if one.startswith(line)]

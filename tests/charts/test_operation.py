@@ -202,6 +202,26 @@ def test_the_crds_may_be_installed_by_somebody_else_or_go_with_the_release() -> 
     assert not [one for one in definitions if "annotations" in one["metadata"]]
 
 
+def test_maintenances_have_their_crd_flags_and_reviews_where_they_are_carried_out() -> None:
+    documents = render({"maintenance": {"enabled": True}})
+    source = yaml.safe_load((ROOT / "crds/devicemaintenances.yaml").read_text())
+    name = source["metadata"]["name"]
+    assert one(documents, "CustomResourceDefinition", name)["spec"] == source["spec"]
+    configuration = one(documents, "ValidatingWebhookConfiguration", "dragoman")
+    reviewed = {
+        plural
+        for webhook in configuration["webhooks"]
+        for rule in webhook["rules"]
+        for plural in rule["resources"]
+    }
+    assert {"devicemaintenances", "devicetaintrules"} <= reviewed
+    flags = {"dragoman-operator": "--maintenance", "dragoman-webhook": "--review-targets"}
+    for deployment, flag in flags.items():
+        pod = one(documents, "Deployment", deployment)["spec"]["template"]["spec"]
+        assert flag in pod["containers"][0]["args"]
+    assert "devicemaintenances" not in str(render())
+
+
 def test_without_cluster_templates_their_crd_and_their_reviews_are_left_out() -> None:
     documents = render({"clusterTemplates": {"enabled": False}})
     assert names(documents, "CustomResourceDefinition") == ["driverconfigschemas.dragoman.dev"]
