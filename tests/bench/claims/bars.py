@@ -78,8 +78,28 @@ RATE, EACH = "claims_per_s", "claims/s"
 BARS = (
     Bar("catch-up", "catch-up, 3,000 pods", RATE, ">=", 1.5, "stock", EACH),
     Bar("catch-up", "catch-up, 3,000 pods", RATE, ">=", 30, "stock-default", EACH),
-    Bar("catch-up", "catch-up, 3,000 pods", RATE, ">=", 0.75, "raw", EACH),
-    Bar("while-created", "while 3,000 pods are created", RATE, ">=", 1.5, "stock", EACH),
+    # client-go is the limit: the client in Python is slower than the operator.
+    Bar("catch-up", "catch-up, 3,000 pods", RATE, ">=", 0.75, "raw-protobuf", EACH),
+    Bar("catch-up", "catch-up, 3,000 pods", RATE, ">=", 0.75, "raw-json", EACH),
+    # Not by a rate: the API server's creation of pods caps it for every controller.
+    Bar(
+        "while-created",
+        "while 3,000 pods are created: wait p50",
+        "wait_p50_s",
+        "<=",
+        1,
+        "stock",
+        "s",
+    ),
+    Bar(
+        "while-created",
+        "while 3,000 pods are created: wait p99",
+        "wait_p99_s",
+        "<=",
+        1,
+        "stock",
+        "s",
+    ),
     Bar("four-claims", "750 pods with 4 claims each", RATE, ">=", 1.5, "stock", EACH),
     Bar("writes", "POSTs a claim", "posts_per_claim", "==", 1, beside="stock"),
     Bar("writes", "PATCHes a pod", "patches_per_pod", "==", 1, beside="stock"),

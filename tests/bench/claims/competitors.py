@@ -94,10 +94,30 @@ def raw(lab: Lab, task: Task) -> Process:
     return lab.plane.launch("raw", command)
 
 
+def raw_in_go(*, protobuf: bool) -> Start:
+    """Return how to start the Go client that only writes, with client-go and without a limit."""
+
+    def start(lab: Lab, task: Task) -> Process:
+        command = [
+            str(binaries.find(["rawclient"], lab.plane.version)["rawclient"]),
+            f"-kubeconfig={lab.account(task.via)}",
+            f"-namespace={lab.namespace}",
+            f"-concurrency={task.concurrency}",
+            f"-protobuf={str(protobuf).lower()}",
+        ]
+        return lab.plane.launch("raw-in-go", command)
+
+    return start
+
+
 STOCK_DEFAULT = Competitor(
     "stock-default", "stock, 20/30", STOCK_USER, stock(StockController()), 200, exact=False
 )
 STOCK = Competitor("stock", "stock, 5000/10000", STOCK_USER, stock(UNTHROTTLED), exact=False)
 RAW = Competitor("raw", "raw client", OWN_USER, raw)
+RAW_JSON = Competitor("raw-json", "raw client in Go, JSON", OWN_USER, raw_in_go(protobuf=False))
+RAW_PROTOBUF = Competitor(
+    "raw-protobuf", "raw client in Go, protobuf", OWN_USER, raw_in_go(protobuf=True)
+)
 DRAGOMAN = Competitor("dragoman", "dragoman", OWN_USER, dragoman)
-ALL = (STOCK_DEFAULT, STOCK, RAW, DRAGOMAN)
+ALL = (STOCK_DEFAULT, STOCK, RAW, RAW_JSON, RAW_PROTOBUF, DRAGOMAN)

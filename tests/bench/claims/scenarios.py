@@ -1,7 +1,14 @@
 """Everything that is measured, in the order of the table."""
 
 from tests.bench.claims import creation, fairness, idle, release
-from tests.bench.claims.competitors import DRAGOMAN, RAW, STOCK, STOCK_DEFAULT
+from tests.bench.claims.competitors import (
+    DRAGOMAN,
+    RAW,
+    RAW_JSON,
+    RAW_PROTOBUF,
+    STOCK,
+    STOCK_DEFAULT,
+)
 from tests.bench.claims.trial import Scenario
 
 SCENARIOS = {
@@ -10,7 +17,7 @@ SCENARIOS = {
         Scenario(
             "catch-up",
             "3,000 one-claim pods exist, the controller starts",
-            (STOCK_DEFAULT, STOCK, RAW, DRAGOMAN),
+            (STOCK_DEFAULT, STOCK, RAW, RAW_JSON, RAW_PROTOBUF, DRAGOMAN),
             creation.catch_up,
         ),
         Scenario(

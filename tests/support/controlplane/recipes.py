@@ -131,6 +131,8 @@ RECIPES = {
         cni("ptp", "main"),
         cni("host-local", "ipam"),
         Recipe("errand", "errand", ".", 0.2),
+        # The limit in `make bench`: a client that only writes.
+        Recipe("rawclient", "rawclient", ".", 1),
         # Kubernetes' own end-to-end tests, for `make test-upstream`.
         Recipe("upstream", "upstream-{version}", ".", 4, test=True),
     )
