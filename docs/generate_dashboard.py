@@ -59,6 +59,7 @@ HOLDERS = (
     " * on (namespace, pod) group_left ()"
     " group by (namespace, pod) (kube_pod_resourceclaim_info)"
 )
+DEVICES = f'max by (driver, class) (dragoman_devices{{{{{IN}, state="{{}}"}}}})'
 CLAIMS_OF_PODS = "count by (namespace, pod) (kube_pod_resourceclaim_info)"
 
 ROWS: dict[str, tuple[Panel, ...]] = {
@@ -136,6 +137,41 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             {
                 "keys": f'sum(workqueue_depth{{{IN}, name="claims"}})',
                 "p99 in seconds": quantile(0.99, "workqueue_queue_duration_seconds"),
+            },
+        ),
+    ),
+    "Devices": (
+        Panel(
+            "Free devices",
+            "Devices that a claim without tolerations can have, by DeviceClass. This row has data "
+            "where the operator runs with --explain-events or --device-metrics.",
+            {"{{class}}": f"sum by (class) ({DEVICES.format('free')})"},
+            kind="stat",
+            width=8,
+        ),
+        Panel(
+            "Pods waiting for devices",
+            "Pods that the scheduler refuses, by what most nodes lack.",
+            {"{{reason}}": f"max by (reason) (dragoman_pods_waiting_for_devices{{{IN}}})"},
+            stacked=True,
+            width=16,
+        ),
+        Panel(
+            "Devices by state",
+            "All classes together; a device counts in each of its classes.",
+            {
+                "{{state}}": "sum by (state) "
+                f"(max by (driver, class, state) (dragoman_devices{{{IN}}}))"
+            },
+            stacked=True,
+        ),
+        Panel(
+            "Lost devices, and pools that do not count",
+            "Allocated devices in no ResourceSlice, and pools whose slices are missing or wrong.",
+            {
+                "{{driver}} lost": f"sum by (driver) ({DEVICES.format('lost')}) > 0",
+                "{{driver}} {{state}}": "max by (driver, state) "
+                f'(dragoman_device_pools{{{IN}, state!="Complete"}}) > 0',
             },
         ),
     ),

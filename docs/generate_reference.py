@@ -10,6 +10,7 @@ from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
 from dragoman.controllers.claims.othercontroller import Fault
 from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 
@@ -19,7 +20,8 @@ METRICS_HEAD = """\
 # Metrics
 
 Served at `/metrics` of `--metrics-address`. Labels never contain names of objects or
-namespaces. `python docs/generate_reference.py` generates this page; a test compares it.
+namespaces, except for DeviceClasses and, with `--device-metrics`, the metric
+`dragoman_device_info`. `python docs/generate_reference.py` generates this page; a test compares it.
 
 | metric | type | meaning |
 |---|---|---|
@@ -100,6 +102,7 @@ def _rows() -> Iterator[str]:
     described = [
         *REGISTRY.collect(),
         *ClaimCollector(ClusterState()).describe(),
+        *DeviceCollector(dict, infos=True).describe(),
         *reviews.REGISTRY.collect(),
     ]
     for metric in described:

@@ -13,6 +13,9 @@ from dragoman.controllers.claims.informers import pod_uses_claims
 from dragoman.operator import Operator
 from dragoman.settings import Settings
 
+WHERE_WANTED = kopf.OperatorRegistry()
+"""Handlers of resources that the operator may only watch where a setting needs them."""
+
 
 @kopf.on.startup()
 async def start(settings: kopf.OperatorSettings, memo: Any, **_: Any) -> None:
@@ -51,6 +54,8 @@ async def pod_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a pod, reserve them for it, and release them after it."""
     if claims := memo.operator.claims:
         claims.informers.pods.handle(event)
+    if explain := memo.operator.explain:
+        explain.informers.pods.handle(event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaims")
@@ -58,6 +63,8 @@ async def claim_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Release the devices of a claim, delete it, and wake the pods that use it."""
     if claims := memo.operator.claims:
         claims.informers.claims.handle(event)
+    if explain := memo.operator.explain:
+        explain.informers.claims.handle(event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaimtemplates")
@@ -89,18 +96,22 @@ async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
         groups.handle(event)
 
 
-@kopf.on.event("resource.k8s.io", "resourceslices")
+@kopf.on.event("resource.k8s.io", "resourceslices", registry=WHERE_WANTED)
 async def slice_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
-    """Evaluate evictions and pools when published devices or their taints change."""
+    """Evaluate evictions, pools and waiting pods when devices or their taints change."""
     if devices := memo.operator.devices:
         devices.slices.handle(event)
+    if explain := memo.operator.explain:
+        explain.informers.slices.handle(event)
 
 
-@kopf.on.event("resource.k8s.io", "devicetaintrules")
+@kopf.on.event("resource.k8s.io", "devicetaintrules", registry=WHERE_WANTED)
 async def taintrule_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Evict the pods that a DeviceTaintRule concerns, and write its condition."""
     if (devices := memo.operator.devices) and devices.rules:
         devices.rules.handle(event)
+    if (explain := memo.operator.explain) and explain.informers.rules:
+        explain.informers.rules.handle(event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")
@@ -115,3 +126,17 @@ async def devicemaintenance_event(event: kopf.RawEvent, memo: Any, **_: Any) -> 
     """Take devices out of service, evict their pods, and put the devices back."""
     if controller := memo.operator.maintenance:
         controller.objects.informer.handle(event)
+
+
+@kopf.on.event("resource.k8s.io", "deviceclasses", registry=WHERE_WANTED)
+async def class_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Explain waiting pods by the DeviceClasses that there are."""
+    if explain := memo.operator.explain:
+        explain.informers.classes.handle(event)
+
+
+@kopf.on.event("", "v1", "nodes", registry=WHERE_WANTED)
+async def node_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Explain waiting pods by the nodes that there are."""
+    if explain := memo.operator.explain:
+        explain.informers.nodes.handle(event)

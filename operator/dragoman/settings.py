@@ -28,6 +28,8 @@ BOUNDS = {
     "resync": (1.0, math.inf),
     "pool_status_grace": (0.0, math.inf),
     "findings_interval": (1.0, math.inf),
+    "explain_after": (0.0, math.inf),
+    "explain_interval": (1.0, math.inf),
 }
 """Allowed ranges of numeric settings."""
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -148,6 +150,10 @@ class Settings:
         catalogue_variable: `driver:NAME=VALUE` each.
         findings: Whether the cluster is examined as by `kubectl dra doctor`.
         findings_interval: Seconds between examinations.
+        explain_events: Whether pods that the scheduler refuses for lack of devices get an Event.
+        explain_after: Seconds for which the scheduler must have refused such a pod.
+        explain_interval: Seconds between two explanations of one pod.
+        device_metrics: Whether metrics have a series per device, with who uses it.
         webhook: How reviews are served in this process; None for not at all. No variable.
         controllers: Whether controllers run, and write; the webhook's own process only reads
             DriverConfigSchemas and serves reviews. No variable.
@@ -181,6 +187,10 @@ class Settings:
     catalogue_variable: tuple[str, ...] = ()
     findings: bool = False
     findings_interval: float = 600.0
+    explain_events: bool = False
+    explain_after: float = 30.0
+    explain_interval: float = 300.0
+    device_metrics: bool = False
     webhook: WebhookSettings | None = None
     controllers: bool = True
 
@@ -200,6 +210,11 @@ class Settings:
     def requires_devices(self) -> bool:
         """Whether a controller needs slices, rules, and the pods and claims that use devices."""
         return self.evictions != "off" or self.inventory_reports or self.pool_status == "own"
+
+    @property
+    def explains(self) -> bool:
+        """Whether the operator has to know devices, classes and nodes."""
+        return self.explain_events or self.device_metrics
 
     @property
     def requires_schemas(self) -> bool:

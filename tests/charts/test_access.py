@@ -7,7 +7,7 @@ import pytest
 
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
-from tests.e2e.rbac import MAINTENANCE_RULES
+from tests.e2e.rbac import EXPLAIN_RULES, MAINTENANCE_RULES
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 
 OPERATOR = """
@@ -170,6 +170,51 @@ def test_the_catalogue_adds_the_right_to_apply_it() -> None:
 def test_findings_add_the_rights_to_list() -> None:
     role = one(render({"findings": {"enabled": True}}), "ClusterRole", "dragoman-operator")
     assert set(spelt(role)) - lines(OPERATOR) == lines(FINDINGS)
+
+
+EXPLAINING = """
+nodes: list watch
+resourceslices.resource.k8s.io: list watch
+devicetaintrules.resource.k8s.io: list watch
+deviceclasses.resource.k8s.io: list watch
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "explains"),
+    [
+        pytest.param({"claims": {"mode": "own"}}, True, id="the only claim controller"),
+        pytest.param({"claims": {"mode": "auto"}}, False, id="beside others"),
+        pytest.param({"claims": {"mode": "assist"}}, False, id="helping others"),
+        pytest.param({"explain": {"events": True}}, True, id="asked for"),
+        pytest.param(
+            {"claims": {"mode": "own"}, "explain": {"events": False}}, False, id="turned off"
+        ),
+        pytest.param({"metrics": {"devices": True}}, True, id="metrics of devices"),
+    ],
+)
+def test_rights_to_explain_are_there_where_the_operator_explains(
+    values: Values, *, explains: bool
+) -> None:
+    documents = render(values)
+    found = set(spelt(one(documents, "ClusterRole", "dragoman-operator")))
+    assert found == lines(OPERATOR) | (lines(EXPLAINING) if explains else set())
+    deployment = one(documents, "Deployment", "dragoman-operator")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert ("--explain-events" in arguments) is (explains and "metrics" not in values)
+    assert ("--device-metrics" in arguments) is ("metrics" in values)
+
+
+def test_tests_that_explain_grant_what_the_chart_grants() -> None:
+    role = one(render({"explain": {"events": True}}), "ClusterRole", "dragoman-operator")
+    plain = one(render(), "ClusterRole", "dragoman-operator")
+    assert grants(role["rules"]) == grants(plain["rules"]) | grants(EXPLAIN_RULES)
+
+
+def test_pods_are_read_where_claims_are_left_alone() -> None:
+    values: Values = {"claims": {"mode": "off"}, "explain": {"events": True}}
+    found = set(spelt(one(render(values), "ClusterRole", "dragoman-operator")))
+    assert lines(EXPLAINING) | {"pods: get list watch"} <= found
 
 
 def test_the_metrics_of_the_api_server_are_read_only_where_that_is_wanted() -> None:

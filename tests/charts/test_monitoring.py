@@ -13,6 +13,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from docs import generate_dashboard
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.explain.collector import DeviceCollector
+from dragoman.controllers.explain.counts import Counts
 from dragoman.doctor.finding import SEVERITIES, Severity
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
@@ -217,6 +219,9 @@ def test_prometheus_reads_the_rules_and_the_queries_of_the_dashboard(
 def test_prometheus_finds_nothing_to_criticize_in_the_metrics(promtool: str) -> None:
     census = CollectorRegistry()
     census.register(ClaimCollector(ClusterState()))
+    devices = DeviceCollector(dict, infos=True)
+    devices.counts = Counts({}, {})
+    census.register(devices)
     scraped = b"".join(map(generate_latest, (REGISTRY, reviews.REGISTRY, census)))
     done = subprocess.run(
         [promtool, "check", "metrics"], input=scraped, capture_output=True, check=False
@@ -239,6 +244,16 @@ FIRING: dict[str, tuple[str, str, str]] = {
         "DragomanDevicesHeldByNobody",
         'dragoman_resource_claims{namespace="dragoman-system", allocated="true", reserved="false"}',
         "2x90",
+    ),
+    "a pool is incomplete": (
+        "DragomanPoolIncomplete",
+        'dragoman_device_pools{namespace="dragoman-system", driver="d", state="Incomplete"}',
+        "1x90",
+    ),
+    "devices are lost": (
+        "DragomanDevicesLost",
+        'dragoman_devices{namespace="dragoman-system", driver="d", class="c", state="lost"}',
+        "1x90",
     ),
     "writes fail": (
         "DragomanClaimWritesFail",
@@ -309,6 +324,21 @@ QUIET: dict[str, tuple[str, str, str]] = {
             'outcome="done"}'
         ),
         "0+60x90",
+    ),
+    "all pools are complete": (
+        "DragomanPoolIncomplete",
+        'dragoman_device_pools{namespace="dragoman-system", driver="d", state="Complete"}',
+        "9x90",
+    ),
+    "a pool is incomplete while a driver publishes": (
+        "DragomanPoolIncomplete",
+        'dragoman_device_pools{namespace="dragoman-system", driver="d", state="Incomplete"}',
+        "1x10 0x80",
+    ),
+    "no device is lost": (
+        "DragomanDevicesLost",
+        'dragoman_devices{namespace="dragoman-system", driver="d", class="c", state="free"}',
+        "9x90",
     ),
     "nothing is wrong with a schema": (
         "DragomanSchemaBroken",

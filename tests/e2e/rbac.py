@@ -50,6 +50,14 @@ POOL_STATUS_RULES = (
     rule(DRA, "resourcepoolstatusrequests/status", "update"),
 )
 
+EXPLAIN_RULES = (
+    rule("", "nodes", "list", "watch"),
+    rule(DRA, "resourceslices", "list", "watch"),
+    rule(DRA, "deviceclasses", "list", "watch"),
+    rule(DRA, "devicetaintrules", "list", "watch"),
+)
+"""What `--explain-events` and `--device-metrics` need besides."""
+
 
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""

@@ -14,12 +14,16 @@ WATCHED = {
     ("", "pods"),
     ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourceclaimtemplates"),
-    ("resource.k8s.io", "resourceslices"),
-    ("resource.k8s.io", "devicetaintrules"),
     ("scheduling.k8s.io", "podgroups"),
     ("dragoman.dev", "driverconfigschemas"),
     ("dragoman.dev", "clusterresourceclaimtemplates"),
     ("", "namespaces"),
+}
+WHERE_WANTED = {
+    ("resource.k8s.io", "resourceslices"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("", "nodes"),
 }
 
 
@@ -58,6 +62,9 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
     _, watching = without_events(kopf.get_default_registry())
     found = {(one.selector.group, one.selector.any_name) for one in watching}
     assert found >= WATCHED
+    assert not found & WHERE_WANTED
+    _, wanted = without_events(handlers.WHERE_WANTED)
+    assert {(one.selector.group, one.selector.any_name) for one in wanted} == WHERE_WANTED
 
 
 @pytest.mark.parametrize(
@@ -69,6 +76,12 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
         (handlers.podgroup_event, "claims.informers.groups"),
         (handlers.slice_event, "devices.slices"),
         (handlers.taintrule_event, "devices.rules"),
+        (handlers.pod_event, "explain.informers.pods"),
+        (handlers.claim_event, "explain.informers.claims"),
+        (handlers.slice_event, "explain.informers.slices"),
+        (handlers.taintrule_event, "explain.informers.rules"),
+        (handlers.class_event, "explain.informers.classes"),
+        (handlers.node_event, "explain.informers.nodes"),
         (handlers.driverconfigschema_event, "schemas.schemas.informer"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -76,8 +89,11 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
 def test_an_event_goes_to_the_informer_of_its_resource(handler: Any, path: str) -> None:
     received: list[Any] = []
     place: Any = SimpleNamespace(handle=received.append)
-    for name in reversed(path.split(".")):
+    first, *rest = path.split(".")
+    for name in reversed(rest):
         place = SimpleNamespace(**{name: place})
+    none = dict.fromkeys(("claims", "devices", "explain", "schemas"))
+    place = SimpleNamespace(**(none | {first: place}))
     event = {"type": "ADDED", "object": {"metadata": {"name": "x"}}}
     asyncio.run(handler(event=event, memo=SimpleNamespace(operator=place)))
     assert received == [event]

@@ -53,7 +53,7 @@ async def walked() -> list[str]:
     async with process(api) as running:
         user = pod("walker").using("gpu", template="my-template")
         api.server.add(user)
-        memo = SimpleNamespace(operator=SimpleNamespace(claims=running.controller))
+        memo = SimpleNamespace(operator=SimpleNamespace(claims=running.controller, explain=None))
         sys.setprofile(walk)
         try:
             event: Any = {"type": "ADDED", "object": user.document}

@@ -23,3 +23,8 @@ subjects:
   name: {{ .account | quote }}
   namespace: {{ .root.Release.Namespace | quote }}
 {{- end -}}
+
+{{/* "true" where the operator explains pods that wait for devices. */}}
+{{- define "dragoman.explains" -}}
+{{- kindIs "bool" .Values.explain.events | ternary .Values.explain.events (eq .Values.claims.mode "own") -}}
+{{- end -}}

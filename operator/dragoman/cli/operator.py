@@ -175,6 +175,31 @@ Examples:
     help="Time between two examinations.",
 )
 @click.option(
+    "--explain-events/--no-explain-events",
+    default=DEFAULTS.explain_events,
+    help="Whether pods that wait for devices get an Event that says what each node lacks, and "
+    "metrics count devices. The operator then reads nodes, ResourceSlices and DeviceClasses.",
+)
+@click.option(
+    "--explain-after",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.explain_after,
+    metavar="SECONDS",
+    help="How long the scheduler must have refused a pod before the Event.",
+)
+@click.option(
+    "--explain-interval",
+    type=click.FloatRange(1.0),
+    default=DEFAULTS.explain_interval,
+    metavar="SECONDS",
+    help="Time between two Events about one pod; the second one only has other reasons.",
+)
+@click.option(
+    "--device-metrics/--no-device-metrics",
+    default=DEFAULTS.device_metrics,
+    help="Whether metrics have a series per device, with the pod that uses it and its UUID.",
+)
+@click.option(
     "--with-webhook",
     is_flag=True,
     help="Serve reviews in this process too; see dragoman webhook.",

@@ -5,7 +5,7 @@ from typing import Any
 
 import kopf
 
-from dragoman import handlers, logs  # noqa: F401 — importing handlers registers them
+from dragoman import handlers, logs
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 from dragoman.operator import Operator
 from dragoman.settings import Settings
@@ -20,7 +20,8 @@ def run(settings: Settings) -> int:
         logs.last_line(f"dragoman: {error}")
         return 1
     activities, watching = without_events(kopf.get_default_registry())
-    operator = Operator(settings, watching)
+    _, wanted = without_events(handlers.WHERE_WANTED)
+    operator = Operator(settings, [*watching, *wanted])
     try:
         asyncio.run(
             kopf.operator(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
 from dragoman.allocation import (
@@ -14,148 +12,26 @@ from dragoman.allocation import (
     Cluster,
     Code,
     FatalError,
-    NodeError,
     NodeSelectorError,
-    Outcome,
     Reason,
     allocate,
-    class_of,
-    extended_resources,
 )
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.allocation.pools.nodeselector import matches
-from dragoman.diagnosis.filters import Load, rejections, requests
-from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts import ClaimFact, NodeFact
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, RequestAnswer
+from dragoman.diagnosis.extended import Extended
+from dragoman.diagnosis.filters import Load, rejections
+from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.facts import ClaimFact, NodeFact, World
 from dragoman.inventory.inventory import Inventory
 
 BUDGET: Final = 300_000
 """Steps of one search: about a second. The scheduler itself manages 9,000,000 in its 10 s."""
-CANNOT: Final = "cannot allocate all claims"
-NOT_HERE: Final = "resourceclaim not available on the node"
 
 Progress = Callable[[str, int], None]
-
-
-class Answer(StrEnum):
-    """What is said about a pod as a whole."""
-
-    FITS = "Fits"
-    """At least one node can serve it."""
-    DOES_NOT_FIT = "DoesNotFit"
-    """Every node lacks something."""
-    STOPPED = "Stopped"
-    """The scheduler ends at the pod before it chooses a node."""
-    ALLOCATED = "Allocated"
-    """The pod has its devices, and a node."""
-    UNKNOWN = "Unknown"
-    """The search is too large."""
-
-
 _UNSELECTED: Final = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
 """Reasons why a request for all devices does not mean a device."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestAnswer:
-    """One request, or subrequest, on one node.
-
-    Attributes:
-        claim: `namespace/name` of the claim.
-        name: `request` or `request/subrequest`.
-        wanted: Devices that it needs; for allocationMode All as many as its selectors match.
-        free: Devices of the node that nothing keeps away.
-        reasons: One for each other device.
-        alternative: Whether another subrequest can take its place.
-    """
-
-    claim: str
-    name: str
-    wanted: int
-    free: int
-    reasons: tuple[Reason, ...] = ()
-    alternative: bool = False
-
-    @property
-    def short(self) -> int:
-        """Devices that are missing; 0 where there are enough."""
-        return max(self.wanted - self.free, 0)
-
-    @property
-    def devices(self) -> int:
-        """Devices that were looked at."""
-        return self.free + len(self.reasons)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAnswer:
-    """One node.
-
-    Attributes:
-        node: Its name.
-        filtered: Why the scheduler leaves the node out before it looks at devices.
-        outcome: What the allocator says; None where it was not asked.
-        pinned: Allocated claims of the pod that cannot be used on the node.
-        requests: Requests with their devices; only where the allocator found no solution.
-        others: Reasons about pools, the node, or all requests.
-    """
-
-    node: str
-    filtered: tuple[str, ...] = ()
-    outcome: Outcome | None = None
-    pinned: tuple[str, ...] = ()
-    requests: tuple[RequestAnswer, ...] = ()
-    others: tuple[Reason, ...] = ()
-
-    @property
-    def fits(self) -> bool:
-        """Whether the pod can run there."""
-        return not self.filtered and self.has_devices
-
-    @property
-    def has_devices(self) -> bool:
-        """Whether the devices are there, whatever other filters say."""
-        return isinstance(self.outcome, Allocated) and not self.pinned
-
-    @property
-    def short(self) -> int:
-        """Devices that are missing in all; 0 where something else is the matter."""
-        return sum(one.short for one in self.requests if not one.alternative)
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """The scheduler's reasons for the node, as it counts them in its message."""
-        if self.filtered:
-            return self.filtered
-        if isinstance(self.outcome, NodeError):
-            return (self.outcome.message,)
-        if not isinstance(self.outcome, Allocated):
-            return (CANNOT,)
-        return (NOT_HERE,) if self.pinned else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a pod has no devices, or where it would get them.
-
-    Attributes:
-        subject: The pod and its claims.
-        answer: In one word.
-        nodes: In the order of their names.
-        fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
-            that it meets first, and it looks at nodes in parallel.
-    """
-
-    subject: Subject
-    answer: Answer
-    nodes: tuple[NodeAnswer, ...] = ()
-    fatals: tuple[str, ...] = ()
-
-    @property
-    def fitting(self) -> tuple[str, ...]:
-        """Nodes where the pod can run."""
-        return tuple(one.node for one in self.nodes if one.fits)
 
 
 def cluster_of(inventory: Inventory) -> Cluster:
@@ -188,66 +64,62 @@ def explain(
         only: A node, where others are of no interest.
         progress: Called with "nodes" and how many were looked at.
     """
+    return examine(
+        inventory.world,
+        subject,
+        cluster or cluster_of(inventory),
+        Load.of(inventory.world.pods.values()),
+        only=only,
+        progress=progress,
+    )
+
+
+def examine(  # noqa: PLR0913 — all but four have defaults
+    world: World,
+    subject: Subject,
+    cluster: Cluster,
+    load: Load,
+    *,
+    only: str = "",
+    limit: int | None = None,
+    progress: Progress = lambda thing, count: None,  # noqa: ARG005 — nothing is reported
+) -> Explanation:
+    """Find out why a pod has no devices, on a cluster that is kept up to date elsewhere.
+
+    Args:
+        world: The facts.
+        subject: The pod and its claims.
+        cluster: The same facts, as the allocator has them.
+        load: What other pods request.
+        only: A node, where others are of no interest.
+        limit: Steps of the searches on all nodes together; without it, each search has `BUDGET`.
+        progress: Called with "nodes" and how many were looked at.
+    """
     if subject.pod.pod.node_name and not subject.wanted:
         return Explanation(subject, Answer.ALLOCATED)
-    cluster = cluster or cluster_of(inventory)
-    load = Load.of(inventory.world.pods.values())
     extended = Extended(cluster, subject)
     found: list[NodeAnswer] = []
-    for name in sorted(inventory.world.nodes):
-        if only in ("", name):
-            node = inventory.world.nodes[name]
-            rejected = rejections(subject.pod.document, node, load, extended.requests(node))
-            found.append(node_answer(cluster, extended.subject(node), node, rejected))
-            progress("nodes", len(found))
+    left = limit
+    for name in sorted(world.nodes):
+        if only not in ("", name):
+            continue
+        node = world.nodes[name]
+        rejected = rejections(subject.pod.document, node, load, extended.requests(node))
+        budget = BUDGET if left is None else min(left, BUDGET)
+        answer = node_answer(cluster, extended.subject(node), node, rejected, budget)
+        if left is not None and answer.outcome is not None:
+            left = max(left - answer.outcome.steps, 0)
+        found.append(answer)
+        progress("nodes", len(found))
     return conclude(extended.shown, found)
 
 
-class Extended:
-    """The claim for a pod's extended resources, which depends on what a node's plugins publish.
-
-    Attributes:
-        shown: The subject with the claim that any node needs.
-    """
-
-    def __init__(self, cluster: Cluster, subject: Subject) -> None:
-        self.shown = subject
-        self._cluster = cluster
-        self._subject = subject
-        self._need = requests(subject.pod.document)
-        on = cluster.profile.extended_resources
-        self._served = {name for name in self._need if on and class_of(name, cluster.classes)}
-        self._subjects: dict[frozenset[str], Subject] = {frozenset(): subject}
-
-    def requests(self, node: NodeFact) -> dict[str, int]:
-        """Return what a node itself has to provide; classes serve the rest."""
-        served = self._by_classes(node)
-        return {name: need for name, need in self._need.items() if name not in served}
-
-    def subject(self, node: NodeFact) -> Subject:
-        """Return the subject with the claim that the node needs; nodes alike share it."""
-        served = self._by_classes(node)
-        found = self._subjects.get(served)
-        if found is None:
-            claim = extended_resources(self._subject.pod.document, node.node, self._cluster).claim
-            found = self._subject
-            if claim is not None:
-                wanted = (*found.wanted, Wanted(claim, "extended resources"))
-                found = self.shown = replace(found, wanted=wanted)
-            self._subjects[served] = found
-        return found
-
-    def _by_classes(self, node: NodeFact) -> frozenset[str]:
-        return frozenset(name for name in self._served if not node.node.allocatable.get(name))
-
-
-def uses_extended_resources(cluster: Cluster, subject: Subject) -> bool:
-    """Whether a DeviceClass may serve a resource that the pod's containers ask for."""
-    return bool(Extended(cluster, subject)._served)  # noqa: SLF001 — of this module
-
-
 def node_answer(
-    cluster: Cluster, subject: Subject, node: NodeFact, rejected: tuple[str, ...] = ()
+    cluster: Cluster,
+    subject: Subject,
+    node: NodeFact,
+    rejected: tuple[str, ...] = (),
+    budget: int = BUDGET,
 ) -> NodeAnswer:
     """Look at one node.
 
@@ -256,9 +128,10 @@ def node_answer(
         subject: The pod and its claims.
         node: The node.
         rejected: What `filters.rejections` says.
+        budget: Steps of the search.
     """
     name = node.node.name
-    outcome = allocate(name, subject.claims, cluster, budget=BUDGET)
+    outcome = allocate(name, subject.claims, cluster, budget=budget)
     pinned = tuple(_pinned(subject.allocated, node))
     if rejected or isinstance(outcome, Allocated):
         return NodeAnswer(name, rejected, outcome, pinned)
@@ -344,22 +217,3 @@ def conclude(subject: Subject, nodes: Sequence[NodeAnswer]) -> Explanation:
 def _too_large(node: NodeAnswer) -> bool:
     """Whether neither the search nor counting says that a node cannot serve the pod."""
     return isinstance(node.outcome, BudgetExceeded) and node.short == 0
-
-
-def times_out(explanation: Explanation) -> bool:
-    """Whether the scheduler's own search may run into its time-out of 10 s."""
-    return any(isinstance(one.outcome, BudgetExceeded) for one in explanation.nodes)
-
-
-def scheduler_message(explanation: Explanation) -> str:
-    """Rebuild the scheduler's message up to its words about preemption.
-
-    Source: FitError of kube-scheduler: reasons with their counts, sorted as text.
-    """
-    counts: dict[str, int] = {}
-    for node in explanation.nodes:
-        for reason in node.refusals:
-            counts[reason] = counts.get(reason, 0) + 1
-    listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    total = len(explanation.nodes)
-    return f"0/{total} nodes are available: {listed}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
-from dragoman.diagnosis.explain import NodeAnswer, RequestAnswer
+from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer
 from dragoman.inventory.ages import age
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.summary import holder_names

@@ -14,15 +14,9 @@ from typing import Final
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, Node, allocate, parse_claim
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
-from dragoman.diagnosis.explain import (
-    BUDGET,
-    Explanation,
-    Extended,
-    NodeAnswer,
-    cluster_of,
-    conclude,
-    explain,
-)
+from dragoman.diagnosis.answers import Explanation, NodeAnswer
+from dragoman.diagnosis.explain import BUDGET, cluster_of, conclude, explain
+from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject, Wanted, of_pod
 from dragoman.inventory.facts import PodFact

@@ -21,7 +21,7 @@ from dragoman.allocation import (
 )
 from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.allocation.facts.objects import Toleration
-from dragoman.diagnosis.explain import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
 

@@ -219,8 +219,8 @@ def parse(snapshot: Snapshot) -> World:
     return World(
         now=snapshot.taken,
         kubernetes=snapshot.kubernetes,
-        nodes={one.node.name: one for one in read("nodes", _node)},
-        slices=tuple(read("resourceslices", _slice)),
+        nodes={one.node.name: one for one in read("nodes", node_fact)},
+        slices=tuple(read("resourceslices", slice_fact)),
         classes={one.name: one for one in read("deviceclasses", parse_class)},
         rules=tuple(read("devicetaintrules", parse_taint_rule)),
         claims={one.key: one for one in read("resourceclaims", claim_fact)},
@@ -328,11 +328,13 @@ def _result(document: Document) -> Result:
     )
 
 
-def _node(document: Document) -> NodeFact:
+def node_fact(document: Document) -> NodeFact:
+    """Read a reduced Node; raise MalformedObjectError naming the field."""
     return NodeFact(parse_node(document), document)
 
 
-def _slice(document: Document) -> SliceFact:
+def slice_fact(document: Document) -> SliceFact:
+    """Read a reduced ResourceSlice; raise MalformedObjectError naming the field."""
     metadata = mapping(document, "metadata")
     created = optional_text(metadata, "creationTimestamp", "metadata.") or ""
     return SliceFact(parse_slice(document), created)

@@ -121,22 +121,36 @@ def classes(inventory: Inventory, only: str = "") -> tuple[ClassRow, ...]:
 
 def _class_row(inventory: Inventory, name: str, lost: int, pending: int) -> ClassRow:
     members = inventory.members[name]
-    states = Counter(device.state for device in members)
-    free = count_free(inventory, members)
+    states = tally(inventory, members)
     return ClassRow(
         name=name,
         drivers=tuple(sorted({device.id.driver for device in members})),
-        free=free,
+        free=states[State.FREE],
         used=states[State.USED],
         tainted=states[State.TAINTED],
         held=states[State.HELD],
-        blocked=states[State.FREE] + states[State.BLOCKED] - free,
+        blocked=states[State.BLOCKED],
         unusable=states[State.UNUSABLE],
         lost=lost,
         pending=pending,
         shares=_shares(members),
         failure=inventory.failures.get(name, ""),
     )
+
+
+def tally(inventory: Inventory, devices: Iterable[Device]) -> Counter[State]:
+    """Count devices by state; free ones only as far as the shared counters of their pool suffice.
+
+    Args:
+        inventory: What is known.
+        devices: Of one class, or of one driver.
+    """
+    members = tuple(devices)
+    states = Counter(device.state for device in members)
+    free = count_free(inventory, members)
+    states[State.BLOCKED] += states[State.FREE] - free
+    states[State.FREE] = free
+    return states
 
 
 def count_free(inventory: Inventory, devices: Iterable[Device]) -> int:

@@ -1,14 +1,15 @@
 """Which API versions the server serves, read once at start."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
-from dragoman.kube.resources import Resource
+from dragoman.kube.resources import NODES, Resource
 from dragoman.logs import logger
 from dragoman.settings import PodGroupClaims
 
@@ -24,6 +25,8 @@ METRICS_TIMEOUT = 10.0
 """Seconds for reading the metrics of the API server: many megabytes in a large cluster."""
 SERVED_INTERVAL = 5.0
 """Seconds between checks for an API that the server does not serve yet."""
+
+Read = TypeVar("Read")
 
 log = logger("dragoman.kube")
 
@@ -78,6 +81,35 @@ async def discover(api: Client, podgroup_claims: PodGroupClaims = "auto") -> Ser
         claims=Resource(DRA_GROUP, version, "resourceclaims"),
         templates=Resource(DRA_GROUP, version, "resourceclaimtemplates"),
         groups=await _groups_with_claims(api, versions.get(SCHEDULING_GROUP, []), podgroup_claims),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServedDevices:
+    """The resources that say which devices there are.
+
+    Attributes:
+        slices: resourceslices.
+        classes: deviceclasses.
+        rules: devicetaintrules (KEP-5055), or None.
+        nodes: nodes.
+        kubernetes: The server's version, such as `v1.36.3`.
+    """
+
+    slices: Resource
+    classes: Resource
+    rules: Resource | None
+    nodes: Resource = NODES
+    kubernetes: str = ""
+
+
+async def discover_devices(api: Client, served: Served) -> ServedDevices:
+    """Find out where the API server serves devices; raise ApiError where it does not answer."""
+    return ServedDevices(
+        slices=served.slices,
+        classes=Resource(DRA_GROUP, served.claims.version, "deviceclasses"),
+        rules=await find_resource(api, DRA_GROUP, OPTIONAL_VERSIONS, "devicetaintrules"),
+        kubernetes=str((await api.get("/version")).get("gitVersion") or ""),
     )
 
 
@@ -186,3 +218,14 @@ async def wait_served(client: Client, resource: Resource) -> None:
             log.info("Waiting for an API", api=resource.plural, code=code)
         logged = True
         await asyncio.sleep(SERVED_INTERVAL)
+
+
+async def retried(failure: str, read: Callable[..., Awaitable[Read]], *arguments: Any) -> Read:
+    """Read from the API server until it answers."""
+    backoff = Backoff()
+    while True:
+        try:
+            return await read(*arguments)
+        except ApiError as error:
+            log.warning(failure, error=str(error), code=error.code)
+            await asyncio.sleep(backoff.next(error.retry_after))

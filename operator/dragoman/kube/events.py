@@ -26,7 +26,7 @@ BACKLOG = 10_000
 NAMESPACE_BACKLOG = 1_000
 """How many of them may be of one namespace."""
 NOTE_LIMIT = 1024
-"""Characters of a note (API: events.k8s.io/v1 Event)."""
+"""Bytes of a note (API: events.k8s.io/v1 Event)."""
 
 log = logger("dragoman.events")
 
@@ -57,8 +57,15 @@ class EventRecorder:
         self._added = asyncio.Event()
         self._instance = socket.gethostname()
 
-    def warn(
-        self, regarding: ObjectReference, *, reason: str, action: str, note: str, subject: str = ""
+    def warn(  # noqa: PLR0913 — the fields of an Event
+        self,
+        regarding: ObjectReference,
+        *,
+        reason: str,
+        action: str,
+        note: str,
+        subject: str = "",
+        identity: str = "",
     ) -> None:
         """Report a fault to users, unless its cause was reported lately.
 
@@ -68,6 +75,7 @@ class EventRecorder:
             action: CamelCase constant, what was attempted.
             note: A sentence.
             subject: Which part of the object it concerns; another subject is another cause.
+            identity: Names the Event: the API server keeps one of this object, reason and identity.
         """
         # Numbers in a note, as a quota's usage, do not make it another cause.
         cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
@@ -75,7 +83,8 @@ class EventRecorder:
         if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return
         log.warning(note, kind=regarding.kind, namespace=regarding.namespace, name=regarding.name)
-        if not self._put(_event(regarding, "Warning", (reason, action, note), self._instance)):
+        event = _event(regarding, "Warning", (reason, action, note), self._instance, identity)
+        if not self._put(event):
             # Not remembered: the next occurrence is reported when there is room.
             metrics.EVENTS_DROPPED.inc()
             return
@@ -133,12 +142,16 @@ class EventRecorder:
 
 
 def _event(
-    regarding: ObjectReference, kind: str, content: tuple[str, str, str], instance: str
+    regarding: ObjectReference,
+    kind: str,
+    content: tuple[str, str, str],
+    instance: str,
+    identity: str = "",
 ) -> dict[str, Any]:
     reason, action, note = content
     now = datetime.now(UTC)
-    identity = f"{regarding.uid}\0{reason}\0{note}\0{now.isoformat()}"
-    suffix = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    unique = f"{regarding.uid}\0{reason}\0{identity or f'{note}{now.isoformat()}'}"
+    suffix = hashlib.sha256(unique.encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENTS.api_version,
         "kind": "Event",
@@ -151,7 +164,7 @@ def _event(
         "type": kind,
         "reason": reason,
         "action": action,
-        "note": note if len(note) <= NOTE_LIMIT else note[: NOTE_LIMIT - 1] + "…",
+        "note": _limited(note),
         "regarding": {
             "apiVersion": regarding.api_version,
             "kind": regarding.kind,
@@ -162,3 +175,11 @@ def _event(
         "reportingController": "dragoman",
         "reportingInstance": instance[:128],
     }
+
+
+def _limited(note: str) -> str:
+    """Cut a note at the API's limit, between two characters."""
+    encoded = note.encode()
+    if len(encoded) <= NOTE_LIMIT:
+        return note
+    return encoded[: NOTE_LIMIT - len("…".encode())].decode(errors="ignore") + "…"

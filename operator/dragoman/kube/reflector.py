@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any
 
 import orjson
 
@@ -19,7 +19,8 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
-from dragoman.kube.store import Fact
+from dragoman.kube.sharedinformer import SharedInformer
+from dragoman.kube.store import HasMetadata
 from dragoman.logs import logger
 from dragoman.model.metadata import is_older
 
@@ -73,8 +74,8 @@ class WatchHealth:
 
 
 @dataclass
-class Reflector(Generic[Fact]):
-    """Lists and watches the resource of an informer; retries without end.
+class Reflector:
+    """Lists and watches the resource of informers; retries without end.
 
     Attributes:
         informer: What is watched; its store shows which objects were deleted during an outage.
@@ -82,7 +83,7 @@ class Reflector(Generic[Fact]):
         health: When anything was last received.
     """
 
-    informer: Informer[Fact]
+    informer: Informer[Any] | SharedInformer
     handle: EventHandler
     health: WatchHealth = field(default_factory=WatchHealth)
     _version: str = ""
@@ -163,7 +164,7 @@ class Reflector(Generic[Fact]):
         self._backoff.succeeded()
         self.informer.synced.set()
 
-    async def _delete_missing(self, before: list[Fact], listed: set[str]) -> None:
+    async def _delete_missing(self, before: list[HasMetadata], listed: set[str]) -> None:
         """Send DELETED events for facts that the list does not have, with only their metadata."""
         for fact in before:
             metadata = fact.metadata

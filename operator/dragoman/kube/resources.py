@@ -26,6 +26,7 @@ class Resource:
 
 
 PODS = Resource("", "v1", "pods")
+NODES = Resource("", "v1", "nodes")
 EVENTS = Resource("events.k8s.io", "v1", "events")
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
 SECRETS = Resource("", "v1", "secrets")

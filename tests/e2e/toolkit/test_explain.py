@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
@@ -19,6 +20,25 @@ from tests.support.controlplane.plane import ControlPlane
 BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
 SEEN: Counter[str] = Counter()
 """Codes of reasons that any world had."""
+ENOUGH, TIMES = 2000, 20
+"""So many worlds show each reason so often."""
+REASONS = frozenset(
+    str(code)
+    for code in (
+        Code.NO_SLICE_FOR_NODE,
+        Code.POOL_INCOMPLETE,
+        Code.POOL_INVALID,
+        Code.NOT_ENOUGH_DEVICES,
+        Code.SELECTOR_REJECTED,
+        Code.CEL_ERROR,
+        Code.DEVICE_IN_USE,
+        Code.CAPACITY_POLICY,
+        Code.CAPACITY_EXCEEDED,
+        Code.COUNTERS_EXCEEDED,
+        Code.TAINT_NOT_TOLERATED,
+        Code.NO_COMBINATION,
+    )
+)
 
 
 def probe(world: World) -> list[Json]:
@@ -110,6 +130,14 @@ def devices_compared(stage: Stage, world: World, said: Any, pod: Json) -> list[s
         [one["driver"], one["pool"], one["device"], one["request"]] for one in node["devices"]
     ]
     return [] if got == expected else [f"devices {json.dumps(got)}, but {json.dumps(expected)}"]
+
+
+def test_every_reason_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    """After the comparison of all worlds: print how often each code was given."""
+    with capsys.disabled():
+        print(f"\nreasons in {WORLDS} worlds:", dict(SEEN.most_common()))
+    missing = {code for code in REASONS if SEEN[code] < TIMES} if WORLDS >= ENOUGH else set()
+    assert missing == set()
 
 
 def test_extended_resources_are_explained_as_the_scheduler_decides(

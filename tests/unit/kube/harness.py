@@ -57,7 +57,7 @@ class Feed:
     deleted: list[str] = field(default_factory=list)
     informer: Informer[Claim] = field(init=False)
 
-    def reflector(self) -> Reflector[Claim]:
+    def reflector(self) -> Reflector:
         """Return the reflector of all claims."""
         self.informer = Informer(
             self.api,

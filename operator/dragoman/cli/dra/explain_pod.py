@@ -12,16 +12,9 @@ from dragoman.cli.dra import notes, who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import subject as subjects
-from dragoman.diagnosis.explain import (
-    Answer,
-    Explanation,
-    asks,
-    cluster_of,
-    explain,
-    scheduler_message,
-    times_out,
-    uses_extended_resources,
-)
+from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message, times_out
+from dragoman.diagnosis.explain import asks, cluster_of, explain
+from dragoman.diagnosis.extended import uses_extended_resources
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.diagnosis.suggestions import Guard, Kind, Suggestion, guard, suggest
 from dragoman.inventory.ages import age

@@ -10,8 +10,8 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.cli.dra.source import Source
 from dragoman.diagnosis import groups
+from dragoman.diagnosis.answers import Explanation
 from dragoman.diagnosis.changes import Changes, changed, manifests
-from dragoman.diagnosis.explain import Explanation
 from dragoman.diagnosis.files import Planned, overlaid
 from dragoman.diagnosis.filters import LEFT_OUT
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place

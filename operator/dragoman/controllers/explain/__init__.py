@@ -1,0 +1,1 @@
+"""The explain controller: Events and metrics about pods that wait for devices."""

@@ -1,0 +1,230 @@
+"""The explain controller: reports in an Event why the scheduler finds no devices for a pod."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dragoman.allocation import Profile, profile
+from dragoman.controllers.explain.collector import DeviceCollector
+from dragoman.controllers.explain.engine import Engine
+from dragoman.controllers.explain.informers import ExplainInformers
+from dragoman.controllers.explain.state import DeviceState, Stored
+from dragoman.diagnosis.note import Note
+from dragoman.inventory.facts import PodFact
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller
+from dragoman.kube.discovery import Served, ServedDevices
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+from dragoman.metrics import REGISTRY
+
+WAIT = 30.0
+"""Seconds for which the scheduler must have refused a pod."""
+INTERVAL = 300.0
+"""Seconds between two explanations of one pod."""
+FRESH = 0.03
+"""Part of the interval for which pods that request the same share an explanation."""
+COUNT_INTERVAL = 15.0
+"""Seconds between two counts of all devices; longer where a count takes long."""
+COUNT_SHARE = 20
+"""A count is not repeated before this many times its duration has passed."""
+NOT_YET = "NotYetExplained"
+REASON = "CannotAllocateDevices"
+
+log = logger("dragoman.explain")
+
+
+def profile_of(devices: ServedDevices) -> Profile:
+    """Return how the scheduler behaves: that of the server's version, with its default gates."""
+    try:
+        found = profile(devices.kubernetes)
+    except ValueError as error:
+        found = profile()
+        log.warning("Explaining as the scheduler of Kubernetes 1.36 would", error=str(error))
+    # A server that serves the rules has the gate on; clients cannot read the gate itself.
+    return replace(found, taint_rules=True) if devices.rules else found
+
+
+class Key(NamedTuple):
+    """A pod."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class _Explained:
+    """What was said about a pod.
+
+    Attributes:
+        uid: Of the pod.
+        since: When the scheduler's refusal was first seen, as monotonic seconds.
+        next: When it may be explained again.
+        reason: The last one, for metrics.
+        identity: Of the last Event.
+    """
+
+    uid: str
+    since: float
+    next: float = 0.0
+    reason: str = NOT_YET
+    identity: tuple[str, ...] = ()
+
+
+class ExplainController:
+    """Explains pods that wait for devices, and counts devices.
+
+    Args:
+        client: Where to read.
+        served: Where claims are served.
+        devices: Where slices and classes are served.
+        recorder: Where Events go; None to post none.
+        infos: Whether metrics have a series per device.
+        resync: Seconds between full passes over all pods.
+        wait: See `WAIT`.
+        interval: See `INTERVAL`.
+        clock: Monotonic seconds.
+
+    Attributes:
+        state: The stored facts.
+        informers: Where the event handlers are fed.
+        queue: The pods that wait for a worker.
+    """
+
+    def __init__(  # noqa: PLR0913 — the composition root names each part
+        self,
+        client: Client,
+        served: Served,
+        devices: ServedDevices,
+        recorder: EventRecorder | None,
+        *,
+        infos: bool = False,
+        resync: float = 600.0,
+        wait: float = WAIT,
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.state = DeviceState(
+            devices.kubernetes, rules_served=devices.rules is not None, clock=clock
+        )
+        self.queue: WorkQueue[Key] = WorkQueue("explain", namespace=lambda key: key.namespace)
+        self.informers = ExplainInformers.of(self.state, client, served, devices, self._pod_changed)
+        self._recorder = recorder
+        self._engine = Engine(profile_of(devices), fresh=interval * FRESH, clock=clock)
+        self._wait = wait
+        self._interval = interval
+        self._clock = clock
+        self._explained: dict[Key, _Explained] = {}
+        self._collector = DeviceCollector(self._reasons, infos=infos)
+        self._controller = Controller(
+            self.queue,
+            self.reconcile,
+            self._enqueue_all,
+            resync=resync,
+            describe=Key._asdict,
+        )
+
+    def unready(self) -> str | None:
+        """Return None once the informers have listed everything, else a sentence."""
+        if all(informer.synced.is_set() for informer in self.informers):
+            return None
+        return "devices are not listed yet"
+
+    async def run(self) -> None:
+        """Explain and count until cancelled; call it only while this process leads."""
+        await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
+        async with asyncio.TaskGroup() as tasks:
+            counting = tasks.create_task(self._count())
+            try:
+                await self._controller.run()
+            finally:
+                counting.cancel()
+                self._collector.counts = None
+                self._explained.clear()
+
+    def stop(self) -> None:
+        """Compute nothing more."""
+        self._engine.stop()
+
+    def register_metrics(self) -> None:
+        """Add the collector to the registry."""
+        REGISTRY.register(self._collector)
+
+    def unregister_metrics(self) -> None:
+        """Remove the collector from the registry."""
+        REGISTRY.unregister(self._collector)
+
+    async def reconcile(self, key: Key) -> None:
+        """Explain a pod that has waited long enough; raise ApiError where it cannot be read."""
+        pod = self._waiting(key)
+        if pod is None:
+            self._explained.pop(key, None)
+            return
+        now, uid = self._clock(), pod.pod.metadata.uid
+        known = self._explained.get(key)
+        if known is None or known.uid != uid:
+            known = self._explained[key] = _Explained(uid, now)
+        due = max(known.since + self._wait, known.next)
+        if now < due:
+            self.queue.add_after(key, due - now)
+            return
+        said = await self._engine.explain(self.state.world(), pod)
+        known.reason, known.next = said.reason, self._clock() + self._interval
+        if said.text and said.identity != known.identity:
+            await self._post(key, said, known)
+        self.queue.add_after(key, self._interval)
+
+    async def _post(self, key: Key, said: Note, known: _Explained) -> None:
+        if self._recorder is None:
+            return
+        # The watch may lag: a pod that was placed in between gets no Event.
+        await self.informers.pods.refresh(key.namespace, key.name)
+        current = self._waiting(key)
+        if current is None or current.pod.metadata.uid != known.uid:
+            return
+        hint = f" (kubectl dra explain pod {key.name} -n {key.namespace})"
+        regarding = ObjectReference("v1", "Pod", key.namespace, key.name, known.uid)
+        self._recorder.warn(
+            regarding,
+            reason=REASON,
+            action="Scheduling",
+            note=said.text + hint,
+            # A new leader posts the same Event under the same name, which exists.
+            identity="\0".join((*known.identity, "", *said.identity)),
+        )
+        known.identity = said.identity
+        log.debug("Explained", namespace=key.namespace, name=key.name, reason=said.reason)
+
+    def _waiting(self, key: Key) -> PodFact | None:
+        """Return a pod that waits for devices; None for any other."""
+        stored = self.state.pods.get(*key)
+        if stored is None or stored.value is None:
+            return None
+        return stored.value if self.state.waits(stored.value) else None
+
+    def _pod_changed(self, pod: Stored[PodFact]) -> None:
+        key = Key(pod.metadata.namespace, pod.metadata.name)
+        refused = pod.value is not None and pod.value.unschedulable
+        if refused or key in self._explained:
+            self.queue.add(key)
+
+    def _enqueue_all(self) -> None:
+        for pod in self.state.pods:
+            self._pod_changed(pod)
+        for key in [*self._explained]:
+            self.queue.add(key)
+
+    def _reasons(self) -> dict[str, str]:
+        return {f"{key.namespace}/{key.name}": one.reason for key, one in self._explained.items()}
+
+    async def _count(self) -> None:
+        version = -1
+        while True:
+            began = self._clock()
+            if version != self.state.version:
+                version = self.state.version
+                self._collector.counts = await self._engine.count(self.state.world())
+            await asyncio.sleep(max(COUNT_INTERVAL, COUNT_SHARE * (self._clock() - began)))

@@ -1,0 +1,142 @@
+"""Explanations and counts, computed in one thread beside the event loop.
+
+The thread alone has the allocator's `Cluster`, which it brings up to date before each answer by
+what differs between two worlds; worlds and their facts never change.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from dragoman.allocation import Cluster
+from dragoman.allocation.features import Profile
+from dragoman.controllers.explain.counts import Counts, count
+from dragoman.diagnosis.explain import examine
+from dragoman.diagnosis.filters import Load
+from dragoman.diagnosis.note import Note, note
+from dragoman.diagnosis.subject import of_pod
+from dragoman.inventory.facts import PodFact, World, parse
+from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshot import Snapshot
+
+STEPS = 15_000
+"""Steps of the searches for one pod on all nodes: about 50 ms."""
+SHARE = 0.5
+"""Part of its time that the thread computes at most; the rest belongs to the event loop."""
+EMPTY = parse(Snapshot(""))
+"""No facts."""
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+
+class Engine:
+    """Answers about a world.
+
+    Args:
+        profile: How the scheduler of the cluster behaves.
+        fresh: Seconds for which pods that ask for the same share an explanation.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self, profile: Profile, *, fresh: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._profile = profile
+        self._fresh = fresh
+        self._clock = clock
+        self._cluster = Cluster(profile)
+        self._applied: World | None = None
+        self._notes: dict[object, tuple[float, Note]] = {}
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explain")
+
+    async def explain(self, world: World, pod: PodFact) -> Note:
+        """Return what is said about a pod that waits."""
+        return await self._do(self._explain, world, pod)
+
+    async def count(self, world: World) -> Counts:
+        """Return how many devices are in which state, and who holds them."""
+        return await self._do(lambda: count(take(world, self._profile)))
+
+    def stop(self) -> None:
+        """Compute nothing more; what is being computed is finished and dropped."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _do(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+        began = self._clock()
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, function, *arguments)
+        finally:
+            # Computing in a thread takes turns with the event loop, which has claims to create.
+            await asyncio.sleep((self._clock() - began) * (1 / SHARE - 1))
+
+    def _explain(self, world: World, pod: PodFact) -> Note:
+        subject = of_pod(world, pod)
+        shape = None if subject.allocated or subject.obstacles else _shape(pod, subject.claims)
+        known = self._notes.get(shape) if shape else None
+        if known is not None and self._clock() - known[0] < self._fresh:
+            return known[1]
+        self._apply(world)
+        explanation = examine(world, subject, self._cluster, Load(), limit=STEPS)
+        found = note(explanation)
+        if shape is not None:
+            now = self._clock()
+            self._notes = {k: v for k, v in self._notes.items() if now - v[0] < self._fresh}
+            self._notes[shape] = (now, found)
+        return found
+
+    def _apply(self, world: World) -> None:
+        """Bring the cluster up to date: facts that are other objects than before are put in."""
+        if world is self._applied:
+            return
+        old, cluster = self._applied or EMPTY, self._cluster
+        _update(old.nodes, world.nodes, lambda one: cluster.put_node(one.node), cluster.remove_node)
+        _update(old.classes, world.classes, cluster.put_class, cluster.remove_class)
+        _update(
+            old.claims,
+            world.claims,
+            lambda one: cluster.put_claim(one.devices),
+            cluster.remove_claim,
+        )
+        _update(
+            {one.slice.name: one for one in old.slices},
+            {one.slice.name: one for one in world.slices},
+            lambda one: cluster.put_slice(one.slice),
+            cluster.remove_slice,
+        )
+        _update(
+            {one.name: one for one in old.rules},
+            {one.name: one for one in world.rules},
+            cluster.put_taint_rule,
+            cluster.remove_taint_rule,
+        )
+        self._applied = world
+
+
+def _update(
+    old: Mapping[str, Item],
+    new: Mapping[str, Item],
+    put: Callable[[Item], None],
+    remove: Callable[[str], None],
+) -> None:
+    for key, item in new.items():
+        if old.get(key) is not item:
+            put(item)
+    for key in old.keys() - new.keys():
+        remove(key)
+
+
+def _shape(pod: PodFact, claims: Iterable[Any]) -> object:
+    """Return what explanations of pods have in common, as those of one Job.
+
+    Claims of one template share the parsed spec.
+    """
+    spec = {
+        key: value
+        for key, value in (pod.document.get("spec") or {}).items()
+        if key != "resourceClaims"
+    }
+    return (tuple(id(claim.spec) for claim in claims), repr(spec))

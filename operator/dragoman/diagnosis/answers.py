@@ -1,0 +1,148 @@
+"""What is said about a pod: as a whole, on each node, of each request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from dragoman.allocation import Allocated, BudgetExceeded, NodeError, Outcome, Reason
+from dragoman.diagnosis.subject import Subject
+
+CANNOT: Final = "cannot allocate all claims"
+NOT_HERE: Final = "resourceclaim not available on the node"
+
+
+class Answer(StrEnum):
+    """What is said about a pod as a whole."""
+
+    FITS = "Fits"
+    """At least one node can serve it."""
+    DOES_NOT_FIT = "DoesNotFit"
+    """Every node lacks something."""
+    STOPPED = "Stopped"
+    """The scheduler ends at the pod before it chooses a node."""
+    ALLOCATED = "Allocated"
+    """The pod has its devices, and a node."""
+    UNKNOWN = "Unknown"
+    """The search is too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswer:
+    """One request, or subrequest, on one node.
+
+    Attributes:
+        claim: `namespace/name` of the claim.
+        name: `request` or `request/subrequest`.
+        wanted: Devices that it needs; for allocationMode All as many as its selectors match.
+        free: Devices of the node that nothing keeps away.
+        reasons: One for each other device.
+        alternative: Whether another subrequest can take its place.
+    """
+
+    claim: str
+    name: str
+    wanted: int
+    free: int
+    reasons: tuple[Reason, ...] = ()
+    alternative: bool = False
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing; 0 where there are enough."""
+        return max(self.wanted - self.free, 0)
+
+    @property
+    def devices(self) -> int:
+        """Devices that were looked at."""
+        return self.free + len(self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """One node.
+
+    Attributes:
+        node: Its name.
+        filtered: Why the scheduler leaves the node out before it looks at devices.
+        outcome: What the allocator says; None where it was not asked.
+        pinned: Allocated claims of the pod that cannot be used on the node.
+        requests: Requests with their devices; only where the allocator found no solution.
+        others: Reasons about pools, the node, or all requests.
+    """
+
+    node: str
+    filtered: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    pinned: tuple[str, ...] = ()
+    requests: tuple[RequestAnswer, ...] = ()
+    others: tuple[Reason, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod can run there."""
+        return not self.filtered and self.has_devices
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether the devices are there, whatever other filters say."""
+        return isinstance(self.outcome, Allocated) and not self.pinned
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing in all; 0 where something else is the matter."""
+        return sum(one.short for one in self.requests if not one.alternative)
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The scheduler's reasons for the node, as it counts them in its message."""
+        if self.filtered:
+            return self.filtered
+        if isinstance(self.outcome, NodeError):
+            return (self.outcome.message,)
+        if not isinstance(self.outcome, Allocated):
+            return (CANNOT,)
+        return (NOT_HERE,) if self.pinned else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a pod has no devices, or where it would get them.
+
+    Attributes:
+        subject: The pod and its claims.
+        answer: In one word.
+        nodes: In the order of their names.
+        fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
+            that it meets first, and it looks at nodes in parallel.
+    """
+
+    subject: Subject
+    answer: Answer
+    nodes: tuple[NodeAnswer, ...] = ()
+    fatals: tuple[str, ...] = ()
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """Nodes where the pod can run."""
+        return tuple(one.node for one in self.nodes if one.fits)
+
+
+def times_out(explanation: Explanation) -> bool:
+    """Whether the scheduler's own search may run into its time-out of 10 s."""
+    return any(isinstance(one.outcome, BudgetExceeded) for one in explanation.nodes)
+
+
+def scheduler_message(explanation: Explanation) -> str:
+    """Rebuild the scheduler's message up to its words about preemption.
+
+    Source: FitError of kube-scheduler: reasons with their counts, sorted as text.
+    """
+    counts: dict[str, int] = {}
+    for node in explanation.nodes:
+        for reason in node.refusals:
+            counts[reason] = counts.get(reason, 0) + 1
+    listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    total = len(explanation.nodes)
+    return f"0/{total} nodes are available: {listed}."

@@ -1,0 +1,239 @@
+"""An explanation in one line, for an Event: how many nodes lack what, without names of holders.
+
+A pod's Events are read by users of its namespace, so that a note names nodes, classes, attributes
+and taints, which all users of devices may know, and never objects of other namespaces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.allocation import BudgetExceeded, Code, Reason
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, RequestAnswer
+from dragoman.diagnosis.groups import concerned, kind
+from dragoman.diagnosis.subject import Code as ObstacleCode
+
+LONGEST: Final = 1024
+"""Bytes of a note (API: events.k8s.io/v1 Event)."""
+VALUES: Final = 4
+"""Values of an attribute that a note lists."""
+SEARCH_TOO_LONG: Final = "SearchTooLong"
+NODE_FILTERED: Final = "NodeFiltered"
+AVAILABLE: Final = "DevicesAvailable"
+ALLOCATED: Final = "Allocated"
+_CONTROLLER: Final = frozenset(
+    {
+        ObstacleCode.SCHEDULING_GATED,
+        ObstacleCode.CLAIM_NOT_CREATED,
+        ObstacleCode.TEMPLATE_NOT_FOUND,
+    }
+)
+"""Obstacles that the scheduler has not looked at, or about which the claim controller posts."""
+_NEVER_MEANT: Final = frozenset({Code.NODE_MISMATCH})
+
+Phrase = tuple[str, str]
+"""A code, and words without numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an Event says.
+
+    Attributes:
+        reason: The code that concerns most nodes.
+        text: In words, at most `LONGEST` bytes; empty where devices are not what the pod lacks.
+        identity: Equal for explanations with the same reasons, however many nodes have them.
+    """
+
+    reason: str
+    text: str = ""
+    identity: tuple[str, ...] = ()
+
+
+def note(explanation: Explanation) -> Note:
+    """Return what an Event says about a pod that waits.
+
+    Args:
+        explanation: Of the pod.
+    """
+    stopping = [one for one in explanation.subject.obstacles if one.stops]
+    if stopping:
+        first = stopping[0]
+        if first.code in _CONTROLLER:
+            return Note(str(first.code))
+        text = first.message + (f": {first.remedy}" if first.remedy else "")
+        return Note(str(first.code), shortened(text), (text,))
+    if explanation.fatals:
+        return _fatal(explanation)
+    if explanation.answer in (Answer.FITS, Answer.ALLOCATED):
+        return Note(AVAILABLE if explanation.answer is Answer.FITS else ALLOCATED)
+    return _grouped(explanation.nodes)
+
+
+def _fatal(explanation: Explanation) -> Note:
+    text = f"the scheduler stops at this pod, whatever the nodes are: {explanation.fatals[0]}"
+    codes = (
+        str(getattr(one.outcome, "code", ""))
+        for one in explanation.nodes
+        if getattr(one.outcome, "message", "") == explanation.fatals[0]
+    )
+    return Note(next(codes, "Fatal"), shortened(text), (explanation.fatals[0],))
+
+
+def _grouped(nodes: Iterable[NodeAnswer]) -> Note:
+    found: defaultdict[tuple[Phrase, ...], list[NodeAnswer]] = defaultdict(list)
+    for node in nodes:
+        found[tuple(_phrases(node))].append(node)
+    if not found:
+        return Note(str(Code.NO_SLICE_FOR_NODE), "0 nodes", ("0 nodes",))
+    groups = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    total = sum(len(members) for _, members in groups)
+    parts = [
+        f"{len(members)} {'; '.join(words for _, words in phrases)}{_values(members)}"
+        for phrases, members in groups
+    ]
+    return Note(
+        reason=groups[0][0][0][0],
+        text=_joined(f"{total} node{'' if total == 1 else 's'}: ", parts),
+        identity=tuple(sorted("; ".join(words for _, words in phrases) for phrases, _ in groups)),
+    )
+
+
+def _phrases(node: NodeAnswer) -> Iterator[Phrase]:
+    """Yield what a node lacks, at least one thing."""
+    if node.filtered:
+        yield NODE_FILTERED, ", ".join(node.filtered)
+        return
+    if node.pinned:
+        yield str(Code.NODE_SELECTOR_MISMATCH), "other nodes hold the devices of its claims"
+        return
+    if isinstance(node.outcome, BudgetExceeded) and not node.short:
+        yield SEARCH_TOO_LONG, f"search too long ({SEARCH_TOO_LONG})"
+        return
+    yield from dict.fromkeys((*_of_requests(node), *_of_pools(node)))
+
+
+def _of_requests(node: NodeAnswer) -> Iterator[Phrase]:
+    if not any(one.short for one in node.requests):
+        if any(one.devices for one in node.requests):
+            yield str(Code.NO_COMBINATION), "no combination for all requests"
+        return
+    several = len(node.requests) > 1
+    for request in concerned(node):
+        label = f"{request.name}: " if several else ""
+        for code, words in _of_request(request):
+            yield code, f"{label}{words}"
+
+
+def _of_request(request: RequestAnswer) -> Iterator[Phrase]:
+    if request.free:
+        short = request.short
+        words = "one device short" if short == 1 else f"{short} devices short"
+        yield str(Code.NOT_ENOUGH_DEVICES), words
+        return
+    order = list(Code)
+    kinds = {kind(one): one for one in request.reasons if one.code not in _NEVER_MEANT}
+    for one in sorted(kinds.values(), key=lambda one: (order.index(one.code), str(kind(one)))):
+        yield str(one.code), _words(one)
+
+
+def _of_pools(node: NodeAnswer) -> Iterator[Phrase]:
+    codes = {one.code for one in node.others}
+    if Code.POOL_INCOMPLETE in codes:
+        yield str(Code.POOL_INCOMPLETE), "pool incomplete"
+    if Code.POOL_INVALID in codes:
+        yield str(Code.POOL_INVALID), "pool invalid"
+    if Code.POOL_OBSOLETE in codes:
+        yield str(Code.POOL_OBSOLETE), "pool obsolete"
+    if not node.requests or not any(one.devices for one in node.requests):
+        yield str(Code.NO_SLICE_FOR_NODE), "no devices"
+
+
+def _words(reason: Reason) -> str:
+    """Describe an obstacle without numbers and names of claims."""
+    details = reason.details
+    match reason.code:
+        case Code.SELECTOR_REJECTED:
+            return "selector false"
+        case Code.DEVICE_IN_USE:
+            return "in use"
+        case Code.TAINT_NOT_TOLERATED:
+            value = f"={details['value']}" if details.get("value") else ""
+            return f"tainted {details.get('key')}{value}:{details.get('effect')}"
+        case Code.CAPACITY_EXCEEDED:
+            return f"too little {_short(details.get('capacity'))} left"
+        case Code.CAPACITY_UNKNOWN:
+            return f"no capacity {_short(details.get('capacity'))}"
+        case Code.CAPACITY_POLICY:
+            return f"amount of {_short(details.get('capacity'))} not allowed"
+        case Code.COUNTERS_EXCEEDED:
+            return f"too little {details.get('counter')} left in {details.get('set')}"
+        case Code.CONSTRAINT_FAILED:
+            return f"no attribute {details.get('attribute')}"
+        case Code.FEATURE_DISABLED:
+            return f"feature gate {details.get('gate')} is off"
+        case _:
+            return _SPACED.get(reason.code, str(reason.code))
+
+
+_SPACED: Final = {
+    Code.INCOMPATIBLE_GROUPS: "other compatibility groups in use",
+    Code.NODE_OPERATIONS: "node operations missing",
+    Code.CEL_ERROR: "selector fails",
+}
+
+
+def _short(name: Any) -> str:
+    return str(name).rpartition("/")[2]
+
+
+def _values(nodes: Iterable[NodeAnswer]) -> str:
+    """Name the values for which selectors are false: ` (productName A100, L4)`."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for node in nodes:
+        for request in concerned(node):
+            for reason in request.reasons:
+                if reason.code is Code.SELECTOR_REJECTED and not request.free:
+                    for name, value in (reason.details.get("values") or {}).items():
+                        found[name.rpartition(".")[2]][_value(value)] += 1
+    listed = "; ".join(
+        f"{name} {_listed(value for value, _ in counted.most_common())}"
+        for name, counted in sorted(found.items())
+    )
+    return f" ({listed})" if listed else ""
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "not set"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _listed(values: Iterable[str]) -> str:
+    names = sorted(values)
+    rest = f" and {len(names) - VALUES} more" if len(names) > VALUES else ""
+    return ", ".join(names[:VALUES]) + rest
+
+
+def _joined(start: str, parts: list[str]) -> str:
+    """Join as many parts as fit, and say how many more there are."""
+    text = start + parts[0]
+    for index, part in enumerate(parts[1:], 1):
+        rest = len(parts) - index
+        longer = f"{text}, {part}"
+        # Room for the words about the rest, which stand there where one part more does not fit.
+        if len(longer.encode()) > LONGEST - 40:
+            return shortened(f"{text}, and {rest} more reasons")
+        text = longer
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Cut a text at the limit of a note, between two characters."""
+    encoded = text.encode()
+    if len(encoded) <= LONGEST:
+        return text
+    return encoded[: LONGEST - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,80 @@
+"""Several informers of one resource that one reflector feeds, so that it is watched once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dragoman.kube.client import Client
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import Resource
+from dragoman.kube.store import HasMetadata
+
+
+class SharedInformer:
+    """What a reflector needs to know of all informers of one resource.
+
+    The event handler of the resource passes each event on to every informer. Results of own writes
+    are not kept from them: only the informer whose controller wrote has the response in its store.
+
+    Args:
+        informers: At least one; all of the same collection.
+    """
+
+    def __init__(self, informers: Sequence[Informer[Any]]) -> None:
+        self.informers = tuple(informers)
+        self.synced = _All(self.informers)
+
+    @property
+    def client(self) -> Client:
+        """Where objects are read."""
+        return self.informers[0].client
+
+    @property
+    def resource(self) -> Resource:
+        """Which objects."""
+        return self.informers[0].resource
+
+    @property
+    def path(self) -> str:
+        """The URL path of the collection that is watched."""
+        return self.informers[0].path
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query parameters that lists and watches have in common."""
+        return self.informers[0].query
+
+    @property
+    def store(self) -> Iterator[HasMetadata]:
+        """Each stored object once."""
+        found = {fact.metadata.uid: fact for one in self.informers for fact in one.store}
+        return iter(found.values())
+
+    def predicate(self, content: bytes) -> bool:
+        """Whether an object, as JSON bytes, concerns any of the informers."""
+        return any(one.predicate(content) for one in self.informers)
+
+    @property
+    def is_own_write(self) -> Callable[[bytes], bool]:
+        """Whether a resourceVersion need not be parsed; only a lone informer can tell."""
+        return self.informers[0].is_own_write if len(self.informers) == 1 else _never
+
+    def rolled_back(self) -> None:
+        """Let the next list replace what every informer has stored."""
+        for one in self.informers:
+            one.rolled_back()
+
+
+class _All:
+    """The events `synced` of several informers, set as one."""
+
+    def __init__(self, informers: Sequence[Informer[Any]]) -> None:
+        self._informers = informers
+
+    def set(self) -> None:
+        """Set them all."""
+        for one in self._informers:
+            one.synced.set()
+
+
+def _never(_: bytes) -> bool:
+    return False

@@ -1,0 +1,290 @@
+"""The explain controller: one Event for each pod that waits, again only for other reasons."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from prometheus_client.core import Metric
+
+from dragoman.controllers.explain.controller import ExplainController, profile_of
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import Served, ServedDevices
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.resources import Resource
+from tests.support.controlplane import objects
+from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
+
+Json = dict[str, Any]
+DRA = "resource.k8s.io"
+SERVED = Served(
+    claims=Resource(DRA, "v1", "resourceclaims"),
+    templates=Resource(DRA, "v1", "resourceclaimtemplates"),
+    groups=None,
+)
+DEVICES = ServedDevices(
+    slices=Resource(DRA, "v1", "resourceslices"),
+    classes=Resource(DRA, "v1", "deviceclasses"),
+    rules=None,
+    kubernetes="v1.36.3",
+)
+WAIT, INTERVAL = 0.05, 0.2
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
+INFORMERS = {
+    "Pod": "pods",
+    "ResourceClaim": "claims",
+    "ResourceSlice": "slices",
+    "Node": "nodes",
+    "DeviceClass": "classes",
+}
+
+
+@dataclass
+class Api:
+    """The objects of a server; Events are kept by name, as a server does."""
+
+    stored: dict[tuple[str, str], Json] = field(default_factory=dict)
+    events: dict[str, Json] = field(default_factory=dict)
+
+    async def get(self, path: str, **_: str) -> Json:
+        plural, name = path.split("/")[-2:]
+        if (plural, name) not in self.stored:
+            raise ApiError(404, "NotFound", f"{path} not found")
+        return self.stored[plural, name]
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Json:
+        name = body["metadata"]["name"]
+        if name in self.events:
+            raise ApiError(409, "AlreadyExists", f"{path}: {name} exists")
+        self.events[name] = dict(body)
+        return dict(body)
+
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        """Names of pods and what was said about them, in order."""
+        return [(one["regarding"]["name"], one["note"]) for one in self.events.values()]
+
+
+class Cluster:
+    """A controller whose informers have what is put in."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        client = cast(Client, api)
+        self.recorder = EventRecorder(client)
+        self.controller = ExplainController(
+            client, SERVED, DEVICES, self.recorder, infos=True, wait=WAIT, interval=INTERVAL
+        )
+        self.versions = 0
+
+    def put(self, *manifests: Mapping[str, Any], kind: str = "ADDED") -> None:
+        """Let watches report objects."""
+        for manifest in manifests:
+            self.versions += 1
+            metadata = {
+                "uid": f"uid-of-{manifest['kind']}-{manifest['metadata']['name']}",
+                "resourceVersion": str(self.versions),
+                **manifest["metadata"],
+            }
+            metadata["resourceVersion"] = str(self.versions)
+            whole = {**manifest, "metadata": metadata}
+            plural = manifest["kind"].lower() + ("es" if kind.endswith("class") else "s")
+            self.api.stored[plural, metadata["name"]] = whole
+            informer = getattr(self.controller.informers, INFORMERS[manifest["kind"]])
+            informer.handle({"type": kind, "object": whole})
+
+    def synced(self) -> None:
+        """Let all first lists be complete."""
+        for informer in self.controller.informers:
+            informer.synced.set()
+
+    async def until(self, events: int) -> list[tuple[str, str]]:
+        """Wait for Events, then for as long again as a further one could take."""
+        for _ in range(400):
+            if len(self.api.events) >= events:
+                break
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(3 * INTERVAL)
+        return self.api.notes
+
+    def metrics(self) -> dict[str, dict[tuple[str, ...], float]]:
+        """Return samples by metric and label values."""
+        collected: list[Metric] = list(self.controller._collector.collect())
+        return {
+            metric.name: {tuple(one.labels.values()): one.value for one in metric.samples}
+            for metric in collected
+        }
+
+
+@asynccontextmanager
+async def running(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """Run the controller as the leader does."""
+    cluster.synced()
+    tasks = [
+        asyncio.create_task(cluster.controller.run()),
+        asyncio.create_task(cluster.recorder.run()),
+    ]
+    try:
+        yield cluster
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        cluster.controller.stop()
+
+
+def waiting(name: str = "pod", uses: str = "claim", **more: Any) -> Json:
+    made = pod(name, claims={"gpu": uses}, **more)
+    made["status"] = {"phase": "Pending", "conditions": [REFUSED]}
+    return made
+
+
+def full(*more: Json) -> Cluster:
+    """Return a cluster whose only device is in use by another namespace."""
+    cluster = Cluster(Api())
+    user = pod("holder", "secret", claims={"gpu": "taken"}, node="n")
+    taken = held(claim("taken", "secret"), ("n", "a"), pods=[user])
+    cluster.put(objects.node("n"), device_class(), pool("n", ["a"]), user, taken, *more)
+    return cluster
+
+
+def test_a_pod_that_waits_gets_one_event() -> None:
+    async def scenario() -> None:
+        async with running(full(claim(), waiting())) as cluster:
+            assert await cluster.until(1) == [
+                ("pod", "1 node: 1 in use (kubectl dra explain pod pod -n ns)")
+            ]
+        (event,) = cluster.api.events.values()
+        assert event["reason"] == "CannotAllocateDevices"
+        assert event["type"] == "Warning"
+        assert event["regarding"]["uid"] == "uid-of-ns-pod"
+
+    asyncio.run(scenario())
+
+
+def test_other_reasons_are_another_event() -> None:
+    async def scenario() -> None:
+        async with running(full(claim(), waiting())) as cluster:
+            await cluster.until(1)
+            cluster.put(pool("n", [device("a", taints=[TAINT])]))
+            cluster.put(claim("taken", "secret"))
+            notes = [text for _, text in await cluster.until(2)]
+        assert [text.partition(" (")[0] for text in notes] == [
+            "1 node: 1 in use",
+            "1 node: 1 tainted broken=yes:NoSchedule",
+        ]
+
+    asyncio.run(scenario())
+
+
+def test_a_new_leader_does_not_repeat_the_event() -> None:
+    async def scenario() -> None:
+        first = full(claim(), waiting())
+        async with running(first):
+            await first.until(1)
+        second = full(claim(), waiting())
+        second.api.events = first.api.events
+        async with running(second):
+            assert len(await second.until(2)) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_is_placed_before_the_wait_is_over_gets_none() -> None:
+    async def scenario() -> None:
+        cluster = full(claim(), waiting())
+        async with running(cluster):
+            placed = waiting()
+            placed["spec"]["nodeName"] = "n"
+            cluster.put(placed)
+            assert await cluster.until(0) == []
+            assert cluster.metrics()["dragoman_pods_waiting_for_devices"] == {}
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_the_watch_reports_late_as_placed_gets_none() -> None:
+    async def scenario() -> None:
+        cluster = full(claim(), waiting())
+        placed = {**waiting(), "metadata": cluster.api.stored["pods", "pod"]["metadata"]}
+        placed["metadata"] = {**placed["metadata"], "resourceVersion": "1000"}
+        placed["spec"] = {**placed["spec"], "nodeName": "n"}
+        cluster.api.stored["pods", "pod"] = placed
+        async with running(cluster):
+            assert await cluster.until(0) == []
+
+    asyncio.run(scenario())
+
+
+def test_pods_that_lack_no_devices_get_none() -> None:
+    async def scenario() -> None:
+        cluster = full(claim(), claim("missing"), waiting("fits"))
+        cluster.put(objects.node("m"), pool("m", ["a"]))
+        gated = waiting("gated")
+        gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+        plain = pod("plain")
+        plain["status"] = {"conditions": [REFUSED]}
+        cluster.put(gated, plain)
+        async with running(cluster):
+            assert await cluster.until(0) == []
+            found = cluster.metrics()["dragoman_pods_waiting_for_devices"]
+            assert found == {("DevicesAvailable",): 1}
+
+    asyncio.run(scenario())
+
+
+def test_extended_resources_are_devices_too() -> None:
+    async def scenario() -> None:
+        served = device_class("gpus")
+        served["spec"]["extendedResourceName"] = "example.com/gpu"
+        wants = pod("extended")
+        amounts = {"example.com/gpu": "1"}
+        wants["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+        wants["status"] = {"phase": "Pending", "conditions": [REFUSED]}
+        async with running(full(served, wants)) as cluster:
+            assert [name for name, _ in await cluster.until(1)] == ["extended"]
+
+    asyncio.run(scenario())
+
+
+def test_metrics_are_the_numbers_of_top() -> None:
+    async def scenario() -> None:
+        async with running(full(claim(), waiting())) as cluster:
+            await cluster.until(1)
+            found = cluster.metrics()
+        assert found["dragoman_devices"][("gpu.example.com", "gpu", "used")] == 1
+        assert found["dragoman_devices"][("gpu.example.com", "gpu", "free")] == 0
+        assert found["dragoman_device_pools"][("gpu.example.com", "Complete")] == 1
+        assert found["dragoman_pods_waiting_for_devices"] == {("DeviceInUse",): 1}
+        assert found["dragoman_device_info"] == {
+            ("gpu.example.com", "n", "a", "secret", "holder", ""): 1
+        }
+        # A process that does not lead knows nothing of now.
+        assert cluster.metrics() == {}
+
+    asyncio.run(scenario())
+
+
+def test_deletions_are_forgotten() -> None:
+    async def scenario() -> None:
+        async with running(full(claim(), waiting())) as cluster:
+            await cluster.until(1)
+            cluster.put(pod("pod", claims={"gpu": "claim"}), kind="DELETED")
+            await asyncio.sleep(0.1)
+            assert cluster.metrics()["dragoman_pods_waiting_for_devices"] == {}
+
+    asyncio.run(scenario())
+
+
+def test_the_scheduler_is_that_of_the_server() -> None:
+    assert profile_of(DEVICES).version == (1, 36)
+    newer = ServedDevices(DEVICES.slices, DEVICES.classes, DEVICES.slices, kubernetes="v1.37.1")
+    assert profile_of(newer).version == (1, 37)
+    assert profile_of(newer).taint_rules
+    unknown = ServedDevices(DEVICES.slices, DEVICES.classes, None, kubernetes="")
+    assert profile_of(unknown).version == (1, 36)
