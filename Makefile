@@ -116,7 +116,7 @@ test-ui: controlplane ## Test the page of `kubectl dra ui` in chromium (apt-get 
 
 .PHONY: test-maintenance
 test-maintenance: controlplane ## Take devices out of service beside a real scheduler: 200 attempts, 200 random worlds
-	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra tests/e2e/maintenance
+	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra -s tests/e2e/maintenance
 
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)

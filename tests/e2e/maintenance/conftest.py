@@ -10,14 +10,14 @@ from tests.e2e.rbac import MAINTENANCE_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane.plane import ControlPlane
 
-SHARE = float(os.environ.get("DRAGOMAN_MAINTENANCE", "0.1"))
+SHARE = float(os.environ.get("DRAGOMAN_MAINTENANCE", "0.01"))
 """`make test-maintenance` runs the whole of the long comparisons."""
 RULES = {"DRADeviceTaintRules": True}
 
 
-def share(whole: int) -> int:
+def share(whole: int, least: int = 2) -> int:
     """Return how many of so many repetitions this run makes."""
-    return max(2, int(whole * SHARE))
+    return max(least, int(whole * SHARE))
 
 
 @pytest.fixture(scope="session")

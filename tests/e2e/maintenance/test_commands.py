@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.maintenance.conftest import share
 from tests.e2e.maintenance.ward import Site, Ward
+from tests.e2e.toolkit.commands import dra
 from tests.support.controlplane.api import wait_for
 
 
@@ -40,7 +41,9 @@ def test_a_drained_device_is_idle_and_comes_back(ward: Ward) -> None:
     ward.pod("late", node=0)
     assert not ward.device_of("late")
     ward.dra("undrain", device)
+    began = time.monotonic()
     assert wait_for(lambda: ward.device_of("late")) == device
+    print(f"a waiting pod was placed {time.monotonic() - began:.2f} s after undrain")
 
 
 def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:
@@ -54,7 +57,7 @@ def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:
     ward.dra("drain", device, "--timeout", "120s")
     chance = random.Random(ward.name)
     there = [f"waiting-{index}" for index in range(2)]
-    for index in range(share(200)):
+    for index in range(share(200, least=15)):
         name = f"try-{index}"
         node = chance.choice((0, 0, 1))
         ward.pod(name, node=node)
@@ -148,6 +151,22 @@ def spawn(ward: Ward, device: str) -> subprocess.Popen[str]:
         *("--kubeconfig", str(ward.plane.kubeconfig), "-n", ward.name),
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_rights_are_checked_before_the_first_write(ward: Ward) -> None:
+    reads = [
+        {
+            "apiGroups": ["", "resource.k8s.io", "policy"],
+            "resources": ["*"],
+            "verbs": ["get", "list", "watch"],
+        }
+    ]
+    reader = ward.plane.user("maintenance-reader", reads)
+    arguments = ("--kubeconfig", reader.kubeconfig, "-n", ward.name)
+    said = dra("drain", ward.device(), *arguments, expected=(2,))
+    assert "nothing was changed: you may not create " in said.errors
+    assert "create pods/eviction" in said.errors
+    assert ward.dra("hold", ward.device(), "--dry-run").status == 0
 
 
 def test_taints_come_and_go(ward: Ward) -> None:

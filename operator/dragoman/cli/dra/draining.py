@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
+from dragoman import logs
 from dragoman.cli.dra import drain_text as text
-from dragoman.cli.dra import notes
+from dragoman.cli.dra import notes, rights
 from dragoman.cli.dra.authorship import author
 from dragoman.cli.dra.output import Exit, Report, console
 from dragoman.cli.dra.previewing import Options
@@ -52,6 +53,8 @@ class Drain:
 
     def run(self) -> Report:
         """Carry it out; return what is left."""
+        # Watches log their retries; by default that would go to standard output.
+        logs.configure(json=False, level="ERROR")
         ended = ""
         began = time.monotonic()
         try:
@@ -65,6 +68,7 @@ class Drain:
     async def _drain(self, client: Client) -> None:
         served = await discover(client, "off")
         rules = await served_rules(client) if self.facts.kind is Kind.RULE else None
+        await rights.require(client, self._needs())
         writer = Writer(
             client,
             served.claims,
@@ -88,6 +92,13 @@ class Drain:
                     await self._drainer.run(self._done, SETTLE if self._settles else 0.0)
                 else:
                     await self._drainer.run(lambda plan: not plan.actions, 0.0)
+
+    def _needs(self) -> tuple[rights.Need, ...]:
+        rules = self.facts.kind is Kind.RULE
+        needs = (*rights.WATCHED, *rights.holding(self.source.namespace, rules=rules))
+        if self.options.evict is Evict.NEVER:
+            return needs
+        return (*needs, *rights.evicting(force=self.options.evict is Evict.NOW))
 
     @property
     def _settles(self) -> bool:
