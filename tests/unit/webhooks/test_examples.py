@@ -11,7 +11,7 @@ from tests.e2e.rbac import OPERATOR_RULES, POOL_STATUS_RULES
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 
 BESIDE = len(OPERATOR_RULES) + len(POOL_STATUS_RULES)
-"""What the chart grants for claims and pool status, in `SCHEMA_RULES`; the example leaves it out."""
+"""What the chart grants for claims and pool status; the example leaves it out."""
 FOLDER = Path(__file__).parents[3] / "examples/webhook"
 Grant = tuple[str, str, str, str]
 
