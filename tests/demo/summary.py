@@ -20,6 +20,9 @@ MEANINGS = {
     "create events": "a template that was missing, another that is wrong",
     "patch driverconfigschemas": "the catalogue's, one for each driver",
     "patch driverconfigschemas/status": "what compiled, and what the audit found",
+    "create resourceclaimtemplates": "copies of the cluster's template",
+    "delete resourceclaimtemplates": "the copy of a namespace that lost its label",
+    "patch clusterresourceclaimtemplates/status": "which namespaces have a copy",
 }
 EXACTLY = {
     "create resourceclaims": CLAIMS_MADE,
@@ -27,11 +30,14 @@ EXACTLY = {
     "delete resourceclaims": CLAIMS_MADE,
     "create events": 2,
     "patch driverconfigschemas": len(DRIVERS),
+    "create resourceclaimtemplates": 2,
+    "delete resourceclaimtemplates": 1,
 }
 AT_MOST = {
     "patch resourceclaims/status": CLAIMS_MADE + SHARERS,
     "patch resourceclaims": CLAIMS_MADE + CLAIMS_SHARED,
     "patch driverconfigschemas/status": 3 * len(DRIVERS),
+    "patch clusterresourceclaimtemplates/status": 6,
 }
 
 

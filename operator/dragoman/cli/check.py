@@ -271,7 +271,11 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
         raise Unusable("this archive cannot ask a cluster; use `pip install dragoman`") from None
 
     everything = arguments.cluster
-    for tree in read_cluster(arguments.kubeconfig, arguments.context, everything=everything):
+    try:
+        found = read_cluster(arguments.kubeconfig, arguments.context, everything=everything)
+    except click.ClickException as error:
+        raise Unusable(f"the cluster: {error.message}") from error
+    for tree in found:
         yield Object(CLUSTER, Document(tree, "", 0, 0), (), tree)
 
 

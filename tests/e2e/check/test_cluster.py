@@ -114,9 +114,10 @@ def test_selectors_are_evaluated_on_the_devices_of_the_cluster(
     desk.write(claim(desk.namespace, f'{OWN}.flavour == "sour"'))
     assert desk.found(*source) == [("dra/never-matches", "warning")]
     desk.write(claim(desk.namespace, f'{OWN}.flavor == "sweet"'))
-    [finding] = desk.check(*source)["findings"]
-    assert finding["id"] == "dra/attribute-unknown"
-    assert "flavour" in finding["suggestion"]
+    unknown, unguarded = desk.check(*source)["findings"]
+    assert unknown["id"] == "dra/attribute-unknown"
+    assert "flavour" in unknown["suggestion"]
+    assert unguarded["id"] == "dra/never-matches"
 
 
 def test_admin_access_goes_by_the_labels_of_the_cluster(desk: Desk) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from dragoman.cli.check import check
@@ -181,6 +182,39 @@ def test_schemas_come_from_folders_and_lists(folder: Path) -> None:
     )
     own = claim("x", "own.example.com")
     assert run("-f", "-", "--schemas", "schemas", stdin=own).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "faulty"),
+    [
+        ("count: 1", False),
+        ("count: 1.0", True),
+        ("count: 1e1", True),
+        ("count: 1\n          count: 1", True),
+        ("count: null", False),
+    ],
+    ids=["an integer", "a fraction", "an exponent", "a repeated key", "null"],
+)
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_what_strict_decoders_look_at_is_seen(
+    folder: Path, given: str, faulty: bool, form: str
+) -> None:
+    """Drivers decode JSON strictly, so `1.0` is no integer, and one key may occur once."""
+    own = schema().replace("{type: TYPE}", "{type: string}")
+    (folder / "own.yaml").write_text(f"{own}          count: {{type: integer, nullable: true}}\n")
+    written = claim("x", "own.example.com").replace(
+        "          sharing:\n            strategy: x\n", f"          {given}\n"
+    )
+    if form == "json":
+        members = ", ".join(
+            '"count": ' + line.partition(": ")[2] for line in given.splitlines() if line.strip()
+        )
+        tree = yaml.safe_load(written)
+        tree["spec"]["devices"]["config"][0]["opaque"]["parameters"]["count"] = "HERE"
+        written = json.dumps(tree, indent=1).replace('"count": "HERE"', members)
+    result = run("-f", "-", "--schemas", "own.yaml", stdin=written)
+    assert (result.exit_code == 1) is faulty, result.stdout
+    assert ("parameters.count" in result.stdout) is faulty
 
 
 def test_the_mode_of_a_schema_counts(folder: Path) -> None:

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.driverconfigschema import parse
-from dragoman.driverconfigs.manifests.documents import ManifestError
-from dragoman.driverconfigs.manifests.review import validate_manifests
 from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry, register
 from dragoman.driverconfigs.structural import validate_structural
 from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
+from dragoman.linting import engine
+from dragoman.linting.documents import read
 from tests.unit.driverconfigs import builders
 from tests.unit.examples import examples
 
@@ -359,11 +359,8 @@ def test_no_object_crashes_the_parser(spec: Any) -> None:
 @given(st.text(max_size=200))
 def test_no_text_crashes_the_offline_check(text: str) -> None:
     for prefix in ("", "{", "a: ", "- &a [*a, "):
-        try:
-            found = validate_manifests(CATALOGUE, prefix + text).objects
-        except ManifestError as error:
-            found = min(error.line - 1, 0)
-        assert found == 0
+        source = engine.read("m.yaml", prefix + text)
+        assert source.failure is None or not source.documents
 
 
 @cases
@@ -373,5 +370,6 @@ def test_a_file_gets_the_verdict_of_the_webhook(made: list[Any]) -> None:
     online = validate_configs(
         CATALOGUE, "ResourceClaim", strictjson.parse(json.dumps(claim, default=str).encode())
     )
-    offline = validate_manifests(CATALOGUE, json.dumps(claim))
-    assert sorted(str(r.violation.error) for r in offline.violations) == essence(online)[1]
+    [document] = read(json.dumps(claim))
+    offline = validate_configs(CATALOGUE, "ResourceClaim", document.tree)
+    assert essence(offline) == essence(online)

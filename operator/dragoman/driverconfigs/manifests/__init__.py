@@ -1,1 +1,0 @@
-"""Manifest files: documents with line numbers, parsed strictly and validated."""
