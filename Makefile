@@ -11,6 +11,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 PYTEST := $(PY) -m pytest
 N ?= 10000
+PROCESSES ?= 2
 MINUTES ?= 10
 WORLDS ?= 2000
 
@@ -82,7 +83,7 @@ unit-claims:
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow
 	@$(PY) -m tests.ui.browser || true
-	@$(PYTEST) -ra -m 'not slow'
+	@$(PYTEST) -ra -m 'not slow' -n $(PROCESSES) --no-loadscope-reorder
 
 .PHONY: test-slow
 test-slow: controlplane ## Run the tests that take minutes

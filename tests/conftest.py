@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.distribution import Distribution
 from tests.support.controlplane import binaries
 from tests.support.controlplane.network import obstacle
 from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
@@ -19,6 +20,12 @@ __all__ = ["pytest_runtest_makereport", "pytest_terminal_summary", "tries"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Inherited in the background, it would go on to programs that are to be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Spread the tests where `-n` asks for several processes."""
+    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        config.pluginmanager.register(Distribution())
 
 
 @pytest.fixture(scope="session")
