@@ -24,6 +24,8 @@ KINDS = {
     dict: "object",
     list: "array",
 }
+MODES = ["Enforce", "Warn", "Audit", "Off"]
+VARIABLES = {"bool": "boolean", "int": "integer", "string": "string"}
 DESCRIPTION, SCHEMA = "-- ", "@schema "
 
 CRDS = {
@@ -164,18 +166,42 @@ def _resolved(narrowing: Mapping[str, Any]) -> dict[str, Any]:
     """Put in what stands in other files: drivers of the catalogue, names of alerts."""
     made = dict(narrowing)
     if made.pop("x-drivers", False):
-        made["propertyNames"] = {"enum": drivers()}
+        made |= {"additionalProperties": False, "properties": drivers()}
     if made.pop("x-alerts", False):
         made["items"] = {"enum": alerts()}
     return made
 
 
-def drivers() -> list[str]:
-    """Return the drivers of the catalogue."""
-    folder = ROOT / "crds/catalogue"
-    return sorted(
-        yaml.safe_load(path.read_text())["spec"]["driver"] for path in folder.glob("*.yaml")
-    )
+def drivers() -> dict[str, Any]:
+    """Return the schema of each driver's settings in the catalogue, by the driver's name.
+
+    Variables of a driver are those that its schema declares, with their types and defaults.
+    """
+    specs = [
+        yaml.safe_load(path.read_text())["spec"]
+        for path in (ROOT / "crds/catalogue").glob("*.yaml")
+    ]
+    return {
+        spec["driver"]: {
+            "type": ["object", "null"],
+            "additionalProperties": False,
+            "properties": {
+                "mode": {"enum": MODES},
+                "variables": {
+                    "type": ["object", "null"],
+                    "additionalProperties": False,
+                    "properties": {
+                        one["name"]: _variable(one) for one in spec.get("variables", ())
+                    },
+                },
+            },
+        }
+        for spec in sorted(specs, key=lambda one: str(one["driver"]))
+    }
+
+
+def _variable(declared: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": VARIABLES[declared["type"]], "default": declared["value"]}
 
 
 def alerts() -> list[str]:

@@ -60,7 +60,7 @@ MATRIX: dict[str, Values] = {
         "monitoring": {
             "renderMode": "alwaysRender",
             "services": False,
-            "podMonitor": {"enabled": True, "interval": "30s"},
+            "podMonitor": {"enabled": True, "interval": "30s", "honorLabels": True},
         }
     },
     "fenced in": {
@@ -92,6 +92,11 @@ MATRIX: dict[str, Values] = {
             "priorityClassName": "system-cluster-critical",
             "dnsPolicy": "ClusterFirst",
             "preStopSeconds": 1,
+            "deploymentAnnotations": {"example.com/reloader": "yes"},
+            "revisionHistoryLimit": 2,
+            "dnsConfig": {"options": [{"name": "ndots", "value": "2"}]},
+            "hostAliases": [{"ip": "192.0.2.7", "hostnames": ["kubernetes.example.com"]}],
+            "runtimeClassName": "gvisor",
         },
         "webhook": {
             "replicas": 3,
@@ -102,6 +107,11 @@ MATRIX: dict[str, Values] = {
             ],
             "configurationAnnotations": {"example.com/webhook": "yes"},
             "topologySpread": {"enabled": False},
+            "service": {
+                "annotations": {"example.com/service": "yes"},
+                "ipFamilyPolicy": "PreferDualStack",
+                "ipFamilies": ["IPv6", "IPv4"],
+            },
         },
         "hooks": {
             "podLabels": {"sidecar.istio.io/inject": "false"},

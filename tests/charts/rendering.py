@@ -16,6 +16,7 @@ Json = dict[str, Any]
 Values = Mapping[str, Any]
 CHART = Path(__file__).parents[2] / "charts/dragoman"
 RELEASE, NAMESPACE = "dragoman", "dragoman-system"
+REGISTRY = "registry.example.com"
 MONITORED = "monitoring.coreos.com/v1"
 
 
@@ -32,10 +33,14 @@ def render(
 ) -> list[Json]:
     """Return all objects of a release, those of hooks included.
 
+    Values without a registry get one, since the chart demands it.
+
     Raises:
         RefusedError: Values that cannot be used.
     """
-    asked = json.dumps(values or {}, sort_keys=True)
+    given = dict(values or {})
+    given["image"] = {"registry": REGISTRY, **(given.get("image") or {})}
+    asked = json.dumps(given, sort_keys=True)
     text = helm("template", release, str(chart), f"--namespace={namespace}", *flags, values=asked)
     return copy.deepcopy(_parsed(text))
 

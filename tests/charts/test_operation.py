@@ -1,5 +1,7 @@
 """How the parts run: settings, availability, networks, CRDs and what else may be set."""
 
+import copy
+import json
 import re
 from typing import Any
 
@@ -37,20 +39,6 @@ def test_every_argument_is_one_that_the_program_has(values: Values) -> None:
             ],
             id="two drivers",
         ),
-        pytest.param(
-            {
-                "catalogue": {
-                    "enabled": True,
-                    "drivers": {"dra.net": {"variables": {"MTU": 9000000, "Name": "a"}}},
-                }
-            },
-            [
-                "--catalogue=all",
-                "--catalogue-variable=dra.net:MTU=9000000",
-                "--catalogue-variable=dra.net:Name=a",
-            ],
-            id="numbers and texts",
-        ),
     ],
 )
 def test_the_operator_is_told_of_the_catalogue(values: Values, expected: list[str]) -> None:
@@ -66,13 +54,19 @@ def test_arguments_of_admins_come_last_and_win() -> None:
 @pytest.mark.parametrize(
     ("image", "registry", "expected"),
     [
-        pytest.param({}, "", "dragoman:0.1.0", id="as it comes"),
-        pytest.param({"tag": "main"}, "", "dragoman:main", id="a tag"),
+        pytest.param({}, "", "registry.example.com/dragoman:0.1.0", id="a registry"),
+        pytest.param({"tag": "main"}, "", "registry.example.com/dragoman:main", id="a tag"),
+        pytest.param(
+            {"registry": "", "repository": "docker.io/library/dragoman"},
+            "",
+            "docker.io/library/dragoman:0.1.0",
+            id="a repository with its registry",
+        ),
         pytest.param(
             {"registry": "registry.example.com", "repository": "dra/dragoman"},
             "",
             "registry.example.com/dra/dragoman:0.1.0",
-            id="a registry",
+            id="a registry and a repository",
         ),
         pytest.param(
             {"registry": "registry.example.com", "tag": "main", "digest": f"sha256:{'a' * 64}"},
@@ -299,3 +293,41 @@ def flags_of(command: str) -> set[str]:
     told = CliRunner().invoke(cli, [command, "--help"])
     assert told.exit_code == 0
     return set(re.findall(r"--[a-z-]+", told.output))
+
+
+def test_a_namespace_of_its_own_is_used_throughout() -> None:
+    documents = render(
+        {"namespaceOverride": "dra-control", "networkPolicy": {"enabled": True}},
+        namespace="applications",
+    )
+    assert "applications" not in json.dumps(documents)
+    assert {one["metadata"].get("namespace") for one in documents} == {None, "dra-control"}
+
+
+def test_settings_of_pods_and_services_reach_them() -> None:
+    values = copy.deepcopy(dict(MATRIX["everything set"]))
+    sidecar = {"name": "sidecar", "image": "registry.example.com/sidecar"}
+    values["operator"]["extraContainers"] = [sidecar]
+    documents = render(values)
+    deployment = one(documents, "Deployment", "dragoman-operator")
+    assert deployment["metadata"]["annotations"]["example.com/reloader"] == "yes"
+    assert deployment["spec"]["revisionHistoryLimit"] == 2
+    spec = deployment["spec"]["template"]["spec"]
+    assert [container["name"] for container in spec["containers"]] == ["operator", "sidecar"]
+    assert spec["dnsConfig"] == {"options": [{"name": "ndots", "value": "2"}]}
+    assert spec["hostAliases"][0]["hostnames"] == ["kubernetes.example.com"]
+    assert spec["runtimeClassName"] == "gvisor"
+    service = one(documents, "Service", "dragoman-webhook")
+    assert service["metadata"]["annotations"]["example.com/service"] == "yes"
+    assert service["spec"]["ipFamilyPolicy"] == "PreferDualStack"
+    assert service["spec"]["ipFamilies"] == ["IPv6", "IPv4"]
+
+
+def test_labels_of_metrics_win_where_they_are_to() -> None:
+    monitors = [one for one in render(MATRIX["pods watched"]) if one["kind"] == "PodMonitor"]
+    assert all(
+        endpoint["honorLabels"]
+        for monitor in monitors
+        for endpoint in monitor["spec"]["podMetricsEndpoints"]
+    )
+    assert monitors

@@ -41,6 +41,18 @@ REFUSED: dict[str, tuple[Values, str]] = {
         {"claims": {"graceSeconds": None}},
         "at '/claims': missing property 'graceSeconds'",
     ),
+    "an image without a registry": (
+        {"image": {"registry": ""}},
+        "image.registry is empty: set it to the registry that has the image",
+    ),
+    "a variable that the driver does not have": (
+        {"catalogue": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSupport": True}}}}},
+        "'MPSupport' not allowed",
+    ),
+    "a variable of another type": (
+        {"catalogue": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSSupport": "yes"}}}}},
+        "got string, want boolean",
+    ),
     "half a digest": ({"image": {"digest": "sha256:abc"}}, "does not match pattern"),
     "a URL at which the webhook answers nothing": (
         {"webhook": {"url": "https://dragoman.example.com"}},
@@ -136,6 +148,7 @@ def test_what_may_be_empty_may_be_null() -> None:
                 inner[last] = None
     assert emptied["operator"]["securityContext"] is emptied["image"]["tag"] is None
     watched = {"monitoring": {"renderMode": "alwaysRender", "prometheusRule": {"enabled": True}}}
+    emptied["image"]["registry"] = "registry.example.com"
     assert render(emptied | {"catalogue": {"enabled": True, "drivers": None}} | watched)
 
 
@@ -252,7 +265,7 @@ def notes_of(values: str, namespace: str = "dragoman-system") -> str:
     # CRDs are looked up in the cluster even by a dry run on the client's side.
     said = helm(
         *("install", "dragoman", str(CHART), f"--namespace={namespace}"),
-        *("--dry-run=client", "--set=crds.enabled=false"),
+        *("--dry-run=client", "--set=crds.enabled=false", "--set=image.registry=localhost"),
         values=values,
     )
     return said.partition("NOTES:")[2]

@@ -21,7 +21,7 @@ roleRef:
 subjects:
 - kind: ServiceAccount
   name: {{ .account | quote }}
-  namespace: {{ .root.Release.Namespace | quote }}
+  namespace: {{ include "dragoman.namespace" .root | quote }}
 {{- end -}}
 
 {{/* "true" where the operator explains pods that wait for devices. */}}

@@ -33,7 +33,7 @@
 {{- define "dragoman.monitoring.endpoint" -}}
 {{- $settings := index . 1 -}}
 path: /metrics
-{{- range $key := list "interval" "scrapeTimeout" "relabelings" "metricRelabelings" }}
+{{- range $key := list "honorLabels" "interval" "scrapeTimeout" "relabelings" "metricRelabelings" }}
 {{- with index $settings $key }}
 {{ $key }}:
   {{- toYaml . | nindent 2 }}

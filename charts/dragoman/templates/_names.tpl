@@ -2,6 +2,10 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
+{{- define "dragoman.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
 {{/* The beginning of all names: the release's name, and the chart's where that does not say it. */}}
 {{- define "dragoman.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
@@ -46,7 +50,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- define "dragoman.metadata" -}}
 name: {{ .name | quote }}
 {{- if not .global }}
-namespace: {{ default .root.Release.Namespace .namespace | quote }}
+namespace: {{ default (include "dragoman.namespace" .root) .namespace | quote }}
 {{- end }}
 labels:
   {{- merge (include "dragoman.labels" (list .root .component) | fromYaml) (default dict .labels) | toYaml | nindent 2 }}
@@ -81,6 +85,6 @@ annotations:
 {{- if .Values.webhook.url -}}
 {{- regexReplaceAll ":[0-9]+$" (urlParse .Values.webhook.url).host "" | trimPrefix "[" | trimSuffix "]" -}}
 {{- else -}}
-{{- printf "%s.%s.svc" (include "dragoman.named" (list . "webhook")) .Release.Namespace -}}
+{{- printf "%s.%s.svc" (include "dragoman.named" (list . "webhook")) (include "dragoman.namespace" .) -}}
 {{- end -}}
 {{- end -}}

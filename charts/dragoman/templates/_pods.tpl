@@ -49,8 +49,19 @@ tolerations:
 {{- with .values.priorityClassName }}
 priorityClassName: {{ quote . }}
 {{- end }}
+{{- with .values.runtimeClassName }}
+runtimeClassName: {{ quote . }}
+{{- end }}
 {{- with .values.dnsPolicy }}
 dnsPolicy: {{ . }}
+{{- end }}
+{{- with .values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
@@ -79,9 +90,10 @@ Deployment of a part. */}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  {{- include "dragoman.metadata" (dict "root" $root "component" .component "name" (include "dragoman.named" (list $root .component))) | nindent 2 }}
+  {{- include "dragoman.metadata" (dict "root" $root "component" .component "name" (include "dragoman.named" (list $root .component)) "annotations" $values.deploymentAnnotations) | nindent 2 }}
 spec:
   replicas: {{ $values.replicas }}
+  revisionHistoryLimit: {{ $values.revisionHistoryLimit }}
   {{- with $values.strategy }}
   strategy:
     {{- toYaml . | nindent 4 }}
@@ -145,6 +157,9 @@ spec:
         {{- with $values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+      {{- with $values.extraContainers }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
       volumes:
       - name: tmp
         emptyDir: {sizeLimit: 64Mi}

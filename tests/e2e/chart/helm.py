@@ -14,6 +14,8 @@ from tests.support.controlplane.plane import ControlPlane
 
 CHART = Path(__file__).parents[3] / "charts/dragoman"
 RELEASE = "dragoman"
+RENDERING = {"install", "upgrade", "template", "lint"}
+"""Commands that need the registry of the image, which the chart demands."""
 Values = Mapping[str, Any]
 
 
@@ -42,6 +44,8 @@ class Helm:
             RuntimeError: It failed and `check` is set; the message is what it printed.
         """
         given = ["--values=-"] if values is not None else []
+        if arguments[0] in RENDERING and "image" not in (values or {}):
+            given.append("--set=image.registry=registry.example.com")
         done = subprocess.run(
             [self._program, *arguments, f"--namespace={self.namespace}", *given],
             input=yaml.safe_dump(dict(values or {})),
