@@ -185,8 +185,8 @@ def configure(*, json: bool, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(threshold)
-    # kopf says "Handler … succeeded" for every event of every object.
-    logging.getLogger("kopf.objects").setLevel(max(logging.WARNING, threshold))
+    # kopf reports each activity, and "Handler … succeeded" for every event of every object.
+    logging.getLogger("kopf").setLevel(max(logging.WARNING, threshold))
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     for name in RATE_LIMITED:
         logging.getLogger(name).filters[:] = [RateLimit()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman import __version__
 from dragoman.controllers.claims.controller import ClaimController
-from dragoman.controllers.claims.mode import MODE_ANNOTATION, ClaimMode
+from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
 from dragoman.controllers.clustertemplates.controller import (
     ClusterTemplateController,
     templates_informer,
@@ -382,13 +382,20 @@ class Operator:
             if found is not None:
                 found.enqueue_all()
         if self._elector is not None and self._mode is not None:
-            self._mode.resume(self._elector.annotations.get(MODE_ANNOTATION))
+            self._resume(self._elector, self._mode)
         async with asyncio.TaskGroup() as running:
             # While no other controller runs, this one keeps the Lease.
             running.create_task(asyncio.Event().wait())
             for controller in (self.claims, self.evictions, self.explain):
                 if controller is not None:
                     running.create_task(controller.run())
+
+    def _resume(self, elector: LeaderElector, mode: ClaimMode) -> None:
+        """Continue in the mode of the previous leader, unless it was configured differently."""
+        configured = self._settings.claims
+        previous = elector.annotations.get(CONFIGURED_ANNOTATION)
+        mode.resume(elector.annotations.get(MODE_ANNOTATION) if previous == configured else None)
+        elector.annotate(CONFIGURED_ANNOTATION, configured)
 
     def _leading(self) -> bool:
         return self._settings.controllers and (self._elector is None or self._elector.leading)

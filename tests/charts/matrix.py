@@ -109,8 +109,8 @@ MATRIX: dict[str, Values] = {
             "topologySpread": {"enabled": False},
             "service": {
                 "annotations": {"example.com/service": "yes"},
-                "ipFamilyPolicy": "PreferDualStack",
-                "ipFamilies": ["IPv6", "IPv4"],
+                "ipFamilyPolicy": "SingleStack",
+                "ipFamilies": ["IPv4"],
             },
         },
         "hooks": {

@@ -319,8 +319,8 @@ def test_settings_of_pods_and_services_reach_them() -> None:
     assert spec["runtimeClassName"] == "gvisor"
     service = one(documents, "Service", "dragoman-webhook")
     assert service["metadata"]["annotations"]["example.com/service"] == "yes"
-    assert service["spec"]["ipFamilyPolicy"] == "PreferDualStack"
-    assert service["spec"]["ipFamilies"] == ["IPv6", "IPv4"]
+    assert service["spec"]["ipFamilyPolicy"] == "SingleStack"
+    assert service["spec"]["ipFamilies"] == ["IPv4"]
 
 
 def test_labels_of_metrics_win_where_they_are_to() -> None:

@@ -17,6 +17,9 @@ NEEDS_LIMIT = 100_000
 NAMESPACES_LIMIT = 10_000
 """Namespaces whose activity is remembered."""
 MODE_ANNOTATION = "dragoman.dev/claims-mode"
+"""On the Lease: the mode in force, `own` or `assist`."""
+CONFIGURED_ANNOTATION = "dragoman.dev/claims-configured"
+"""On the Lease: the leader's `--claims`."""
 
 Value = TypeVar("Value")
 
@@ -30,7 +33,8 @@ class ClaimMode:
         configured: `auto`, `own` or `assist`; `off` where claims are only stored.
         grace: Seconds that another controller has for what pods need.
         takeover_after: Seconds of its silence before `auto` takes over.
-        keep: Called with the mode of `auto` whenever it changes, so that the next leader has it.
+        keep: Called with the mode at the start and whenever it changes, so that the next leader and
+            users have it.
         clock: Monotonic seconds.
     """
 
@@ -72,9 +76,13 @@ class ClaimMode:
         return self.mode
 
     def resume(self, kept: str | None) -> None:
-        """Continue in the mode of the previous leader, where `auto` had decided on one."""
+        """Continue in the mode of the previous leader, where `auto` had decided on one.
+
+        The mode in force is kept again in any case, so that users can read it from the Lease.
+        """
         if self._auto and kept in {mode.value for mode in Mode}:
             self._change(ModeState(Mode(kept), self._clock()), "kept by the previous leader")
+        self._keep(self.mode)
         self._needs.clear()
 
     def other_seen(self, activity: Activity, *, namespaces: int) -> None:

@@ -221,7 +221,7 @@ def test_what_people_have_set_stays(configured: str) -> None:
     setup.now += QUIET * 10
     assert not setup.mode.tick()
     setup.mode.resume("own" if configured == "assist" else "assist")
-    assert (setup.mode.mode, setup.kept) == (before, [])
+    assert (setup.mode.mode, setup.kept) == (before, [before])
 
 
 def test_a_new_leader_goes_on_in_the_mode_of_the_one_before() -> None:
