@@ -145,10 +145,14 @@ def _named(error: FatalError, claims: Sequence[Claim]) -> FatalError:
 
 
 def fits(
-    claims: Sequence[Claim], cluster: Cluster, *, budget: int = BUDGET
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    *,
+    budget: int = BUDGET,
+    now: datetime | None = None,
 ) -> Mapping[str, Outcome]:
     """Decide for every node of the cluster; see `allocate`."""
-    return {name: allocate(name, claims, cluster, budget=budget) for name in cluster.nodes}
+    return {name: allocate(name, claims, cluster, budget=budget, now=now) for name in cluster.nodes}
 
 
 def _search(

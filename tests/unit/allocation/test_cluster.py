@@ -284,3 +284,25 @@ def test_results_of_searches_are_forgotten_when_they_are_many(
         expected = next(name for name in names if name not in taken)
         assert devices(allocate("node-1", pod(), world)) == [expected]
         assert world.prepared(pod()).size < 30
+
+
+def test_a_pool_of_many_slices_is_seen_by_all_nodes_while_it_grows_and_shrinks() -> None:
+    count = 100
+    head = {"name": "p", "generation": 1, "resourceSliceCount": count}
+    items = [
+        parse_slice(slice_(f"s{number:03}", [device(f"d{number}")], allNodes=True, pool=head))
+        for number in range(count)
+    ]
+    world = cluster(nodes=[node("node-1"), node("node-2")])
+    for item in items[:-1]:
+        world.put_slice(item)
+    assert [pool.incomplete for pool in world.pools("node-1")] == [True]
+    world.put_slice(items[-1])
+    world.put_claim(parse_claim(held("one", "d0", pool="p")))
+    assert devices(allocate("node-1", pod(), world)) == ["d1"]
+    assert world.pools("node-1")[0] is world.pools("node-2")[0]
+    world.remove_claim("default/one")
+    assert devices(allocate("node-2", pod(), world)) == ["d0"]
+    for item in items:
+        world.remove_slice(item.name)
+    assert world.pools("node-1") == ()

@@ -25,6 +25,10 @@ _SHARED: Final = 1024
 """Combinations of slices that are remembered, of those that select nodes by labels."""
 
 
+_LARGE: Final = 64
+"""Slices of all nodes in one pool, from which on it is not made for each change of a slice."""
+
+
 class Shared(NamedTuple):
     """The pools of all nodes that the same slices select by labels or for single devices.
 
@@ -145,7 +149,7 @@ class PoolIndex:
             known = self._pools.get(pool_id)
             if known is not None:
                 known.uses += 1
-                if known.conditional or known.common is not None:
+                if known.conditional or known.late or known.common is not None:
                     self._uses += 1
 
     def _everywhere(self, item: Slice) -> bool:
@@ -157,13 +161,14 @@ class PoolIndex:
     def _changed(self, pool_id: PoolID, pool: PoolSlices) -> None:
         pool.version += 1
         pool.made.clear()
-        before = pool.common
-        pool.common = self._make_common(pool_id, pool)
-        if pool.common is None:
-            self._commons.pop(pool_id, None)
-        else:
+        before, was_late = pool.common, pool.late
+        pool.late = len(pool.everywhere) > _LARGE
+        pool.common = None if pool.late else self._make_common(pool_id, pool)
+        if pool.late or pool.common is not None:
             self._commons[pool_id] = pool
-        if pool.common is not before or pool.conditional:
+        else:
+            self._commons.pop(pool_id, None)
+        if pool.late or was_late or pool.common is not before or pool.conditional:
             self._stamp += 1
 
     def _make_common(self, pool_id: PoolID, pool: PoolSlices) -> Pool | None:
@@ -173,6 +178,11 @@ class PoolIndex:
         made = self._make(pool_id, pool, [])
         # Counters alone change nothing for a node, except where they are broken.
         return None if made is None or (made.usable and not made.contents) else made
+
+    def _common_of(self, pool_id: PoolID, pool: PoolSlices) -> Pool | None:
+        if pool.late:
+            pool.common, pool.late = self._make_common(pool_id, pool), False
+        return pool.common
 
     def _sorted(self, items: Iterable[Slice]) -> list[Slice]:
         """Sort slices as the scheduler meets them: those of the node first, then by arrival."""
@@ -223,7 +233,11 @@ class PoolIndex:
         for item in slices:
             by_pool.setdefault(item.pool_id, []).append(item)
         made = [self._make(pool_id, self._pools[pool_id], by_pool[pool_id]) for pool_id in by_pool]
-        made += [known.common for key, known in self._commons.items() if key not in by_pool]
+        made += [
+            self._common_of(key, known)
+            for key, known in self._commons.items()
+            if key not in by_pool
+        ]
         pools = sorted((pool for pool in made if pool is not None), key=_sort_key)
         return Shared(self._stamp, by_pool, pools, frozenset(pool.id for pool in pools))
 
