@@ -148,6 +148,10 @@ bench-ui: setup ## Measure the page of 1,000 nodes in chromium
 	@$(PY) -m tests.ui.browser
 	@$(PY) -m tests.bench.ui
 
+.PHONY: bench-doctor
+bench-doctor: setup ## Measure `kubectl dra doctor` on 2,000 claims and 100 pools
+	@$(PY) -m tests.bench.doctor
+
 .PHONY: bench-webhook
 bench-webhook: setup ## Measure the webhook beside a vendor's
 	@$(PY) -m tests.bench.webhook
