@@ -174,6 +174,8 @@ def _waits(progress: Progress, plan: Plan) -> str:
     unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
     if unused:
         text += f"; no pod uses {listed(sorted(unused), 'claim')}"
+    if plan.returning:
+        text += f"; placed again on a claim in use: {listed(plan.returning)}"
     for pod in sorted(progress.refusals)[:1]:
         text += f"; {pod}: {progress.refusals[pod]}"
     return f"{text.rstrip('.')}."

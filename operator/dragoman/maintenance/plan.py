@@ -101,6 +101,7 @@ class Facts:
         claims: Allocated claims that have one of the devices, held claims left out.
         pods: Pods by UID, as far as claims name them.
         evict: What happens to pods.
+        began: When the drain began, as an API timestamp of the server; empty for a preview.
     """
 
     devices: tuple[DeviceID, ...]
@@ -110,6 +111,7 @@ class Facts:
     claims: tuple[ClaimFact, ...]
     pods: Mapping[str, Pod] = field(default_factory=dict)
     evict: Evict = Evict.NEVER
+    began: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class Plan:
         pods: Pods that use those claims, also those that end already.
         tolerating: Claims that came after the hold because they tolerate its taint; their pods are
             not evicted, because they would come back.
+        returning: Pods, as `namespace/name`, that were created since the drain began and use a
+            claim that was allocated before. They are not evicted: their replacements would take
+            their places, and the claim would keep its device all the same.
     """
 
     actions: tuple[Action, ...]
@@ -132,6 +137,7 @@ class Plan:
     claims: tuple[ClaimFact, ...] = ()
     pods: tuple[Pod, ...] = ()
     tolerating: tuple[str, ...] = ()
+    returning: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -162,6 +168,17 @@ def plan(facts: Facts) -> Plan:
         claims=tuple(claims.values()),
         pods=tuple(pods.values()),
         tolerating=tuple(sorted(_tolerating(facts, owners))),
+        returning=tuple(
+            sorted(
+                f"{pod.metadata.namespace}/{pod.metadata.name}"
+                for pod in pods.values()
+                if any(
+                    _returns(facts, claim, pod)
+                    for claim in claims.values()
+                    if pod in tuple(users(claim, facts.pods))
+                )
+            )
+        ),
     )
 
 
@@ -174,7 +191,8 @@ def evictions(facts: Facts) -> tuple[EvictPod, ...]:
     found: dict[EvictPod, None] = {}
     for key in sorted(claims.keys() - later):
         for pod in users(claims[key], facts.pods):
-            if not (pod.done or pod.metadata.deleting):
+            ends = pod.done or pod.metadata.deleting
+            if not ends and not _returns(facts, claims[key], pod):
                 now = facts.evict is Evict.NOW
                 metadata = pod.metadata
                 found[EvictPod(metadata.namespace, metadata.name, metadata.uid, now)] = None
@@ -285,6 +303,17 @@ def _came_later(facts: Facts, claim: ClaimFact, result: Result) -> bool:
         if hold.kind is Kind.RULE and _is_hold(hold) and hold.selector.covers(result.id)
     ]
     return bool(rules) and claim.since > min(rules) and tolerates(result.tolerations, HOLD_TAINT)
+
+
+def _returns(facts: Facts, claim: ClaimFact, pod: Pod) -> bool:
+    """Whether a pod was placed again on a claim that had its device before the drain.
+
+    kube-scheduler places pods on an allocated claim whatever taints its devices have. Without the
+    time of the allocation, the claim may as well have got the device since.
+    """
+    if not (facts.began and claim.allocated_at):
+        return False
+    return claim.allocated_at <= facts.began < pod.metadata.created
 
 
 def tolerates(tolerations: Sequence[Document], taint: Taint) -> bool:

@@ -1,5 +1,7 @@
 """The next writes of a drain: what is held, who is evicted, and when nothing is left."""
 
+from dataclasses import replace
+
 import pytest
 
 from dragoman.inventory.facts import ClaimFact
@@ -81,6 +83,27 @@ def test_who_comes_after_the_rule_by_a_toleration_stays(
     found = plan(facts(claim, pods=[running("x")], holds=[rule()]))
     assert found.actions == ((eviction("x"),) if evicted else ())
     assert found.tolerating == (() if evicted else ("ns/x",))
+
+
+@pytest.mark.parametrize(
+    ("allocated", "created", "returns"),
+    [
+        pytest.param(OLD, NEW, True, id="a replacement on the claim of its predecessor"),
+        pytest.param(OLD, OLD, False, id="a user from before the drain"),
+        pytest.param(NEW, NEW, False, id="the claim came after that"),
+        pytest.param("", NEW, False, id="the time of the allocation is not known"),
+    ],
+)
+def test_replacements_on_a_shared_claim_are_named_and_not_evicted(
+    allocated: str, created: str, returns: bool
+) -> None:
+    claim = replace(user("x"), allocated_at=allocated)
+    pod = running("x")
+    pod = replace(pod, metadata=replace(pod.metadata, created=created))
+    began = replace(facts(claim, pods=[pod], holds=[rule()]), began="2026-11-22T10:30:00Z")
+    found = plan(began)
+    assert found.returning == (("ns/x",) if returns else ())
+    assert found.actions == (() if returns else (eviction("x"),))
 
 
 # Held claims --------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ def line(news: News, evict: Evict) -> str:
             return f"{news.subject}: ended{after}"
         case Step.TOLERATES:
             return f"claim {news.subject} tolerates the taint: its pods stay"
+        case Step.RETURNS:
+            return f"{news.subject} was placed again on a claim in use: scale its workload down"
         case _:
             return f"{news.subject}: {news.message}"
 

@@ -51,7 +51,7 @@ class Step(StrEnum):
     EVICTED = "evicted"
     ENDED = "ended"
     TOLERATES = "tolerates"
-    OVERLAPPED = "overlapped"
+    RETURNS = "returns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ class Drainer:
     _attempts: dict[str, _Attempt] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
+    _began: str = ""
     _written: float = float("-inf")
     _next_eviction: float = float("-inf")
     _ticked: float = float("-inf")
@@ -172,6 +173,7 @@ class Drainer:
 
     def facts(self) -> Facts:
         """Return what the next plan is computed from."""
+        self._began = self._began or self.view.newest()
         claims = self.view.of_devices(self.order.devices)
         owners = tuple(one.fact for one in claims if one.hold is None)
         held = tuple(one.hold for one in claims if one.hold is not None)
@@ -183,6 +185,7 @@ class Drainer:
             claims=owners,
             pods=self.view.pods_of(owners),
             evict=self.order.evict,
+            began=self._began,
         )
 
     async def _settled(self, done: Callable[[Plan], bool], settle: float) -> bool:
@@ -238,10 +241,14 @@ class Drainer:
                 del self._names[uid]
                 if self._attempts[uid].evicted:
                     self.report(News(Step.ENDED, name, seconds=self.clock() - began))
-        for claim in current.tolerating:
-            if claim not in self._reported:
-                self._reported.add(claim)
-                self.report(News(Step.TOLERATES, claim))
+        for step, names in (
+            (Step.TOLERATES, current.tolerating),
+            (Step.RETURNS, current.returning),
+        ):
+            for name in names:
+                if name not in self._reported:
+                    self._reported.add(name)
+                    self.report(News(step, name))
 
 
 def _name(action: Action, outcome: Outcome) -> str:

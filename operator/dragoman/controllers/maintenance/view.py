@@ -144,6 +144,10 @@ class ClusterView:
                 found |= {pod.metadata.uid: pod for pod in pods}
         return found
 
+    def newest(self) -> str:
+        """Return when the newest pod was created, by the server's clock."""
+        return max((pod.metadata.created for pod in self._pods), default="")
+
     async def refresh(self) -> None:
         """List all claims live: a watch may lag behind; raise ApiError."""
         await self.claims.resync()
