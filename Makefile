@@ -139,6 +139,10 @@ bench-node: controlplane ## Measure jobs on a real node, with each claim control
 bench-cel: setup ## Measure CEL evaluation
 	@$(PY) -m tests.bench.cel
 
+.PHONY: bench-evictions
+bench-evictions: controlplane ## Measure evictions beside kube-controller-manager (PODS=n CLAIMS=n SLICES=n)
+	@$(PY) -m tests.bench.evictions
+
 .PHONY: bench-allocator
 bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
 	@$(PY) -m tests.bench.allocation

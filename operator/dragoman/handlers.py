@@ -114,6 +114,13 @@ async def taintrule_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
         explain.informers.rules.handle(event)
 
 
+@kopf.on.event("resource.k8s.io", "resourcepoolstatusrequests", registry=WHERE_WANTED)
+async def poolstatusrequest_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
+    """Answer a request for the status of pools."""
+    if controller := memo.operator.pool_status:
+        controller.informer.handle(event)
+
+
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")
 async def driverconfigschema_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Compile a schema, write its status and audit stored objects."""

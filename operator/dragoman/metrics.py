@@ -121,6 +121,18 @@ EVICTIONS_BLOCKED = Gauge(
     "1 while --evictions=own does nothing, because another controller still evicts pods.",
     registry=REGISTRY,
 )
+POOL_STATUS_ANSWERS = Counter(
+    "dragoman_pool_status_answers_total",
+    "Answered ResourcePoolStatusRequests, by outcome (complete; incomplete: slices were missing).",
+    ["outcome"],
+    registry=REGISTRY,
+)
+POOL_STATUS_DURATION = Histogram(
+    "dragoman_pool_status_seconds",
+    "How long the computation of an answer to a ResourcePoolStatusRequest took.",
+    buckets=DURATIONS,
+    registry=REGISTRY,
+)
 LOG_RECORDS_LOST = Counter(
     "dragoman_log_records_lost_total",
     "Log records that were not written, by reason (queue_full: the reader stalls; write_failed: "

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from dragoman.controllers.clustertemplates.controller import (
     ClusterTemplateController,
     templates_informer,
 )
-from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.client import Client
@@ -23,6 +22,7 @@ from dragoman.kube.discovery import (
     Served,
     discover,
     discover_devices,
+    has_pool_views,
     retried,
     wait_optional,
     wait_served,
@@ -41,8 +41,11 @@ from dragoman_webhooks import metrics as webhook_metrics
 
 if TYPE_CHECKING:
     from dragoman.admission import Webhook
+    from dragoman.controllers.devices.informers import DeviceInformers
     from dragoman.controllers.driverconfigschemas.controller import SchemaController
+    from dragoman.controllers.evictions.controller import EvictionController
     from dragoman.controllers.explain.controller import ExplainController
+    from dragoman.controllers.poolstatus.controller import PoolStatusController
 
 LEASE_NAME = "dragoman-operator"
 OPTIONAL_INTERVAL = 30.0
@@ -68,6 +71,7 @@ class Operator:
         devices: Stored ResourceSlices and DeviceTaintRules; None where no controller needs them.
         evictions: The eviction controller; None with `--evictions=off`.
         explain: The explain controller; None unless a setting asks for it.
+        pool_status: The controller of ResourcePoolStatusRequests; None until its API is served.
         schemas: The DriverConfigSchema controller; None until its API is served.
         cluster_templates: The ClusterResourceClaimTemplate controller; None until its API is
             served.
@@ -85,6 +89,7 @@ class Operator:
         self.devices: DeviceInformers | None = None
         self.evictions: EvictionController | None = None
         self.explain: ExplainController | None = None
+        self.pool_status: PoolStatusController | None = None
         self.schemas: SchemaController | None = None
         self.cluster_templates: ClusterTemplateController | None = None
         self.maintenance: MaintenanceController | None = None
@@ -165,10 +170,12 @@ class Operator:
             if settings.claims != "off" or settings.requires_devices:
                 self._start_claims(served)
             if settings.requires_devices:
-                self._start_devices(served)
+                await self._start_devices(served)
             if settings.explains:
                 await self._start_explain(served)
             self._watch_all()
+            if settings.pool_status != "off":
+                self._spawn(ONCE, self._start_pool_status_when_served(served))
             if settings.cluster_templates:
                 self._spawn(ONCE, self._start_cluster_templates_when_served(served))
             if settings.findings:
@@ -256,17 +263,22 @@ class Operator:
         for group in shared.values():
             self._watch(*group)
 
-    def _start_devices(self, served: Served) -> None:
+    async def _start_devices(self, served: Served) -> "DeviceInformers":
         """Store slices and rules; controllers observe them."""
-        self.devices = DeviceInformers(self.client, served.slices)
-        self._spawn(ONCE, self._watch_rules_when_served(self.devices))
-        if self._settings.evictions != "off":
-            self._start_evictions(served, self.devices)
+        if self.devices is None:
+            # In a thread: claims are reconciled while the allocator and CEL load.
+            module = await asyncio.to_thread(_import, "dragoman.controllers.devices.informers")
+            self.devices = devices = module.DeviceInformers(self.client, served.slices)
+            if self._settings.evictions != "off":
+                self._start_evictions(served, devices)
+            self._spawn(ONCE, self._watch_rules_when_served(devices))
+        return self.devices
 
-    def _start_evictions(self, served: Served, devices: DeviceInformers) -> None:
+    def _start_evictions(self, served: Served, devices: "DeviceInformers") -> None:
         settings = self._settings
         assert self.claims is not None
-        self.evictions = EvictionController(
+        module = _import("dragoman.controllers.evictions.controller")
+        self.evictions = module.EvictionController(
             self.client,
             served,
             self._recorder,
@@ -279,7 +291,38 @@ class Operator:
         )
         log.info("Evicting pods from tainted devices", mode=settings.evictions)
 
-    async def _watch_rules_when_served(self, devices: DeviceInformers) -> None:
+    async def _start_pool_status_when_served(self, served: Served) -> None:
+        settings = self._settings
+        requests = "resourcepoolstatusrequests"
+        resource = await wait_optional(self.client, requests, OPTIONAL_INTERVAL)
+        late = [] if self.devices else ["devices"]
+        if self.claims is None:
+            self._start_claims(served)
+            late.append("claims")
+        assert self.claims is not None
+        devices = await self._start_devices(served)
+        if "claims" in late:
+            for informer in self.claims.informers:
+                self._watch(informer)
+        if "devices" in late:
+            self._watch(devices.slices)
+        await devices.require_content()
+        module = await asyncio.to_thread(_import, "dragoman.controllers.poolstatus.controller")
+        self.pool_status = controller = module.PoolStatusController(
+            self.client,
+            resource,
+            devices,
+            self.claims.state,
+            own=settings.pool_status == "own",
+            grace=settings.pool_status_grace,
+            views=await has_pool_views(self.client),
+            may_write=self._leading,
+        )
+        log.info("Answering ResourcePoolStatusRequests", mode=settings.pool_status)
+        self._watch(controller.informer)
+        self._spawn("pool status", controller.run())
+
+    async def _watch_rules_when_served(self, devices: "DeviceInformers") -> None:
         resource = await wait_optional(self.client, "devicetaintrules", OPTIONAL_INTERVAL)
         log.info("Watching DeviceTaintRules", api_version=resource.api_version)
         self._watch(devices.serve_rules(resource))
@@ -450,6 +493,11 @@ def _import_explain() -> ModuleType:
     from dragoman.controllers.explain import controller  # noqa: PLC0415 — see above
 
     return controller
+
+
+def _import(name: str) -> ModuleType:
+    """Import a controller that not every process runs."""
+    return import_module(name)
 
 
 def _import_admission() -> ModuleType:

@@ -21,6 +21,7 @@ WATCHED = {
 }
 WHERE_WANTED = {
     ("resource.k8s.io", "resourceslices"),
+    ("resource.k8s.io", "resourcepoolstatusrequests"),
     ("resource.k8s.io", "devicetaintrules"),
     ("resource.k8s.io", "deviceclasses"),
     ("", "nodes"),
@@ -82,6 +83,7 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
         (handlers.taintrule_event, "explain.informers.rules"),
         (handlers.class_event, "explain.informers.classes"),
         (handlers.node_event, "explain.informers.nodes"),
+        (handlers.poolstatusrequest_event, "pool_status.informer"),
         (handlers.driverconfigschema_event, "schemas.schemas.informer"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

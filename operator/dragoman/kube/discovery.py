@@ -197,6 +197,16 @@ async def wait_optional(client: Client, plural: str, interval: float) -> Resourc
         await asyncio.sleep(interval)
 
 
+async def has_pool_views(client: Client) -> bool:
+    """Whether the server is of 1.37 or later, whose pools have views of partitions and shares."""
+    try:
+        version = await client.get("/version")
+    except ApiError:
+        return False
+    minor = str(version.get("minor", "")).rstrip("+")
+    return str(version.get("major")) == "1" and minor.isdecimal() and int(minor) >= 37
+
+
 def _names(listed: dict[str, Any]) -> set[str]:
     return {resource["name"] for resource in listed.get("resources") or []}
 

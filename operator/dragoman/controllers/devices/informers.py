@@ -4,10 +4,13 @@ Several controllers need them, so the facts are stored once: a controller adds i
 observers, which receive each change after it was stored.
 """
 
+import asyncio
 from collections.abc import Callable
 
 from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Store
@@ -51,14 +54,14 @@ class DeviceInformers:
         )
 
     async def require_content(self) -> None:
-        """Store attributes, capacities and counters too, which takes ten times the memory.
-
-        Raises:
-            ApiError: The slices that are stored already cannot be listed again.
-        """
+        """Store attributes, capacities and counters too, which takes ten times the memory."""
         self._content = True
-        if self.slices.synced.is_set():
-            await self.slices.resync()
+        backoff = Backoff()
+        while any(one.content is None for one in self.slices.store):
+            try:
+                await self.slices.resync()
+            except ApiError as error:
+                await asyncio.sleep(backoff.next(error.retry_after))
 
     def serve_rules(self, resource: Resource) -> Informer[StoredRule]:
         """Return the informer of DeviceTaintRules, which the API server serves as `resource`."""

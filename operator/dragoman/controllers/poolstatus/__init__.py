@@ -1,0 +1,1 @@
+"""Answers ResourcePoolStatusRequests (KEP-5677)."""

@@ -1,0 +1,203 @@
+"""The controller of ResourcePoolStatusRequests: informer, queue, answers, and their deletion."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from dragoman import metrics
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.poolstatus.requests import Request, answer
+from dragoman.evictions.facts import seconds
+from dragoman.inventory.poolstatus import PoolFacts, pool_statuses
+from dragoman.inventory.stored import StoredSlice
+from dragoman.kube.client import Client
+from dragoman.kube.controller import Controller, NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
+from dragoman.kube.resources import Resource
+from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+from dragoman.model import AllocatedDevice
+
+AUTO_DELAY = 10.0
+"""Seconds that another controller has for an answer: twice what the stock one may take."""
+FOLLOW_INTERVAL = 5.0
+"""Seconds between checks whether this process leads now."""
+CLEAN_INTERVAL = 600.0
+"""Seconds between deletions of old requests."""
+
+log = logger("dragoman.poolstatus")
+
+
+class PoolStatusController:
+    """Answers ResourcePoolStatusRequests, each once.
+
+    It runs on every replica, so that followers are warm; only the leader answers.
+
+    Args:
+        client: Where to read and write.
+        resource: The served version of requests.
+        devices: Stores slices, with content, and rules.
+        cluster: Stores claims.
+        own: Whether no other controller answers: then at once, and old requests are deleted.
+        grace: Seconds that drivers have to complete their pools.
+        views: Whether the server knows the views of partitions and shares (1.37).
+        may_write: Whether this process leads.
+        clock: Unix time in seconds.
+
+    Attributes:
+        informer: Of requests.
+        queue: Names of requests that wait for a worker.
+    """
+
+    def __init__(  # noqa: PLR0913 — the composition root names each part
+        self,
+        client: Client,
+        resource: Resource,
+        devices: DeviceInformers,
+        cluster: ClusterState,
+        *,
+        own: bool,
+        grace: float = 5.0,
+        views: bool = True,
+        may_write: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._devices = devices
+        self._cluster = cluster
+        self._own = own
+        self._grace = grace
+        self._views = views
+        self._may_write = may_write
+        self._clock = clock
+        self._requests: Store[Request] = Store(DeletedUIDs())
+        self.informer: Informer[Request] = Informer(
+            client,
+            resource,
+            self._requests,
+            Request.parse,
+            self._changed,
+            self._deleted,
+            rolled_back=self._requests.roll_back,
+        )
+        self.queue: WorkQueue[str] = WorkQueue("pool-status")
+        self._controller = Controller(
+            self.queue, self._reconcile, self._enqueue_all, describe=lambda name: {"name": name}
+        )
+        devices.slice_observers.append(self._slice_changed)
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        await self._devices.slices.synced.wait()
+        await self.informer.synced.wait()
+        async with asyncio.TaskGroup() as tasks:
+            if self._own:
+                tasks.create_task(self._clean_periodically())
+            tasks.create_task(self._controller.run())
+
+    def _enqueue_all(self) -> None:
+        for request in self._requests:
+            if request.answered is None:
+                self.queue.add(request.metadata.name)
+
+    def _changed(self, request: Request) -> None:
+        if self._requests.put(request) and request.answered is None:
+            self.queue.add(request.metadata.name)
+
+    def _deleted(self, request: Request) -> None:
+        metadata = request.metadata
+        self._requests.drop("", metadata.name, metadata.uid)
+
+    def _slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
+        """Wake the requests that wait for slices of a driver."""
+        found = new or old
+        for request in self._requests:
+            if request.answered is None and found is not None and request.driver == found.driver:
+                self.queue.add(request.metadata.name)
+
+    async def _reconcile(self, name: str) -> None:
+        request = self._requests.get("", name)
+        if request is None or request.answered is not None:
+            self.queue.forget(name)
+            return
+        if not self._may_write():
+            self.queue.add_after(name, FOLLOW_INTERVAL)
+            return
+        age = self._clock() - seconds(request.metadata.created)
+        if not self._own and age < AUTO_DELAY:
+            self.queue.add_after(name, AUTO_DELAY - age)
+            return
+        began = time.perf_counter()
+        pools = pool_statuses(self._facts(request), attribute=request.attribute, views=self._views)
+        found = answer(request, pools, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        metrics.POOL_STATUS_DURATION.observe(time.perf_counter() - began)
+        if not found.complete and age < self._grace:
+            # New slices of the driver enqueue the request earlier.
+            self.queue.add_after(name, self._grace - age)
+            return
+        if await self._write(request, found.status):
+            outcome = "complete" if found.complete else "incomplete"
+            metrics.POOL_STATUS_ANSWERS.labels(outcome).inc()
+        self.queue.forget(name)
+
+    def _facts(self, request: Request) -> PoolFacts:
+        return PoolFacts(
+            slices=[one for one in self._devices.slices.store if _wanted(request, one)],
+            devices=self._allocated(request),
+            rules=[one.rule for one in self._devices.stored_rules()],
+        )
+
+    def _allocated(self, request: Request) -> Iterator[AllocatedDevice]:
+        for claim in self._cluster.claims:
+            for device in claim.devices:
+                if device.driver == request.driver:
+                    yield device
+
+    async def _write(self, request: Request, status: dict[str, object]) -> bool:
+        """Write an answer; return False where the server has one already."""
+        if not self._may_write():
+            raise NotLeadingError
+        name = request.metadata.name
+        path = self.informer.resource.path(name=name, subresource="status")
+        try:
+            written = await self._client.put(path, {**request.body, "status": status})
+        except ApiError as error:
+            # 422: a status never changes once it is set.
+            if error.code not in {404, 409, 422}:
+                raise
+            await self.informer.refresh("", name)
+            left = self._requests.get("", name)
+            if error.code == 422 and left is not None and left.answered is None:
+                raise
+            return False
+        self._changed(Request.parse(written))
+        log.info("Answered ResourcePoolStatusRequest", name=name, driver=request.driver)
+        return True
+
+    async def _clean_periodically(self) -> None:
+        while True:
+            await self.clean()
+            await asyncio.sleep(CLEAN_INTERVAL)
+
+    async def clean(self) -> None:
+        """Delete answered requests after an hour, and others after a day."""
+        now = self._clock()
+        for request in self._requests:
+            if now < request.expires() or not self._may_write():
+                continue
+            metadata = request.metadata
+            # A request that was created again under the name must survive.
+            options = {"preconditions": {"uid": metadata.uid}}
+            try:
+                await self._client.delete(self.informer.resource.path(name=metadata.name), options)
+            except ApiError as error:
+                if error.code not in {404, 409}:
+                    log.warning("Cannot delete a request", name=metadata.name, error=str(error))
+
+
+def _wanted(request: Request, item: StoredSlice) -> bool:
+    return item.driver == request.driver and request.pool in {None, item.pool}

@@ -1,0 +1,98 @@
+"""ResourcePoolStatusRequests, parsed, and what is done with one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.evictions.facts import seconds
+from dragoman.inventory.poolstatus import Json, is_incomplete
+from dragoman.model import Document, Metadata
+from dragoman.model.fields import items, mapping, optional_text, text
+
+ANSWERED_TTL = 3600.0
+"""Seconds for which an answer is kept, as in-tree."""
+UNANSWERED_TTL = 86400.0
+"""Seconds for which a request without an answer is kept, as in-tree."""
+DEFAULT_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A ResourcePoolStatusRequest.
+
+    Attributes:
+        metadata: Identity.
+        driver: `spec.driver`.
+        pool: `spec.poolName`, None for all pools of the driver.
+        limit: `spec.limit`.
+        attribute: `spec.defaultPartitionTypeAttribute`, or None.
+        answered: When the answer was written, as Unix time; None without an answer.
+        body: The object, for the update of its status; empty once it is answered.
+    """
+
+    metadata: Metadata
+    driver: str
+    pool: str | None
+    limit: int
+    attribute: str | None
+    answered: float | None
+    body: Document
+
+    @classmethod
+    def parse(cls, document: Document) -> "Request":
+        """Parse a request; raise MalformedObjectError naming the field."""
+        spec = mapping(document, "spec")
+        limit = spec.get("limit")
+        answered = None
+        metadata = Metadata.parse(document)
+        if document.get("status") is not None:
+            conditions = items(mapping(document, "status"), "conditions", "status.")
+            times = [seconds(str(one.get("lastTransitionTime") or "")) for one in conditions]
+            answered = max(times, default=0.0) or seconds(metadata.created)
+        return cls(
+            metadata=metadata,
+            driver=text(spec, "driver", "spec."),
+            pool=optional_text(spec, "poolName", "spec."),
+            limit=limit if type(limit) is int else DEFAULT_LIMIT,
+            attribute=optional_text(spec, "defaultPartitionTypeAttribute", "spec."),
+            answered=answered,
+            body=document if answered is None else {},
+        )
+
+    def expires(self) -> float:
+        """Return the Unix time after which the request is deleted."""
+        if self.answered is not None:
+            return self.answered + ANSWERED_TTL
+        return seconds(self.metadata.created) + UNANSWERED_TTL
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The status of a request.
+
+    Attributes:
+        status: As it is written.
+        complete: Whether every returned pool has all its slices.
+    """
+
+    status: Json
+    complete: bool
+
+
+def answer(request: Request, pools: list[Json], now: str) -> Answer:
+    """Return the answer to a request.
+
+    Args:
+        request: The request.
+        pools: Status of all pools that match it.
+        now: API timestamp of the condition.
+    """
+    returned = pools[: request.limit]
+    condition: dict[str, Any] = {
+        "type": "Complete",
+        "status": "True",
+        "reason": "CalculationComplete",
+        "message": f"Calculated status for {len(returned)} pools",
+        "lastTransitionTime": now,
+    }
+    status = {"poolCount": len(pools), "pools": returned, "conditions": [condition]}
+    return Answer(status, not any(map(is_incomplete, returned)))
