@@ -133,7 +133,7 @@ class PoolStatusController:
             return
         began = time.perf_counter()
         pools = pool_statuses(self._facts(request), attribute=request.attribute, views=self._views)
-        found = answer(request, pools, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        found = answer(request, pools, self._now())
         metrics.POOL_STATUS_DURATION.observe(time.perf_counter() - began)
         if not found.complete and age < self._grace:
             # New slices of the driver enqueue the request earlier.
@@ -143,6 +143,9 @@ class PoolStatusController:
             outcome = "complete" if found.complete else "incomplete"
             metrics.POOL_STATUS_ANSWERS.labels(outcome).inc()
         self.queue.forget(name)
+
+    def _now(self) -> str:
+        return f"{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def _facts(self, request: Request) -> PoolFacts:
         return PoolFacts(

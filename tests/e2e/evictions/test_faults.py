@@ -1,0 +1,73 @@
+"""Evictions while the control plane fails: outages, killed leaders, APIs that are not served."""
+
+import time
+from collections import Counter
+from contextlib import ExitStack
+
+from tests.e2e.evictions.conftest import only_ours
+from tests.e2e.evictions.harness import GATES, STOCK, Devices, Evictor, evicting, taint
+from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
+from tests.e2e.running import OperatorProcess
+from tests.support.controlplane.plane import API_SERVER, ControlPlane
+
+OUTAGE = 20.0
+LEASES = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
+
+
+def test_taints_of_drivers_evict_where_rules_are_not_served() -> None:
+    """The stock controller waits for its cache of rules without end."""
+    with ControlPlane(feature_gates=GATES) as plane:
+        check_unserved(plane, "stock")
+        check_unserved(plane, "own")
+
+
+def check_unserved(plane: ControlPlane, evictor: Evictor) -> None:
+    """Assert that only dragoman evicts."""
+    made = Devices(plane, plane.create_namespace("evict"), STOCK)
+    try:
+        with evicting(plane, evictor):
+            made.publish({"name": "gpu-0", "taints": [taint()]})
+            made.pod()
+            time.sleep(8)
+            only_ours(evictor, passed=made.is_evicted())
+    finally:
+        made.clear()
+
+
+def test_an_outage_and_a_killed_leader_evict_no_pod_twice(plane: ControlPlane) -> None:
+    """20 s without the API server and kill -9 of the leader, while 60 pods are evicted."""
+    names = [f"leaves-{index}" for index in range(60)]
+    stays = [f"stays-{index}" for index in range(10)]
+    made = Devices(plane, plane.create_namespace("evict"), "")
+    always = {"operator": "Exists", "effect": "NoExecute"}
+    try:
+        with ExitStack() as stack:
+            replicas = [stack.enter_context(replica(plane, index)) for index in range(2)]
+            made.publish("gpu-0")
+            made.api.in_parallel(made.pod, names)
+            made.api.in_parallel(lambda name: made.pod(name, made.result("gpu-0", always)), stays)
+            time.sleep(1)
+            mark = plane.audit.mark()
+            made.rule()
+            time.sleep(0.1)
+            plane.kill(API_SERVER)
+            replicas[0].kill()
+            time.sleep(OUTAGE)
+            plane.revive(API_SERVER)
+            plane.wait_ready()
+            made.evicted(*names, timeout=90)
+            made.kept(*stays, seconds=3)
+        writes = plane.audit.writes(since=mark, resource="pods", namespace=made.namespace)
+        deleted = Counter(one.name for one in writes if one.verb == "delete")
+        # A deletion may have been stored when the server died before it was logged.
+        assert set(deleted.values()) <= {1}
+        assert set(deleted) <= set(names)
+    finally:
+        made.clear()
+
+
+def replica(plane: ControlPlane, index: int) -> OperatorProcess:
+    """Return one of several operators, of which one leads."""
+    user = plane.user(f"dragoman-{index}", (*OPERATOR_RULES, *EVICTION_RULES))
+    modes = ("--claims=off", "--evictions=own", "--namespace=default")
+    return OperatorProcess(plane, user, *modes, *LEASES)

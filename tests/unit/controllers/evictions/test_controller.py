@@ -1,0 +1,110 @@
+"""The eviction controller on a model of the API server, in virtual time."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from dragoman.kube.errors import ApiError
+from tests.unit.claims.objects import pod
+from tests.unit.controllers.evictions.model import Fate, Pods, controlling
+from tests.unit.evictions.builders import a_rule, pair, result
+from tests.unit.kube.virtual_time import in_virtual_time
+
+RULE = a_rule()
+ALWAYS = {"operator": "Exists"}
+
+
+@in_virtual_time
+async def test_an_eviction_takes_one_read_one_patch_one_deletion_and_one_event() -> None:
+    user, held = pair()
+    api = Pods(user)
+    async with controlling(api, held, rules=(RULE,)):
+        await asyncio.sleep(60)
+    assert api.requests == {"GET": 1, "PATCH": 1, "DELETE": 1}
+    assert [one["note"] for one in api.events] == ["Marking for deletion"]
+    assert api.events[0]["type"] == "Normal"
+    assert api.events[0]["reportingController"] == "dragoman"
+
+
+@in_virtual_time
+async def test_a_pod_that_was_replaced_survives() -> None:
+    user, held = pair()
+    api = Pods(user.changed("metadata", "uid", to="another"))
+    async with controlling(api, held, rules=(RULE,)) as controller:
+        controller.state.cluster.pods.put(_fact(user))
+        await asyncio.sleep(60)
+    assert api.deletions == {}
+
+
+def _fact(found: Any) -> Any:
+    from dragoman.model import Pod  # noqa: PLC0415 — one use
+
+    return Pod.parse(found.document)
+
+
+@in_virtual_time
+async def test_assist_evicts_only_what_the_stock_controller_forgets() -> None:
+    user, held = pair("plain")
+    extended = pod("extended", namespace="ns").on("n").with_extended_claim("made")
+    _, claim = pair("other")
+    made = claim.changed("metadata", "name", to="made").owned_by(extended)
+    made = made.changed("status", "reservedFor", to=[]).reserved_for(extended)
+    api = Pods(user, extended)
+    api.claims = {"made": made.document}
+    async with controlling(api, held, made, rules=(RULE,), assist=True):
+        await asyncio.sleep(60)
+    assert api.deletions == {"extended": 1}
+    assert api.rules == []
+
+
+@in_virtual_time
+async def test_assist_reads_the_claim_before_it_evicts() -> None:
+    extended = pod("extended", namespace="ns").on("n").with_extended_claim("made")
+    _, claim = pair("other")
+    made = claim.changed("metadata", "name", to="made").owned_by(extended)
+    made = made.changed("status", "reservedFor", to=[]).reserved_for(extended)
+    released = made.changed("status", to={}).changed("metadata", "resourceVersion", to="2")
+    api = Pods(extended)
+    api.claims = {"made": released.document}
+    async with controlling(api, made, rules=(RULE,), assist=True):
+        await asyncio.sleep(60)
+    assert api.deletions == {}
+
+
+def unsteady(chance: random.Random) -> Fate:
+    """Return what becomes of a request while the API server has a bad time."""
+    fates: list[Fate] = [
+        None,
+        None,
+        "lost",
+        ApiError(409, "Conflict", "conflict"),
+        ApiError(429, "TooManyRequests", "later", retry_after=1.0),
+        ApiError(500, "InternalError", "no"),
+        ApiError(0, "NoAnswer", "connection refused"),
+    ]
+    return chance.choice(fates)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_pod_is_evicted_twice_and_none_that_may_stay(seed: int) -> None:
+    """Leaders are killed at random times, while requests fail at random."""
+    chance = random.Random(seed)
+
+    @in_virtual_time
+    async def run() -> Pods:
+        pairs = [pair(f"leaves-{index}") for index in range(8)]
+        pairs += [pair(f"stays-{index}", result("gpu-0", ALWAYS)) for index in range(4)]
+        api = Pods(*(user for user, _ in pairs), fate=lambda _: unsteady(chance))
+        claims = [held for _, held in pairs]
+        for _ in range(3):
+            async with controlling(api, *claims, rules=(RULE,)):
+                await asyncio.sleep(chance.random() * 2)
+        api.fate = lambda _: None
+        async with controlling(api, *claims, rules=(RULE,)):
+            await asyncio.sleep(120)
+        return api
+
+    api = run()
+    assert api.deletions == {f"leaves-{index}": 1 for index in range(8)}

@@ -1,0 +1,159 @@
+"""When ResourcePoolStatusRequests are answered and deleted, with the clock injected."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.poolstatus.controller import PoolStatusController
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
+from tests.unit.kube.virtual_time import in_virtual_time
+
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
+REQUESTS = Resource("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests")
+CREATED = "2026-01-01T00:00:00Z"
+T0 = 1767225600.0
+Json = dict[str, Any]
+
+
+class Api:
+    """An API server that keeps one request, and whose status is written once."""
+
+    def __init__(self) -> None:
+        self.body = request()
+        self.puts = 0
+        self.deleted: list[str] = []
+
+    async def get(self, _: str, **__: str) -> Json:
+        return self.body
+
+    async def put(self, path: str, body: Json) -> Json:
+        assert path.endswith("/status")
+        self.puts += 1
+        if "status" in self.body:
+            raise ApiError(422, "Invalid", "field is immutable")
+        self.body = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
+        return self.body
+
+    async def delete(self, _: str, options: Json) -> Json:
+        if options["preconditions"]["uid"] != self.body["metadata"]["uid"]:
+            raise ApiError(409, "Conflict", "the UID in the precondition does not match")
+        self.deleted.append(options["preconditions"]["uid"])
+        return {}
+
+
+def request(**status: Any) -> Json:
+    metadata = {"name": "r", "uid": "u", "resourceVersion": "1", "creationTimestamp": CREATED}
+    found: Json = {"metadata": metadata, "spec": {"driver": "d", "limit": 10}}
+    return {**found, "status": status} if status else found
+
+
+def a_slice(name: str, count: int = 1, driver: str = "d") -> Json:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": count}
+    spec = {"driver": driver, "pool": pool, "devices": [{"name": name}]}
+    return {"type": "ADDED", "object": {"metadata": {"name": name, "uid": name}, "spec": spec}}
+
+
+class Scene:
+    """A controller on the model, whose clock is that of the loop."""
+
+    def __init__(self, *slices: Json, own: bool = True, leads: bool = True) -> None:
+        self.api = Api()
+        self.leads = leads
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        client = cast(Client, self.api)
+        self.devices = DeviceInformers(client, SLICES)
+        self.devices._content = True
+        self.controller = PoolStatusController(
+            client,
+            REQUESTS,
+            self.devices,
+            ClusterState(),
+            own=own,
+            may_write=lambda: self.leads,
+            clock=lambda: T0 + loop.time() - begin,
+        )
+        for one in slices:
+            self.devices.slices.handle(one)
+        self.devices.slices.synced.set()
+        self.controller.informer.synced.set()
+        self.controller.informer.handle({"type": "ADDED", "object": self.api.body})
+        self.task = asyncio.create_task(self.controller.run())
+
+    async def answered_within(self, seconds: float) -> bool:
+        await asyncio.sleep(seconds)
+        return "status" in self.api.body
+
+
+@in_virtual_time
+async def test_own_answers_at_once_and_auto_after_ten_seconds() -> None:
+    assert await Scene(a_slice("a")).answered_within(0.1)
+    waiting = Scene(a_slice("a"), own=False)
+    assert not await waiting.answered_within(9.5)
+    assert await waiting.answered_within(1)
+    assert waiting.api.puts == 1
+
+
+@in_virtual_time
+async def test_an_incomplete_pool_is_awaited_for_five_seconds() -> None:
+    scene = Scene(a_slice("a", count=2))
+    assert not await scene.answered_within(4.5)
+    assert await scene.answered_within(1)
+    assert "validationError" in scene.api.body["status"]["pools"][0]
+
+
+@in_virtual_time
+async def test_a_slice_wakes_the_request() -> None:
+    scene = Scene(a_slice("a", count=2))
+    scene.devices.slices.handle(a_slice("other", driver="another"))
+    assert not await scene.answered_within(1)
+    scene.devices.slices.handle(a_slice("b", count=2))
+    assert await scene.answered_within(0.1)
+    assert scene.api.body["status"]["pools"][0]["totalDevices"] == 2
+
+
+@in_virtual_time
+async def test_a_follower_does_not_answer() -> None:
+    scene = Scene(a_slice("a"), leads=False)
+    assert not await scene.answered_within(60)
+    scene.leads = True
+    assert await scene.answered_within(6)
+
+
+@in_virtual_time
+async def test_the_answer_of_another_controller_is_not_overwritten() -> None:
+    scene = Scene(a_slice("a"))
+    scene.api.body = request(poolCount=7, pools=[], conditions=[])
+    scene.api.body["metadata"]["resourceVersion"] = "2"
+    await asyncio.sleep(60)
+    assert scene.api.puts == 1
+    assert scene.api.body["status"]["poolCount"] == 7
+
+
+@pytest.mark.parametrize(("own", "deleted"), [(True, ["u"]), (False, [])])
+def test_answers_are_deleted_after_an_hour(own: bool, deleted: list[str]) -> None:
+    @in_virtual_time
+    async def run() -> list[str]:
+        scene = Scene(a_slice("a"), own=own)
+        assert await scene.answered_within(3000)
+        assert scene.api.deleted == []
+        await asyncio.sleep(1300)
+        return scene.api.deleted[:1]
+
+    assert run() == deleted
+
+
+@in_virtual_time
+async def test_a_request_that_was_created_again_survives() -> None:
+    scene = Scene(a_slice("a", count=2))
+    scene.leads = False
+    scene.api.body = {**scene.api.body, "metadata": {**scene.api.body["metadata"], "uid": "new"}}
+    await asyncio.sleep(86400 + 700)
+    scene.leads = True
+    await scene.controller.clean()
+    assert scene.api.deleted == []
