@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dragoman.controllers.evictions.controller import EvictionController
     from dragoman.controllers.explain.controller import ExplainController
     from dragoman.controllers.poolstatus.controller import PoolStatusController
+    from dragoman.controllers.poolstatus.reports import PoolReports
 
 LEASE_NAME = "dragoman-operator"
 OPTIONAL_INTERVAL = 30.0
@@ -71,6 +72,7 @@ class Operator:
         devices: Stored ResourceSlices and DeviceTaintRules; None where no controller needs them.
         evictions: The eviction controller; None with `--evictions=off`.
         explain: The explain controller; None unless a setting asks for it.
+        reports: Writes DevicePoolReports; None without `--inventory-reports`.
         pool_status: The controller of ResourcePoolStatusRequests; None until its API is served.
         schemas: The DriverConfigSchema controller; None until its API is served.
         cluster_templates: The ClusterResourceClaimTemplate controller; None until its API is
@@ -90,6 +92,7 @@ class Operator:
         self.evictions: EvictionController | None = None
         self.explain: ExplainController | None = None
         self.pool_status: PoolStatusController | None = None
+        self.reports: PoolReports | None = None
         self.schemas: SchemaController | None = None
         self.cluster_templates: ClusterTemplateController | None = None
         self.maintenance: MaintenanceController | None = None
@@ -174,17 +177,22 @@ class Operator:
             if settings.explains:
                 await self._start_explain(served)
             self._watch_all()
-            if settings.pool_status != "off":
-                self._spawn(ONCE, self._start_pool_status_when_served(served))
-            if settings.cluster_templates:
-                self._spawn(ONCE, self._start_cluster_templates_when_served(served))
-            if settings.findings:
-                await self._start_findings()
-            if settings.maintenance:
-                self._spawn(ONCE, self._start_maintenance_when_served(served))
+            await self._start_optional(served)
             self._spawn("leader election", self._lead())
         self._liveness = Liveness(self._watches, self._longest_running)
         self._spawn("liveness", self._liveness.run())
+
+    async def _start_optional(self, served: Served) -> None:
+        """Start the controllers that run beside the others, some once their API is served."""
+        settings = self._settings
+        if settings.pool_status != "off":
+            self._spawn(ONCE, self._start_pool_status_when_served(served))
+        if settings.cluster_templates:
+            self._spawn(ONCE, self._start_cluster_templates_when_served(served))
+        if settings.findings:
+            await self._start_findings()
+        if settings.maintenance:
+            self._spawn(ONCE, self._start_maintenance_when_served(served))
 
     async def _serve_health(self) -> None:
         if not self._settings.metrics_address:
@@ -271,6 +279,8 @@ class Operator:
             self.devices = devices = module.DeviceInformers(self.client, served.slices)
             if self._settings.evictions != "off":
                 self._start_evictions(served, devices)
+            if self._settings.inventory_reports:
+                await self._start_reports(devices)
             self._spawn(ONCE, self._watch_rules_when_served(devices))
         return self.devices
 
@@ -290,6 +300,20 @@ class Operator:
             resync=settings.resync,
         )
         log.info("Evicting pods from tainted devices", mode=settings.evictions)
+
+    async def _start_reports(self, devices: "DeviceInformers") -> None:
+        assert self.claims is not None
+        await devices.require_content()
+        module = await asyncio.to_thread(_import, "dragoman.controllers.poolstatus.reports")
+        self.reports = module.PoolReports(
+            self.client,
+            devices,
+            self.claims.state,
+            holders=self._settings.inventory_holders,
+            may_write=self._leading,
+        )
+        self.claims.handlers.observers.append(self.reports)
+        log.info("Writing DevicePoolReports", holders=self._settings.inventory_holders)
 
     async def _start_pool_status_when_served(self, served: Served) -> None:
         settings = self._settings
@@ -429,7 +453,7 @@ class Operator:
         async with asyncio.TaskGroup() as running:
             # While no other controller runs, this one keeps the Lease.
             running.create_task(asyncio.Event().wait())
-            for controller in (self.claims, self.evictions, self.explain):
+            for controller in (self.claims, self.evictions, self.reports, self.explain):
                 if controller is not None:
                     running.create_task(controller.run())
 

@@ -46,8 +46,14 @@ class PoolFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """A pool in its highest generation."""
+class CurrentPool:
+    """A pool in its highest generation.
+
+    Attributes:
+        id: Driver and pool.
+        slices: Those of that generation, by name.
+        used: Allocated devices by name, without admin access.
+    """
 
     id: PoolID
     slices: tuple[StoredSlice, ...]
@@ -62,6 +68,12 @@ class _Pool:
             if one.content is not None
             for device in one.content.devices
         ]
+
+    @property
+    def node(self) -> str:
+        """The node that all slices belong to; empty where they have none or differ."""
+        nodes = {one.content.node_name or "" for one in self.slices if one.content is not None}
+        return nodes.pop() if len(nodes) == 1 else ""
 
     @property
     def missing(self) -> bool:
@@ -85,7 +97,7 @@ def pool_statuses(
         views: Whether the server knows the views of partitions and shares (1.37).
     """
     rules = tuple(facts.rules)
-    return [_status(pool, rules, attribute, views=views) for pool in _pools(facts)]
+    return [_status(pool, rules, attribute, views=views) for pool in current_pools(facts)]
 
 
 def is_incomplete(status: Json) -> bool:
@@ -93,7 +105,8 @@ def is_incomplete(status: Json) -> bool:
     return str(status.get("validationError", "")).startswith(INCOMPLETE)
 
 
-def _pools(facts: PoolFacts) -> list[_Pool]:
+def current_pools(facts: PoolFacts) -> list[CurrentPool]:
+    """Return the wanted pools, by driver and pool."""
     grouped: defaultdict[PoolID, list[StoredSlice]] = defaultdict(list)
     for one in facts.slices:
         grouped[one.pool_id].append(one)
@@ -110,12 +123,12 @@ def _pools(facts: PoolFacts) -> list[_Pool]:
         current = [one for one in grouped[key] if one.generation == newest]
         current.sort(key=lambda one: one.metadata.name)
         held = used[key]
-        found.append(_Pool(key, tuple(current), {name: tuple(held[name]) for name in held}))
+        found.append(CurrentPool(key, tuple(current), {name: tuple(held[name]) for name in held}))
     return found
 
 
 def _status(
-    pool: _Pool, rules: tuple[DeviceTaintRule, ...], attribute: str | None, *, views: bool
+    pool: CurrentPool, rules: tuple[DeviceTaintRule, ...], attribute: str | None, *, views: bool
 ) -> Json:
     first = pool.slices[0]
     status: Json = {
@@ -123,16 +136,16 @@ def _status(
         "poolName": pool.id.pool,
         "generation": first.generation,
     }
-    nodes = {one.content.node_name for one in pool.slices if one.content is not None}
-    if len(nodes) == 1 and (node := nodes.pop()):
-        status["nodeName"] = node
+    if pool.node:
+        status["nodeName"] = pool.node
     if pool.missing:
         seen = f"observed {len(pool.slices)}/{first.slice_count} slices"
         text = f"{INCOMPLETE} pool {pool.where} is incomplete: {seen} at generation "
         status["validationError"] = _cut(f"{text}{first.generation}")
         return status
     status |= _counts(pool, rules)
-    error = _invalid(pool)
+    reason = invalid_reason(pool)
+    error = f"PoolInvalid: pool {pool.where}: {reason}" if reason else ""
     if views:
         summary, shareable, problem = _views(pool, attribute)
         error = error or problem
@@ -145,9 +158,9 @@ def _status(
     return status
 
 
-def _counts(pool: _Pool, rules: tuple[DeviceTaintRule, ...]) -> Json:
+def _counts(pool: CurrentPool, rules: tuple[DeviceTaintRule, ...]) -> Json:
     devices = pool.contents
-    tainted = {name for name, _, content in devices if _is_tainted(pool, name, content, rules)}
+    tainted = {name for name, _, content in devices if is_tainted(pool, name, content, rules)}
     # Devices that are not published any more count as allocated, as in-tree.
     free = sum(name not in pool.used and name not in tainted for name, _, _ in devices)
     return {
@@ -159,9 +172,10 @@ def _counts(pool: _Pool, rules: tuple[DeviceTaintRule, ...]) -> Json:
     }
 
 
-def _is_tainted(
-    pool: _Pool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
+def is_tainted(
+    pool: CurrentPool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
 ) -> bool:
+    """Whether the driver or a rule keeps claims without tolerations from a device."""
     return any(one.effect in EFFECTS for one in content.taints) or any(
         rule.taint.effect in EFFECTS
         and rule.has_selector
@@ -172,21 +186,21 @@ def _is_tainted(
     )
 
 
-def _invalid(pool: _Pool) -> str:
-    """Return why the allocator ignores the pool, empty if it does not."""
+def invalid_reason(pool: CurrentPool) -> str:
+    """Return why the allocator ignores a pool, in its words; empty if it does not."""
     slices = [one.content for one in pool.slices if one.content is not None]
     for node in sorted({one.node_name or "" for one in slices}):
         seen = [one for one in slices if (one.node_name or "") in {"", node}]
         built = assemble(pool.id, seen, slices, _PROFILE)
         if built is not None and built.invalid:
-            return f"PoolInvalid: pool {pool.where}: {built.invalid}"
+            return built.invalid
     return ""
 
 
 # Views ------------------------------------------------------------------------------------------
 
 
-def _views(pool: _Pool, attribute: str | None) -> tuple[list[Json], Json | None, str]:
+def _views(pool: CurrentPool, attribute: str | None) -> tuple[list[Json], Json | None, str]:
     """Return the views of partitions and of shares, and the first problem."""
     declared = any(own for _, own, _ in pool.contents)
     devices = [
@@ -209,7 +223,7 @@ def _views(pool: _Pool, attribute: str | None) -> tuple[list[Json], Json | None,
 
 
 def _partitions(
-    pool: _Pool, devices: list[tuple[str, str, Content]], slices: list[Slice]
+    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
 ) -> tuple[list[Json], str]:
     groups: dict[tuple[str, str], list[tuple[str, Content]]] = {}
     for name, attribute, content in devices:
@@ -248,7 +262,7 @@ def _partitions(
 
 
 def _counters(
-    pool: _Pool, devices: list[tuple[str, str, Content]], slices: list[Slice]
+    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
 ) -> Counters:
     left = Counters(
         {
@@ -281,7 +295,7 @@ def _cost(content: Content) -> frozenset[tuple[str, str, int]]:
     )
 
 
-def _shareable(pool: _Pool) -> tuple[Json | None, str]:
+def _shareable(pool: CurrentPool) -> tuple[Json | None, str]:
     shareable = {name: content for name, _, content in pool.contents if content.shareable}
     if not shareable:
         return None, ""
@@ -303,7 +317,7 @@ def _shareable(pool: _Pool) -> tuple[Json | None, str]:
 
 
 def _capacity(
-    pool: _Pool, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
+    pool: CurrentPool, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
 ) -> Json:
     consumed = [
         parse_quantity(amount)

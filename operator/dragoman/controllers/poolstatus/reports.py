@@ -1,0 +1,203 @@
+"""Writes DevicePoolReports: one per pool, only on change, and at most every 30 seconds."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dragoman.allocation.facts.objects import PoolID
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.inventory.poolreports import report, report_name
+from dragoman.inventory.poolstatus import PoolFacts, current_pools
+from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, Client, pages
+from dragoman.kube.controller import Controller, NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import DEVICEPOOLREPORTS
+from dragoman.kube.workqueue import WorkQueue
+from dragoman.logs import logger
+from dragoman.model import AllocatedDevice, Claim, Pod
+
+PERIOD = 30.0
+"""Shortest time in seconds between two writes of one report."""
+
+log = logger("dragoman.poolreports")
+
+
+class PoolReports:
+    """Keeps the DevicePoolReport of each pool up to date, while this process leads.
+
+    Args:
+        client: Where reports are written.
+        devices: Stores slices, with content, and rules.
+        cluster: Stores claims.
+        holders: Whether reports name the claims that hold devices.
+        may_write: Whether this process leads.
+        clock: Monotonic seconds.
+
+    Attributes:
+        queue: Pools whose report may have changed.
+    """
+
+    def __init__(  # noqa: PLR0913 — the composition root names each part
+        self,
+        client: Client,
+        devices: DeviceInformers,
+        cluster: ClusterState,
+        *,
+        holders: bool,
+        may_write: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._devices = devices
+        self._cluster = cluster
+        self._holders = holders
+        self._may_write = may_write
+        self._clock = clock
+        self._written: dict[str, dict[str, Any]] = {}
+        self._wrote_at: dict[str, float] = {}
+        self._slices: defaultdict[PoolID, dict[str, StoredSlice]] = defaultdict(dict)
+        self._claims: defaultdict[PoolID, dict[tuple[str, str], None]] = defaultdict(dict)
+        self._names: dict[str, PoolID] = {}
+        self.queue: WorkQueue[PoolID] = WorkQueue("pool-reports")
+        self._controller = Controller(
+            self.queue, self._reconcile, self._enqueue_all, describe=PoolID._asdict
+        )
+        for one in devices.slices.store:
+            self.slice_changed(None, one)
+        for claim in cluster.claims:
+            self.claim_changed(None, claim)
+        devices.slice_observers.append(self.slice_changed)
+        devices.rule_observers.append(self.rule_changed)
+
+    async def run(self) -> None:
+        """Write reports until cancelled; call it only while this process leads."""
+        await self._devices.slices.synced.wait()
+        await self._list()
+        await self._controller.run()
+
+    def slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
+        """Enqueue the pool of a slice."""
+        if old is not None:
+            self._slices[old.pool_id].pop(old.metadata.name, None)
+            self.queue.add(old.pool_id)
+        if new is not None:
+            self._slices[new.pool_id][new.metadata.name] = new
+            self.queue.add(new.pool_id)
+
+    def rule_changed(self, old: StoredRule | None, new: StoredRule | None) -> None:
+        """Enqueue the pools that a rule selects, or did before."""
+        for found in (old, new):
+            if found is not None:
+                driver, name = found.rule.driver, found.rule.pool
+                for pool in list(self._slices):
+                    if driver in {None, pool.driver} and name in {None, pool.pool}:
+                        self.queue.add(pool)
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Ignore pods: claims say which devices are used."""
+
+    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Enqueue the pools of a claim whose allocation changed."""
+        if old is not None and new is not None and old.devices == new.devices:
+            return
+        if old is not None:
+            for pool in _pools(old):
+                if pool in self._claims:
+                    self._claims[pool].pop(_place(old), None)
+                self.queue.add(pool)
+        if new is not None:
+            for pool in _pools(new):
+                self._claims[pool][_place(new)] = None
+                self.queue.add(pool)
+
+    def _enqueue_all(self) -> None:
+        for pool in {*self._slices, *self._names.values()}:
+            self.queue.add(pool)
+
+    async def _list(self) -> None:
+        """Learn what an earlier leader wrote, so that only changes are written."""
+        self._written.clear()
+        self._names.clear()
+        try:
+            async for page in pages(self._client, DEVICEPOOLREPORTS.path()):
+                for item in page["items"] or ():
+                    name, spec = item["metadata"]["name"], item["spec"]
+                    self._written[name] = item.get("report") or {}
+                    self._names[name] = PoolID(spec["driver"], spec["pool"])
+        except ApiError as error:
+            log.warning("Cannot list DevicePoolReports", code=error.code, error=str(error))
+
+    async def _reconcile(self, pool: PoolID) -> None:
+        name = report_name(pool)
+        slices = self._slices.get(pool)
+        if not slices:
+            self._slices.pop(pool, None)
+            if not self._claims.get(pool):
+                self._claims.pop(pool, None)
+            await self._delete(name)
+            return
+        found = self._report(pool, slices)
+        if self._written.get(name) == found:
+            self.queue.forget(pool)
+            return
+        wait = self._wrote_at.get(name, float("-inf")) + PERIOD - self._clock()
+        if wait > 0:
+            self.queue.add_after(pool, wait)
+            return
+        await self._write(name, pool, found)
+        self.queue.forget(pool)
+
+    def _report(self, pool: PoolID, slices: dict[str, StoredSlice]) -> dict[str, Any]:
+        held = list(self._held(pool))
+        facts = PoolFacts(slices.values(), [device for _, device in held])
+        (current,) = current_pools(facts)
+        names = {name for name, device in held if not device.admin} if self._holders else ()
+        return report(current, [one.rule for one in self._devices.stored_rules()], names)
+
+    def _held(self, pool: PoolID) -> Iterator[tuple[str, AllocatedDevice]]:
+        """Yield the allocated devices of a pool with the claims that hold them."""
+        for namespace, name in self._claims.get(pool, ()):
+            claim = self._cluster.claims.get(namespace, name)
+            for device in () if claim is None else claim.devices:
+                if (device.driver, device.pool) == pool:
+                    yield f"{namespace}/{name}", device
+
+    async def _write(self, name: str, pool: PoolID, found: dict[str, Any]) -> None:
+        if not self._may_write():
+            raise NotLeadingError
+        body = {
+            "apiVersion": DEVICEPOOLREPORTS.api_version,
+            "kind": "DevicePoolReport",
+            "metadata": {"name": name},
+            "spec": {"driver": pool.driver, "pool": pool.pool},
+            "report": found,
+        }
+        path = DEVICEPOOLREPORTS.path(name=name)
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        await self._client.request("PATCH", path, body, APPLY_PATCH, query)
+        self._written[name], self._names[name] = found, pool
+        self._wrote_at[name] = self._clock()
+
+    async def _delete(self, name: str) -> None:
+        if name not in self._written:
+            return
+        if not self._may_write():
+            raise NotLeadingError
+        try:
+            await self._client.delete(DEVICEPOOLREPORTS.path(name=name), {})
+        except ApiError as error:
+            if error.code != 404:
+                raise
+        for known in (self._written, self._names, self._wrote_at):
+            known.pop(name, None)
+
+
+def _pools(claim: Claim) -> set[PoolID]:
+    return {PoolID(one.driver, one.pool) for one in claim.devices}
+
+
+def _place(claim: Claim) -> tuple[str, str]:
+    return claim.metadata.namespace, claim.metadata.name

@@ -1,0 +1,160 @@
+"""DevicePoolReports: what they say, and how rarely they are written."""
+
+import asyncio
+from collections import Counter
+from typing import Any, cast
+
+from dragoman.controllers.claims.state import ClusterState
+from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.poolstatus.reports import PoolReports
+from dragoman.kube.client import Client
+from dragoman.kube.resources import Resource
+from dragoman.model import Claim
+from tests.unit.kube.virtual_time import in_virtual_time
+
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
+Json = dict[str, Any]
+
+
+class Api:
+    """An API server that keeps reports."""
+
+    def __init__(self) -> None:
+        self.reports: dict[str, Json] = {}
+        self.writes: Counter[str] = Counter()
+
+    async def get(self, _: str, **__: str) -> Json:
+        return {"metadata": {}, "items": list(self.reports.values())}
+
+    async def request(self, method: str, path: str, body: Json, kind: str, query: Json) -> Json:
+        assert (method, kind) == ("PATCH", "application/apply-patch+yaml")
+        assert query["fieldManager"] == "dragoman"
+        name = path.rpartition("/")[2]
+        self.writes[name] += 1
+        self.reports[name] = body
+        return body
+
+    async def delete(self, path: str, _: Json) -> Json:
+        del self.reports[path.rpartition("/")[2]]
+        return {}
+
+
+class Scene:
+    """The reports of an operator that leads."""
+
+    def __init__(self, api: Api, *, holders: bool = False) -> None:
+        self.api = api
+        self.state = ClusterState()
+        self.devices = DeviceInformers(cast(Client, api), SLICES)
+        self.devices._content = True
+        loop = asyncio.get_running_loop()
+        self.reports = PoolReports(
+            cast(Client, api), self.devices, self.state, holders=holders, clock=loop.time
+        )
+        self.devices.slices.synced.set()
+        self.task = asyncio.create_task(self.reports.run())
+
+    def publish(self, pool: str, *devices: str, count: int = 1, kind: str = "ADDED") -> None:
+        spec = {
+            "driver": "d",
+            "nodeName": pool,
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": count},
+            "devices": [{"name": one} for one in devices],
+        }
+        metadata = {"name": pool, "uid": pool}
+        self.devices.slices.handle({"type": kind, "object": {"metadata": metadata, "spec": spec}})
+
+    def allocate(self, name: str, device: str, version: int = 1) -> None:
+        results = [{"driver": "d", "pool": "p", "device": device}] if device else []
+        body = {
+            "metadata": {
+                "name": name,
+                "namespace": "secret",
+                "uid": name,
+                "resourceVersion": str(version),
+            },
+            "status": {"allocation": {"devices": {"results": results}}},
+        }
+        claim = Claim.parse(body)
+        known = self.state.claims.get("secret", name)
+        self.state.claims.put(claim)
+        self.reports.claim_changed(known, claim)
+
+    @property
+    def report(self) -> Json:
+        (found,) = self.api.reports.values()
+        report: Json = found["report"]
+        return report
+
+
+@in_virtual_time
+async def test_a_report_counts_the_devices_of_a_pool() -> None:
+    scene = Scene(Api())
+    scene.publish("p", "a", "b", "c")
+    scene.allocate("one", "a")
+    scene.allocate("gone", "x")
+    await asyncio.sleep(60)
+    assert scene.report == {
+        "generation": 1,
+        "node": "p",
+        "state": "Complete",
+        "devices": 3,
+        "used": 1,
+        "free": 2,
+        "tainted": 0,
+        "orphaned": 1,
+    }
+    (name,) = scene.api.reports
+    assert name.startswith("d-")
+
+
+@in_virtual_time
+async def test_holders_are_named_only_where_that_is_wanted() -> None:
+    scene = Scene(Api(), holders=True)
+    scene.publish("p", "a")
+    scene.allocate("one", "a")
+    await asyncio.sleep(60)
+    assert scene.report["holders"] == ["secret/one"]
+
+
+@in_virtual_time
+async def test_an_incomplete_pool_has_no_counts() -> None:
+    scene = Scene(Api())
+    scene.publish("p", "a", count=2)
+    await asyncio.sleep(1)
+    assert scene.report == {"generation": 1, "node": "p", "state": "Incomplete (1 of 2)"}
+
+
+@in_virtual_time
+async def test_a_report_is_written_twice_a_minute_and_not_without_a_change() -> None:
+    scene = Scene(Api())
+    scene.publish("p", "a", "b")
+    for index in range(600):
+        scene.allocate("busy", "a" if index % 2 else "b", index + 1)
+        scene.allocate("churn", "" if index % 2 else "a", index + 1)
+        await asyncio.sleep(0.1)
+    (writes,) = scene.api.writes.values()
+    assert 2 <= writes <= 3
+    await asyncio.sleep(60)
+    before = dict(scene.api.writes)
+    await asyncio.sleep(3600)
+    assert scene.api.writes == before
+
+
+@in_virtual_time
+async def test_the_next_leader_writes_only_changes_and_deletes_old_reports() -> None:
+    api = Api()
+    scene = Scene(api)
+    scene.publish("p", "a")
+    scene.publish("old", "a")
+    await asyncio.sleep(60)
+    scene.task.cancel()
+    before = dict(api.writes)
+    following = Scene(api)
+    following.publish("p", "a")
+    await asyncio.sleep(60)
+    assert api.writes == before
+    assert [one["spec"]["pool"] for one in api.reports.values()] == ["p"]
+    following.publish("p", "a", kind="DELETED")
+    await asyncio.sleep(1)
+    assert api.reports == {}
