@@ -201,7 +201,9 @@ def test_a_dry_run_is_what_then_happens(site: Site, seed: int) -> None:
         seen = ward.dra("drain", *target, *force, "--dry-run", "-o", "json", expected=(0, 1))
         preview = seen.document
         before = {one["metadata"]["name"] for one in ward.api.list("pods", ward.name)}
-        ward.dra("drain", *target, *force, "--timeout", "6s", "--yes", expected=(0, 1))
+        stays = {one["pod"] for one in preview["pods"] if one["refusal"]}
+        patience = "8s" if stays else "90s"
+        ward.dra("drain", *target, *force, "--timeout", patience, "--yes", expected=(0, 1))
         gone = before - {one["metadata"]["name"] for one in ward.api.list("pods", ward.name)}
         evicted = {
             one["pod"].partition("/")[2]
@@ -216,7 +218,6 @@ def test_a_dry_run_is_what_then_happens(site: Site, seed: int) -> None:
             ).document["devices"]
             if one["held"]
         }
-        stays = {one["pod"] for one in preview["pods"] if one["refusal"]}
         if not stays and not preview["unusedClaims"]:
             assert len(held) == len(preview["devices"])
     finally:
