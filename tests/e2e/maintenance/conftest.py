@@ -28,7 +28,7 @@ def plane_with_rules() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["claim", "rule"])
+@pytest.fixture(scope="module", params=["claim", pytest.param("rule", marks=pytest.mark.slow)])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Run an operator on a control plane without DeviceTaintRules, and on one with them."""
     name = {"claim": "plane", "rule": "plane_with_rules"}[request.param]
