@@ -1,0 +1,79 @@
+"""How results of Kubernetes' own tests are read and compared."""
+
+import json
+from pathlib import Path
+
+from tests.upstream.kubelet import running
+from tests.upstream.results import FAILED, PASSED, Spec, failures, left_out, read, summary
+
+
+def spec(texts: list[str], leaf: str, state: str, kind: str = "It", message: str = "") -> object:
+    return {
+        "ContainerHierarchyTexts": texts,
+        "LeafNodeText": leaf,
+        "LeafNodeType": kind,
+        "State": state,
+        "RunTime": 1_500_000_000,
+        "Failure": {"Message": message} if message else None,
+    }
+
+
+def test_a_report_is_read_without_the_nodes_around_its_specs(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    specs = [
+        spec([], "", "passed", "BeforeSuite"),
+        spec(["[sig-node] DRA", "control plane"], "supports claims", "passed"),
+        spec(["[sig-node] DRA"], "fails", "failed", message="expected\n  one"),
+    ]
+    report.write_text(json.dumps([{"SpecReports": specs}]))
+    assert list(read(report).values()) == [
+        Spec("[sig-node] DRA control plane supports claims", PASSED, 1.5),
+        Spec("[sig-node] DRA fails", FAILED, 1.5, "expected one"),
+    ]
+
+
+def made(**states: str) -> dict[str, Spec]:
+    return {
+        name: Spec(name, state, 1.0, "why" * (state == FAILED)) for name, state in states.items()
+    }
+
+
+def test_the_table_has_the_specs_that_ran_anywhere_and_their_number() -> None:
+    ours = made(a=PASSED, b=FAILED, c="skipped")
+    stock = made(a=PASSED, b=PASSED, c="skipped")
+    assert summary("v1.36.3", {"dragoman": ours, "built-in": stock}) == [
+        "| spec, Kubernetes v1.36.3 | dragoman | built-in |",
+        "|---|---|---|",
+        "| a | passed | passed |",
+        "| b | **failed** | passed |",
+        "| **2 of 3 ran** | 1 passed, 1 failed | 2 passed |",
+    ]
+    assert failures(ours) == ["b: failed: why"]
+
+
+def test_what_was_left_out_has_a_reason() -> None:
+    specs = {
+        one.name: one
+        for one in (
+            Spec("DRA kubelet on single node starts", "skipped", 0),
+            Spec("DRA kubelet on single node stops", "skipped", 0),
+            Spec("DRA control plane asks", "skipped", 0, "gate is off"),
+            Spec("another area", "skipped", 0),
+        )
+    }
+    assert left_out(specs) == [
+        "2 left out: needs containers that run (context `kubelet`)",
+        "1 left out: gate is off",
+        "1 left out: tests no part of the control plane that this run has",
+    ]
+
+
+def test_a_pod_with_a_node_is_reported_as_ready() -> None:
+    pod = {
+        "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"containers": [{"name": "main", "image": "pause"}]},
+    }
+    status = running(pod)
+    assert status["phase"] == "Running"
+    assert {"type": "Ready", "status": "True"} in status["conditions"]
+    assert [one["name"] for one in status["containerStatuses"]] == ["main"]

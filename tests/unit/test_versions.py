@@ -1,0 +1,39 @@
+"""How `make test-versions` reads and shows results."""
+
+from pathlib import Path
+
+from tests.versions.__main__ import Result, read, table, versions
+
+REPORT = """<testsuites><testsuite>
+<testcase name="passes"/><testcase name="also"/>
+<testcase name="breaks"><failure message="x"/></testcase>
+<testcase name="cannot start"><error message="y"/></testcase>
+<testcase name="left"><skipped message="1.34 has no PodGroups"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_a_report_gives_numbers_names_and_reasons(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    found = read(report)
+    assert found.passed == 2
+    assert found.failed == ("breaks", "cannot start")
+    assert found.skipped == {"1.34 has no PodGroups": 1}
+
+
+def test_the_table_names_failures_and_reasons_and_says_what_was_not_run() -> None:
+    result = Result("2026-11-22", 2, ("breaks",), {"no PodGroups": 3})
+    lines = table({"v1.34.4": {"lifecycle": result}}).splitlines()
+    assert lines[2] == (
+        "| v1.34.4 | 2 passed, **1 failed**, 3 skipped (2026-11-22) "
+        "| not run | not run | not run | not run |"
+    )
+    assert lines[-2:] == [
+        "* v1.34.4, lifecycle, failed: `breaks`",
+        "* v1.34.4, lifecycle, 3 skipped: no PodGroups",
+    ]
+
+
+def test_every_minor_version_from_1_34_on_is_pinned_in_order() -> None:
+    found = [version.rpartition(".")[0] for version in versions()]
+    assert found == ["v1.34", "v1.35", "v1.36", "v1.37"]
