@@ -9,6 +9,7 @@ from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.inventory.documents import MAINTENANCE, Document
 from dragoman.inventory.facts import ClaimFact
 from dragoman.inventory.inventory import State
 
@@ -23,11 +24,12 @@ def hold_stale(facts: Facts) -> Iterator[Finding]:
         created = claim.claim.metadata.created
         if claim.hold and (why := _too_old(facts, created) or _nothing_held(facts, claim)):
             namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
+            delete = f"kubectl delete resourceclaim -n {namespace} {name}"
             yield Finding(
                 Id.HOLD_STALE,
                 facts.claim_subject(claim),
                 f"holds {few([str(one.id) for one in claim.results])}: {why}",
-                f"kubectl delete resourceclaim -n {namespace} {name}",
+                _owner(facts.claims[claim.key]) or delete,
                 created,
             )
     for rule in facts.inventory.world.rules:
@@ -47,9 +49,15 @@ def _rule(facts: Facts, rule: DeviceTaintRule) -> Iterator[Finding]:
             Id.HOLD_STALE,
             Subject(rule.name, "DeviceTaintRule", rule.name, uid=uid, api_version=version),
             f"taints {'/'.join(name for name in names if name) or 'every device'}: {why}",
-            f"kubectl delete devicetaintrule {rule.name}",
+            _owner(document) or f"kubectl delete devicetaintrule {rule.name}",
             created,
         )
+
+
+def _owner(document: Document) -> str:
+    """Return the command for a hold that a DeviceMaintenance makes again; empty for others."""
+    owner = part(document, "metadata", "labels").get(MAINTENANCE)
+    return f"kubectl delete devicemaintenance {owner}" if owner else ""
 
 
 def _too_old(facts: Facts, created: str) -> str:

@@ -202,3 +202,11 @@ def test_maintenance_for_a_week_is_stale() -> None:
     assert found(*manifests) == ()
     [finding] = found(*manifests, thresholds=Thresholds(held=1800))
     assert finding.id is Id.HOLD_STALE
+
+
+def test_a_stale_hold_of_a_maintenance_ends_with_it() -> None:
+    world = World("w")
+    hold = world.claim("dragoman-hold-x", "gone")
+    hold["metadata"]["labels"] = {"dragoman.dev/maintenance": "gpu-swap"}
+    [finding] = found(*world.base(hold))
+    assert finding.remedy == "kubectl delete devicemaintenance gpu-swap"
