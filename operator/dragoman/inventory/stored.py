@@ -150,13 +150,15 @@ def _devices(spec: Document) -> tuple[tuple[str, ...], Mapping[str, tuple[Taint,
     names = []
     taints = {}
     for index, device in enumerate(items(spec, "devices", "spec.")):
+        name = device.get("name")
+        if type(name) is not str:  # text() says what is wrong, and costs more than all the rest
+            name = text(device, "name", f"spec.devices[{index}].")
         # Thousands of slices repeat the names of devices.
-        name = intern(text(device, "name", f"spec.devices[{index}]."))
-        names.append(name)
+        names.append(intern(name))
         if "taints" in device:
             within = f"spec.devices[{index}].taints[]."
             found = items(device, "taints", f"spec.devices[{index}].")
-            taints[name] = tuple(parse_taint(one, within) for one in found)
+            taints[names[-1]] = tuple(parse_taint(one, within) for one in found)
     return tuple(names), taints or UNTAINTED
 
 

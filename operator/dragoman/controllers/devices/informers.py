@@ -54,7 +54,7 @@ class DeviceInformers:
         )
 
     async def require_content(self) -> None:
-        """Store attributes, capacities and counters too, which takes ten times the memory."""
+        """Store attributes, capacities and counters too, which takes several times the memory."""
         self._content = True
         backoff = Backoff()
         while any(one.content is None for one in self.slices.store):
