@@ -15,6 +15,7 @@ import pytest
 
 from dragoman_webhooks import executor
 from dragoman_webhooks.admission import review_schema
+from dragoman_webhooks.cache import Caches
 from tests.support.hostile import Tries, scaled
 from tests.unit.driverconfigs import builders as worlds
 from tests.unit.webhooks import builders
@@ -118,7 +119,7 @@ def figures(taken: list[float]) -> str:
 
 
 async def test_configs_are_reviewed_during_a_flood_of_schemas(tries: Tries) -> None:
-    count = scaled(2000, least=200)
+    count = scaled(2000, least=100)
     statuses: Counter[int] = Counter()
     # Made before, because this process measures too.
     requests = cycle([post(schema(number)) for number in range(DIFFERENT)])
@@ -159,7 +160,7 @@ def test_a_review_of_a_schema_never_keeps_the_event_loop_from_its_turn(shape: in
     def work() -> None:
         began.wait()
         with executor._SWITCHING.often():
-            review_schema(body, REGISTRY)
+            review_schema(body, REGISTRY, Caches())
         ended.wait()
 
     thread = threading.Thread(target=work)
