@@ -117,7 +117,7 @@ def test_selectors_are_evaluated_on_the_devices_of_the_cluster(
     unknown, unguarded = desk.check(*source)["findings"]
     assert unknown["id"] == "dra/attribute-unknown"
     assert "flavour" in unknown["suggestion"]
-    assert unguarded["id"] == "dra/never-matches"
+    assert unguarded["id"] == "dra/cel-unguarded"
 
 
 def test_admin_access_goes_by_the_labels_of_the_cluster(desk: Desk) -> None:
