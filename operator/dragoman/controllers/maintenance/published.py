@@ -77,7 +77,12 @@ async def published(client: Client, slices: Resource) -> Inventory:
         async for page in pages(client, slices.path())
         for item in page["items"] or ()
     ]
-    world = parse(Snapshot("", objects={"resourceslices": tuple(found)}))
+    # Thousands of devices take a second; reviews and claims must not wait for it.
+    return await asyncio.to_thread(_inventory, found, version)
+
+
+def _inventory(slices: list[dict[str, Any]], version: str) -> Inventory:
+    world = parse(Snapshot("", objects={"resourceslices": tuple(slices)}))
     try:
         return take(world, profile(version))
     except ValueError:
