@@ -147,6 +147,11 @@ bench-evictions: controlplane ## Measure evictions beside kube-controller-manage
 bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
 	@$(PY) -m tests.bench.allocation
 
+.PHONY: bench-explain
+bench-explain: setup ## Measure explain and top in clusters of 100 to 5,000 nodes
+	@$(PY) -m tests.bench.explain
+	@$(PY) -m tests.bench.explain.record
+
 .PHONY: bench-ui
 bench-ui: setup ## Measure the page of 1,000 nodes in chromium
 	@$(PY) -m tests.ui.browser

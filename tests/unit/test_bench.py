@@ -6,6 +6,7 @@ from tests.bench.claims import chart, report
 from tests.bench.claims.bars import Bar, verdict
 from tests.bench.claims.record import Record, Result
 from tests.bench.claims.table import faults, number, table
+from tests.bench.explain import record as explained
 
 RATE = Bar("catch-up", "catch-up", "claims_per_s", ">=", 1.5, "stock", "claims/s")
 EXACT = Bar("writes", "POSTs a claim", "posts_per_claim", "==", 1)
@@ -74,3 +75,20 @@ def test_the_chart_shows_the_record() -> None:
     shown = chart.labels(Record.read())
     assert shown
     assert [label for label in shown if f">{label}<" not in drawn] == []
+
+
+def test_the_page_of_explain_shows_its_record() -> None:
+    page = explained.PAGE.read_text()
+    assert page == explained.renewed(page, explained.Record.read()), "run: make pages"
+
+
+def test_a_bar_of_explain_is_missed_where_the_number_is_too_large() -> None:
+    found = explained.Record("now", "a machine", "abc", 0.5)
+    found.add("help", {"s": 0.31, "cpu_s": 0.2})
+    found.add("explain-1000", {"s": 2.9, "cpu_s": 2.0, "mib": 120.0})
+    lines = [line for line in explained.section(found).splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    verdicts = {row[1]: row[-2] for row in rows}
+    assert verdicts["`--help`"] == "missed"
+    assert verdicts["`explain pod`, 1,000 nodes x 8 devices"] == "met"
+    assert verdicts["`top`, 5,000 nodes x 8 devices"] == "not measured"

@@ -26,8 +26,8 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts import ClaimFact, NodeFact, World
 from dragoman.inventory.inventory import Inventory
 
-BUDGET: Final = 300_000
-"""Steps of one search: about a second. The scheduler itself manages 9,000,000 in its 10 s."""
+BUDGET: Final = 100_000
+"""Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""
 
 Progress = Callable[[str, int], None]
 _UNSELECTED: Final = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})

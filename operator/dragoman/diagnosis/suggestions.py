@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 
 from dragoman.allocation import (
@@ -29,6 +30,8 @@ SEARCHES: Final = 256
 """Second searches for one answer."""
 BUDGET: Final = 20_000
 """Steps of each."""
+MOST: Final = 16
+"""Changes of one kind in an answer; the nearest nodes come first."""
 _HELD: Final = frozenset(
     {Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED, Code.TAINT_NOT_TOLERATED}
 )
@@ -107,9 +110,9 @@ def suggest(
     if explanation.subject.stopped:
         return ()
     found = [
-        *_holders(inventory, search, nodes),
-        *_tolerations(search, nodes),
-        *_pools(inventory, search, nodes),
+        *islice(_holders(inventory, search, nodes), MOST),
+        *islice(_tolerations(search, nodes), MOST),
+        *islice(_pools(inventory, search, nodes), MOST),
     ]
     return tuple(found)
 

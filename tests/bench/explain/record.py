@@ -1,0 +1,121 @@
+"""The record of the benchmark, docs/bench/explain.json, and the part of a page that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NamedTuple, Self
+
+import orjson
+
+from tests.bench.claims.record import ROOT, commit, machine, minute
+from tests.bench.claims.table import markdown
+
+PATH = ROOT / "docs/bench/explain.json"
+PAGE = ROOT / "docs/toolkit/explain.md"
+BEGIN, END = "<!-- explain-bench:begin -->\n", "<!-- explain-bench:end -->"
+
+
+class Bar(NamedTuple):
+    """A demand: a scenario's number is below a bound."""
+
+    scenario: str
+    what: str
+    value: str
+    bound: float
+
+    @property
+    def unit(self) -> str:
+        """Of the number, as the table shows it."""
+        return {"s": "s", "mib": "MiB"}[self.value]
+
+
+BARS = (
+    Bar("help", "`--help`", "s", 0.3),
+    Bar("explain-100", "`explain pod`, 100 nodes x 8 devices, with start-up", "s", 1.5),
+    Bar("explain-1000", "`explain pod`, 1,000 nodes x 8 devices", "s", 3),
+    Bar("explain-1000", "the same: memory", "mib", 300),
+    Bar("explain-5000", "`explain pod`, 5,000 nodes x 8 devices", "s", 12),
+    Bar("top-100", "`top`, 100 nodes x 8 devices, with start-up", "s", 1.5),
+    Bar("top-1000", "`top`, 1,000 nodes x 8 devices", "s", 3),
+    Bar("top-1000", "the same: memory", "mib", 300),
+    Bar("top-5000", "`top`, 5,000 nodes x 8 devices", "s", 12),
+    Bar("combination", "`explain pod`, 25 equal requests on 24 devices", "s", 2),
+)
+
+
+@dataclass(slots=True)
+class Record:
+    """All results, and where they were measured.
+
+    Attributes:
+        when: UTC day and minute of the beginning.
+        machine: What it ran on.
+        commit: Of dragoman; empty outside of a git checkout.
+        load: Load average over 1 minute at the beginning.
+        results: Numbers by scenario.
+    """
+
+    when: str = field(default_factory=minute)
+    machine: str = field(default_factory=machine)
+    commit: str = field(default_factory=commit)
+    load: float = 0.0
+    results: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path = PATH) -> Self:
+        """Read a record."""
+        document: dict[str, Any] = orjson.loads(path.read_bytes())
+        return cls(**document)
+
+    def save(self, path: Path = PATH) -> None:
+        """Write the record."""
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        path.write_bytes(orjson.dumps(asdict(self), option=options))
+
+    def add(self, scenario: str, values: Mapping[str, float]) -> None:
+        """Add the numbers of a scenario."""
+        self.results[scenario] = {name: round(value, 3) for name, value in values.items()}
+
+
+def section(record: Record) -> str:
+    """Return the table of what was measured, with the bars."""
+    rows = [_row(record, bar) for bar in BARS]
+    missed = sum(row[-1] == "missed" for row in rows)
+    text = (
+        f"Measured {record.when} UTC by `make bench-explain` at {record.commit} on "
+        f"{record.machine}, load average {record.load:g} before: whole commands on snapshots, the "
+        "fastest runs, the largest memory. Where the load average exceeds the cores, other work "
+        "lengthens the time by the clock many times over, and processor seconds somewhat. "
+        f"Of {len(rows)} bars, {missed or 'none'} "
+        f"{'is' if missed == 1 else 'are'} missed by the clock."
+    )
+    table = markdown(("what", "measured", "processor", "bar", "verdict"), rows)
+    return f"{fill(text, 100)}\n\n{table}"
+
+
+def _row(record: Record, bar: Bar) -> tuple[str, ...]:
+    found = record.results.get(bar.scenario, {}).get(bar.value)
+    verdict = "not measured" if found is None else "met" if found < bar.bound else "missed"
+    shown = "-" if found is None else f"{found:.3g} {bar.unit}"
+    cpu = record.results.get(bar.scenario, {}).get("cpu_s") if bar.value == "s" else None
+    return (
+        bar.what,
+        shown,
+        "" if cpu is None else f"{cpu:.3g} s",
+        f"< {bar.bound:g} {bar.unit}",
+        verdict,
+    )
+
+
+def renewed(page: str, record: Record) -> str:
+    """Return the page with the table of the record."""
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}{section(record)}\n{END}{tail}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text(), Record.read()))
