@@ -31,6 +31,8 @@ PLACES = {
     "dragoman.cli": (0, 0),
     "dragoman.handlers": (0, 1),
     "dragoman.operator": (0, 2),
+    "dragoman.composition": (1, 1),
+    "dragoman.devicecontrollers": (2, 1),
     "dragoman.health": (1, 2),
     "dragoman.admission": (2, 2),
     "dragoman.controllers": (0, 3),

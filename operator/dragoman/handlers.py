@@ -52,98 +52,77 @@ async def stop(memo: Any, **_: Any) -> None:
 @kopf.on.event("", "v1", "pods", when=pod_uses_claims)
 async def pod_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a pod, reserve them for it, and release them after it."""
-    if claims := memo.operator.claims:
-        claims.informers.pods.handle(event)
-    if explain := memo.operator.explain:
-        explain.informers.pods.handle(event)
+    memo.operator.informers.handle("", "pods", event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaims")
 async def claim_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Release the devices of a claim, delete it, and wake the pods that use it."""
-    if claims := memo.operator.claims:
-        claims.informers.claims.handle(event)
-    if explain := memo.operator.explain:
-        explain.informers.claims.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "resourceclaims", event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceclaimtemplates")
 async def template_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims that wait for a template, and keep copies as they are wanted."""
-    if templates := memo.operator.templates:
-        templates.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "resourceclaimtemplates", event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "clusterresourceclaimtemplates")
 async def clustertemplate_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Copy a template into the namespaces that it selects."""
-    if controller := memo.operator.cluster_templates:
-        controller.informers[0].handle(event)
+    memo.operator.informers.handle("dragoman.dev", "clusterresourceclaimtemplates", event)
 
 
 @kopf.on.event("", "v1", "namespaces")
 async def namespace_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Copy templates into a namespace that their selectors match."""
-    if controller := memo.operator.cluster_templates:
-        controller.informers[1].handle(event)
+    memo.operator.informers.handle("", "namespaces", event)
 
 
 @kopf.on.event("scheduling.k8s.io", "v1beta1", "podgroups")
 @kopf.on.event("scheduling.k8s.io", "v1alpha2", "podgroups")
 async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a PodGroup (KEP-5729), and release them after it."""
-    if (claims := memo.operator.claims) and (groups := claims.informers.groups):
-        groups.handle(event)
+    memo.operator.informers.handle("scheduling.k8s.io", "podgroups", event)
 
 
 @kopf.on.event("resource.k8s.io", "resourceslices", registry=WHERE_WANTED)
 async def slice_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Evaluate evictions, pools and waiting pods when devices or their taints change."""
-    if devices := memo.operator.devices:
-        devices.slices.handle(event)
-    if explain := memo.operator.explain:
-        explain.informers.slices.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "resourceslices", event)
 
 
 @kopf.on.event("resource.k8s.io", "devicetaintrules", registry=WHERE_WANTED)
 async def taintrule_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Evict the pods that a DeviceTaintRule concerns, and write its condition."""
-    if (devices := memo.operator.devices) and devices.rules:
-        devices.rules.handle(event)
-    if (explain := memo.operator.explain) and explain.informers.rules:
-        explain.informers.rules.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "devicetaintrules", event)
 
 
 @kopf.on.event("resource.k8s.io", "resourcepoolstatusrequests", registry=WHERE_WANTED)
 async def poolstatusrequest_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Answer a request for the status of pools."""
-    if controller := memo.operator.pool_status:
-        controller.informer.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "resourcepoolstatusrequests", event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "driverconfigschemas")
 async def driverconfigschema_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Compile a schema, write its status and audit stored objects."""
-    if controller := memo.operator.schemas:
-        controller.schemas.informer.handle(event)
+    memo.operator.informers.handle("dragoman.dev", "driverconfigschemas", event)
 
 
 @kopf.on.event("dragoman.dev", "v1alpha1", "devicemaintenances")
 async def devicemaintenance_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Take devices out of service, evict their pods, and put the devices back."""
-    if controller := memo.operator.maintenance:
-        controller.objects.informer.handle(event)
+    memo.operator.informers.handle("dragoman.dev", "devicemaintenances", event)
 
 
 @kopf.on.event("resource.k8s.io", "deviceclasses", registry=WHERE_WANTED)
 async def class_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Explain waiting pods by the DeviceClasses that there are."""
-    if explain := memo.operator.explain:
-        explain.informers.classes.handle(event)
+    memo.operator.informers.handle("resource.k8s.io", "deviceclasses", event)
 
 
 @kopf.on.event("", "v1", "nodes", registry=WHERE_WANTED)
 async def node_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Explain waiting pods by the nodes that there are."""
-    if explain := memo.operator.explain:
-        explain.informers.nodes.handle(event)
+    memo.operator.informers.handle("", "nodes", event)

@@ -9,6 +9,8 @@ import pytest
 
 from dragoman import handlers
 from dragoman.cli.server import without_events
+from dragoman.kube.resources import Resource
+from dragoman.kube.sharedinformer import SharedInformers
 
 WATCHED = {
     ("", "pods"),
@@ -68,55 +70,30 @@ def test_the_module_watches_what_the_controllers_reconcile() -> None:
     assert {(one.selector.group, one.selector.any_name) for one in wanted} == WHERE_WANTED
 
 
-@pytest.mark.parametrize(
-    ("handler", "path"),
-    [
-        (handlers.pod_event, "claims.informers.pods"),
-        (handlers.claim_event, "claims.informers.claims"),
-        (handlers.template_event, "templates"),
-        (handlers.podgroup_event, "claims.informers.groups"),
-        (handlers.slice_event, "devices.slices"),
-        (handlers.taintrule_event, "devices.rules"),
-        (handlers.pod_event, "explain.informers.pods"),
-        (handlers.claim_event, "explain.informers.claims"),
-        (handlers.slice_event, "explain.informers.slices"),
-        (handlers.taintrule_event, "explain.informers.rules"),
-        (handlers.class_event, "explain.informers.classes"),
-        (handlers.node_event, "explain.informers.nodes"),
-        (handlers.poolstatusrequest_event, "pool_status.informer"),
-        (handlers.driverconfigschema_event, "schemas.schemas.informer"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_an_event_goes_to_the_informer_of_its_resource(handler: Any, path: str) -> None:
-    received: list[Any] = []
-    place: Any = SimpleNamespace(handle=received.append)
-    first, *rest = path.split(".")
-    for name in reversed(rest):
-        place = SimpleNamespace(**{name: place})
-    none = dict.fromkeys(("claims", "devices", "explain", "schemas"))
-    place = SimpleNamespace(**(none | {first: place}))
-    event = {"type": "ADDED", "object": {"metadata": {"name": "x"}}}
-    asyncio.run(handler(event=event, memo=SimpleNamespace(operator=place)))
-    assert received == [event]
+@pytest.mark.parametrize("registry", [kopf.get_default_registry(), handlers.WHERE_WANTED])
+def test_an_event_goes_to_the_informers_of_its_resource(registry: kopf.OperatorRegistry) -> None:
+    _, watching = without_events(registry)
+    for handler in watching:
+        group, plural = handler.selector.group, handler.selector.any_name
+        received: list[Any] = []
+        other: list[Any] = []
+        informers = SharedInformers()
+        informers.add(informer(group, plural, received))
+        informers.add(informer(group, plural, received))
+        informers.add(informer("example.com", "others", other))
+        event = {"type": "ADDED", "object": {"metadata": {"name": "x"}}}
+        memo = SimpleNamespace(operator=SimpleNamespace(informers=informers))
+        asyncio.run(handler.fn(event=event, memo=memo))
+        assert received == [event, event], plural
+        assert other == []
 
 
-def test_an_event_of_a_pod_group_whose_claims_are_off_is_dropped() -> None:
-    claims = SimpleNamespace(informers=SimpleNamespace(groups=None))
-    memo = SimpleNamespace(operator=SimpleNamespace(claims=claims))
+def informer(group: str, plural: str, received: list[Any]) -> Any:
+    """Return what receives the events of a resource."""
+    return SimpleNamespace(resource=Resource(group, "v1", plural), handle=received.append)
+
+
+def test_an_event_that_no_controller_needs_is_dropped() -> None:
+    memo = SimpleNamespace(operator=SimpleNamespace(informers=SharedInformers()))
     handler: Any = handlers.podgroup_event
     asyncio.run(handler(event={"type": "ADDED"}, memo=memo))
-
-
-@pytest.mark.parametrize(
-    ("handler", "index"), [(handlers.clustertemplate_event, 0), (handlers.namespace_event, 1)]
-)
-def test_an_event_goes_to_the_informer_of_cluster_templates(handler: Any, index: int) -> None:
-    received: list[tuple[int, Any]] = []
-    informers = [
-        SimpleNamespace(handle=lambda event, number=number: received.append((number, event)))
-        for number in range(2)
-    ]
-    operator = SimpleNamespace(cluster_templates=SimpleNamespace(informers=informers))
-    asyncio.run(handler(event={"type": "ADDED"}, memo=SimpleNamespace(operator=operator)))
-    assert received == [(index, {"type": "ADDED"})]

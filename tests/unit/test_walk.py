@@ -7,6 +7,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from dragoman import handlers
+from dragoman.kube.sharedinformer import SharedInformers
 from tests.unit.claims.objects import pod
 from tests.unit.controllers.claims.scenarios import serving
 from tests.unit.controllers.claims.simulation import process
@@ -53,7 +54,9 @@ async def walked() -> list[str]:
     async with process(api) as running:
         user = pod("walker").using("gpu", template="my-template")
         api.server.add(user)
-        memo = SimpleNamespace(operator=SimpleNamespace(claims=running.controller, explain=None))
+        informers = SharedInformers()
+        informers.add(running.controller.informers.pods)
+        memo = SimpleNamespace(operator=SimpleNamespace(informers=informers))
         sys.setprofile(walk)
         try:
             event: Any = {"type": "ADDED", "object": user.document}

@@ -1,6 +1,6 @@
 """Several informers of one resource that one reflector feeds, so that it is watched once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.kube.client import Client
@@ -78,3 +78,24 @@ class _All:
 
 def _never(_: bytes) -> bool:
     return False
+
+
+class SharedInformers:
+    """All informers of a process by resource, as in client-go's SharedInformerFactory."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[Informer[Any]]] = {}
+
+    def add(self, informer: Informer[Any]) -> None:
+        """Let an informer receive the events of its resource."""
+        resource = informer.resource
+        self._found.setdefault((resource.group, resource.plural), []).append(informer)
+
+    def clear(self) -> None:
+        """Remove all informers: later events are dropped."""
+        self._found.clear()
+
+    def handle(self, group: str, plural: str, event: Mapping[str, Any]) -> None:
+        """Pass a raw event on to every informer of a resource; drop it where there is none."""
+        for informer in self._found.get((group, plural), ()):
+            informer.handle(event)

@@ -1,0 +1,218 @@
+"""Which controllers the operator runs: each start adds one to the manager, as the settings say."""
+
+import asyncio
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from dragoman.controllers.claims.controller import ClaimController
+from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
+from dragoman.controllers.clustertemplates.controller import (
+    ClusterTemplateController,
+    templates_informer,
+)
+from dragoman.controllers.maintenance.controller import MaintenanceController
+from dragoman.devicecontrollers import DeviceControllers, Environment
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import (
+    Served,
+    discover_devices,
+    retried,
+    wait_served,
+)
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.informer import Informer
+from dragoman.kube.leaderelection import LeaderElector
+from dragoman.kube.manager import Manager
+from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES
+from dragoman.logs import logger
+from dragoman.model import Template
+from dragoman.settings import Settings
+
+log = logger("dragoman")
+
+
+class Controllers:
+    """The controllers of `dragoman operator`, beside that of DriverConfigSchemas.
+
+    Args:
+        client: The connections to the API server.
+        settings: Which controllers run, and how.
+        served: Which API versions the server has.
+        manager: Runs the controllers and their watches.
+        elector: Says whether this process may write; None where it always may.
+
+    Attributes:
+        claims: The claim controller; it also stores pods and claims for other controllers, and is
+            None where no controller needs them.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        served: Served,
+        manager: Manager,
+        elector: LeaderElector | None,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._served = served
+        self._manager = manager
+        self._elector = elector
+        self._recorder = EventRecorder(client)
+        self._devices = DeviceControllers(
+            Environment(client, settings, served, manager, self._recorder, self._leading)
+        )
+        self.claims: ClaimController | None = None
+        self._mode = ClaimMode(
+            settings.claims,
+            grace=settings.grace,
+            takeover_after=settings.takeover_after,
+            keep=lambda mode: elector.annotate(MODE_ANNOTATION, mode.value) if elector else None,
+        )
+
+    async def start(self) -> None:
+        """Start the controllers; those whose API the server does not serve yet start later."""
+        settings, manager = self._settings, self._manager
+        manager.spawn("events", self._recorder.run())
+        informers: list[Informer[Any]] = []
+        if settings.claims != "off" or settings.requires_devices:
+            informers += self._start_claims()
+        if self.claims is not None and settings.requires_devices:
+            informers.append((await self._devices.start(self.claims)).slices)
+        if settings.explains:
+            informers += await self._start_explain()
+        manager.watch(*informers)
+        if settings.pool_status != "off":
+            manager.spawn_once(self._devices.start_pool_status(self._stored_claims))
+        if settings.cluster_templates:
+            manager.spawn_once(self._start_cluster_templates())
+        if settings.findings:
+            await self._start_findings()
+        if settings.maintenance:
+            manager.spawn_once(self._start_maintenance())
+
+    def resume(self) -> None:
+        """Continue in the claims mode of the previous leader, if it was configured alike."""
+        if self._elector is None or self.claims is None:
+            return
+        found, configured = self._elector.annotations, self._settings.claims
+        alike = found.get(CONFIGURED_ANNOTATION) == configured
+        self._mode.resume(found.get(MODE_ANNOTATION) if alike else None)
+        self._elector.annotate(CONFIGURED_ANNOTATION, configured)
+
+    def longest_running(self) -> float:
+        """Return for how many seconds a worker has been busy with one key."""
+        claims = self.claims.queue.longest_running() if self.claims is not None else 0.0
+        return max(claims, self._devices.longest_running())
+
+    def _leading(self) -> bool:
+        return self._elector is None or self._elector.leading
+
+    def _start_claims(self) -> Iterable[Informer[Any]]:
+        settings, served = self._settings, self._served
+        claims = self.claims = ClaimController(
+            self._client,
+            served,
+            self._recorder,
+            self._mode,
+            may_write=self._leading,
+            active=settings.claims != "off",
+            by_device=settings.requires_devices,
+            workers=settings.workers,
+            resync=settings.resync,
+        )
+        claims.register_metrics()
+        self._manager.on_stop.append(claims.unregister_metrics)
+        self._manager.ready_checks.append(claims.unready)
+        self._manager.leaders.append(claims.run)
+        log.info(
+            "Controlling claims",
+            mode=settings.claims,
+            api_version=served.claims.api_version,
+            podgroups=served.groups.api_version if served.groups else "have no claims",
+        )
+        return claims.informers
+
+    def _stored_claims(self) -> ClaimController:
+        """Return the claim controller; start one that only stores where there is none."""
+        if self.claims is None:
+            self._manager.watch(*self._start_claims())
+        assert self.claims is not None
+        return self.claims
+
+    async def _start_explain(self) -> Iterable[Informer[Any]]:
+        # In a thread: the allocator and CEL take a fifth of the start.
+        controller = await asyncio.to_thread(_import_explain)
+        settings = self._settings
+        devices = await retried(
+            "Cannot look for devices", discover_devices, self._client, self._served
+        )
+        explain = controller.ExplainController(
+            self._client,
+            self._served,
+            devices,
+            self._recorder if settings.explain_events else None,
+            infos=settings.device_metrics,
+            resync=settings.resync,
+            wait=settings.explain_after,
+            interval=settings.explain_interval,
+        )
+        explain.register_metrics()
+        self._manager.on_stop += [explain.unregister_metrics, explain.stop]
+        self._manager.leaders.append(explain.run)
+        log.info("Explaining pods that wait for devices", events=settings.explain_events)
+        informers: Iterable[Informer[Any]] = explain.informers
+        return informers
+
+    async def _start_cluster_templates(self) -> None:
+        await wait_served(self._client, CLUSTERTEMPLATES)
+        templates = self._templates()
+        controller = ClusterTemplateController(
+            self._client, templates, may_write=self._leading, resync=self._settings.resync
+        )
+        self._manager.watch(*controller.informers)
+        self._manager.on_leading.append(controller.enqueue_all)
+        self._manager.spawn("cluster templates", controller.run())
+
+    def _templates(self) -> Informer[Template]:
+        if self.claims is not None:
+            return self.claims.informers.templates
+        templates = templates_informer(self._client, self._served)
+        self._manager.watch(templates)
+        return templates
+
+    async def _start_findings(self) -> None:
+        # In a thread: claims are reconciled while the allocator and CEL load.
+        controller = await asyncio.to_thread(_import_findings)
+        interval = self._settings.findings_interval
+        findings = controller.FindingsController(self._client, self._leading, interval)
+        log.info("Looking for findings", seconds=interval)
+        self._manager.spawn("findings", findings.run())
+
+    async def _start_maintenance(self) -> None:
+        await wait_served(self._client, DEVICEMAINTENANCES)
+        maintenance = MaintenanceController(
+            self._client,
+            self._served,
+            may_write=self._leading,
+            namespace=self._settings.namespace,
+            resync=self._settings.resync,
+        )
+        self._manager.watch(maintenance.objects.informer)
+        self._manager.on_leading.append(maintenance.enqueue_all)
+        self._manager.spawn("maintenance", maintenance.run())
+
+
+def _import_findings() -> ModuleType:
+    """Import the allocator only where it is needed: it takes 20 MiB."""
+    from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
+
+    return controller
+
+
+def _import_explain() -> ModuleType:
+    from dragoman.controllers.explain import controller  # noqa: PLC0415 — as above
+
+    return controller

@@ -1,0 +1,177 @@
+"""The controllers that observe published devices: evictions, pool status and reports."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from dragoman.controllers.claims.controller import ClaimController
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import Served, has_pool_views, wait_optional
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.manager import Manager
+from dragoman.logs import logger
+from dragoman.settings import Settings
+
+if TYPE_CHECKING:
+    from dragoman.controllers.devices.informers import DeviceInformers
+
+OPTIONAL_INTERVAL = 30.0
+"""Seconds between checks for APIs that clusters need not serve."""
+
+log = logger("dragoman")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What controllers are made of.
+
+    Attributes:
+        client: The connections to the API server.
+        settings: Which controllers run, and how.
+        served: Which API versions the server has.
+        manager: Runs the controllers and their watches.
+        recorder: Posts Events.
+        leading: Whether this process may write now.
+    """
+
+    client: Client
+    settings: Settings
+    served: Served
+    manager: Manager
+    recorder: EventRecorder
+    leading: Callable[[], bool]
+
+
+class DeviceControllers:
+    """Starts what observes ResourceSlices and DeviceTaintRules, and stores those once for all."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._devices: DeviceInformers | None = None
+        self._busy: list[Callable[[], float]] = []
+
+    def longest_running(self) -> float:
+        """Return for how many seconds a worker has been busy with one key."""
+        return max((seconds() for seconds in self._busy), default=0.0)
+
+    async def start(self, claims: ClaimController) -> "DeviceInformers":
+        """Store slices and rules, and start the controllers that need them all the time.
+
+        Args:
+            claims: Has the stored pods and claims.
+
+        Returns:
+            The informers; the caller watches slices.
+        """
+        if self._devices is not None:
+            return self._devices
+        # In a thread: claims are reconciled while the allocator and CEL load.
+        module = await asyncio.to_thread(_import_devices)
+        devices: DeviceInformers = module.DeviceInformers(
+            self._environment.client, self._environment.served.slices
+        )
+        self._devices = devices
+        if self._environment.settings.evictions != "off":
+            self._start_evictions(claims, devices)
+        if self._environment.settings.inventory_reports:
+            await self._start_reports(claims, devices)
+        self._environment.manager.spawn_once(self._watch_rules(devices))
+        return devices
+
+    async def start_pool_status(self, claims: Callable[[], ClaimController]) -> None:
+        """Answer ResourcePoolStatusRequests once they are served.
+
+        Args:
+            claims: Returns the stored pods and claims, and starts to store them where none does.
+        """
+        settings = self._environment.settings
+        plural = "resourcepoolstatusrequests"
+        resource = await wait_optional(self._environment.client, plural, OPTIONAL_INTERVAL)
+        stored, first = claims(), self._devices is None
+        devices = await self.start(stored)
+        if first:
+            self._environment.manager.watch(devices.slices)
+        await devices.require_content()
+        module = await asyncio.to_thread(_import_pool_status)
+        controller = module.PoolStatusController(
+            self._environment.client,
+            resource,
+            devices,
+            stored.state,
+            own=settings.pool_status == "own",
+            grace=settings.pool_status_grace,
+            views=await has_pool_views(self._environment.client),
+            may_write=self._environment.leading,
+        )
+        log.info("Answering ResourcePoolStatusRequests", mode=settings.pool_status)
+        self._environment.manager.watch(controller.informer)
+        self._environment.manager.spawn("pool status", controller.run())
+
+    def _start_evictions(self, claims: ClaimController, devices: "DeviceInformers") -> None:
+        settings = self._environment.settings
+        evictions = _import_evictions().EvictionController(
+            self._environment.client,
+            self._environment.served,
+            self._environment.recorder,
+            claims,
+            devices,
+            assist=settings.evictions == "assist",
+            may_write=self._environment.leading,
+            workers=settings.workers,
+            resync=settings.resync,
+        )
+        self._busy.append(evictions.queue.longest_running)
+        self._environment.manager.ready_checks.append(evictions.unready)
+        self._environment.manager.leaders.append(evictions.run)
+        log.info("Evicting pods from tainted devices", mode=settings.evictions)
+
+    async def _start_reports(self, claims: ClaimController, devices: "DeviceInformers") -> None:
+        await devices.require_content()
+        module = await asyncio.to_thread(_import_reports)
+        holders = self._environment.settings.inventory_holders
+        reports = module.PoolReports(
+            self._environment.client,
+            devices,
+            claims.state,
+            holders=holders,
+            may_write=self._environment.leading,
+        )
+        claims.handlers.observers.append(reports)
+        self._environment.manager.leaders.append(reports.run)
+        log.info("Writing DevicePoolReports", holders=holders)
+
+    async def _watch_rules(self, devices: "DeviceInformers") -> None:
+        resource = await wait_optional(
+            self._environment.client, "devicetaintrules", OPTIONAL_INTERVAL
+        )
+        log.info("Watching DeviceTaintRules", api_version=resource.api_version)
+        self._environment.manager.watch(devices.serve_rules(resource))
+
+
+# Not every process runs these, and the allocator with CEL takes a fifth of the start.
+
+
+def _import_devices() -> ModuleType:
+    from dragoman.controllers.devices import informers  # noqa: PLC0415 — see above
+
+    return informers
+
+
+def _import_evictions() -> ModuleType:
+    from dragoman.controllers.evictions import controller  # noqa: PLC0415 — see above
+
+    return controller
+
+
+def _import_pool_status() -> ModuleType:
+    from dragoman.controllers.poolstatus import controller  # noqa: PLC0415 — see above
+
+    return controller
+
+
+def _import_reports() -> ModuleType:
+    from dragoman.controllers.poolstatus import reports  # noqa: PLC0415 — see above
+
+    return reports
