@@ -4,11 +4,15 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 
+import pytest
+
 from tests.e2e.evictions.conftest import only_ours
 from tests.e2e.evictions.harness import GATES, STOCK, Devices, Evictor, evicting, taint
 from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
+
+pytestmark = pytest.mark.slow
 
 OUTAGE = 20.0
 LEASES = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
