@@ -50,7 +50,7 @@ requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade fo
 # Seeing it ---------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## Show the life cycle of claims on a real control plane (KEEP=1 leaves it running; NODE=1: real pods)
+demo: setup ## Show on a real control plane what dragoman does (KEEP=1 leaves it running; NODE=1: real pods)
 	@KEEP=$(KEEP) NODE=$(NODE) $(PY) -m tests.demo
 
 # Checking it -------------------------------------------------------------------------------------
@@ -212,9 +212,10 @@ pages: setup ## Generate pages of docs/ and files of charts/ from code, comments
 	@$(PY) -m tests.bench.webhook.report
 
 .PHONY: screenshots
-screenshots: setup ## Take the pictures of docs/ in chromium
+screenshots: controlplane ## Take the pictures of docs/ in chromium, and record the demo
 	@$(PY) -m tests.ui.browser
 	@$(PY) -m tests.ui.screenshots
+	@$(PY) -m tests.demo.record
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/site

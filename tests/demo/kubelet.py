@@ -33,7 +33,7 @@ class Kubelet:
                 if error.code not in GONE_OR_CHANGED:
                     raise
 
-    def plug_in(self) -> str:
+    def publish_devices(self) -> str:
         """Publish devices: they came with the hardware's files."""
         return ""
 

@@ -59,7 +59,7 @@ class Nodes:
         """End everything that runs on the nodes."""
         self._cleanup.close()
 
-    def plug_in(self) -> str:
+    def publish_devices(self) -> str:
         """Start the drivers, which publish the devices; returns what to say about it."""
         api = self._plane.api(self._plane.user("driver", RULES))
         for one in slices():

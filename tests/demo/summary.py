@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.demo.picture import Picture
-from tests.demo.stage import DeviationError
-from tests.demo.story import DRIVERS
-from tests.demo.terminal import Line, Span, Tone
+from rich.text import Text
+
+from tests.demo.overview import Overview
+from tests.demo.screen import Style, styled
+from tests.demo.session import DeviationError
+from tests.demo.steps import DRIVERS
 from tests.support.controlplane.audit import Audit
 
 ACCOUNT = "system:serviceaccount:dragoman:dragoman"
@@ -17,6 +19,9 @@ MEANINGS = {
     "patch resourceclaims/status": "users leave, devices come free",
     "delete resourceclaims": "claims of pods that are done",
     "patch resourceclaims": "the scheduler's finalizer goes",
+    "create resourceclaimtemplates": "copies for two namespaces",
+    "delete resourceclaimtemplates": "the copy of a namespace without its label",
+    "patch clusterresourceclaimtemplates/status": "namespaces with a copy",
     "create events": "a template that was missing, another that is wrong",
     "patch driverconfigschemas": "the catalogue's, one for each driver",
     "patch driverconfigschemas/status": "what compiled, and what the audit found",
@@ -28,6 +33,8 @@ EXACTLY = {
     "create resourceclaims": CLAIMS_MADE,
     "patch pods/status": PODS_WITH_TEMPLATES,
     "delete resourceclaims": CLAIMS_MADE,
+    "create resourceclaimtemplates": 2,
+    "delete resourceclaimtemplates": 1,
     "create events": 2,
     "patch driverconfigschemas": len(DRIVERS),
     "create resourceclaimtemplates": 2,
@@ -36,29 +43,30 @@ EXACTLY = {
 AT_MOST = {
     "patch resourceclaims/status": CLAIMS_MADE + SHARERS,
     "patch resourceclaims": CLAIMS_MADE + CLAIMS_SHARED,
+    "patch clusterresourceclaimtemplates/status": 6,
     "patch driverconfigschemas/status": 3 * len(DRIVERS),
     "patch clusterresourceclaimtemplates/status": 6,
 }
 
 
-def summarise(audit: Audit, picture: Picture, seconds: float, starting: float) -> list[Line]:
+def summarise(audit: Audit, overview: Overview, seconds: float, starting: float) -> list[Text]:
     """Wait until the operator is quiet, judge its writes and return the summary.
 
     Raises:
-        DeviationError: It wrote more, less or something else than the story needs.
+        DeviationError: It wrote more, less or something else than the steps need.
     """
     audit.settled(ACCOUNT)
     writes = audit.counts(ACCOUNT)
     judge(writes)
     refused = len(audit.writes(ACCOUNT, refused=True))
-    pods = len({row.pod for row in picture.rows})
-    free = len(picture.devices) - picture.held
+    pods = len({row.pod for row in overview.rows})
+    free = len(overview.devices) - overview.held
     return [
-        (Span("Summary", Tone.STRONG),),
+        styled(("Summary", Style.STRONG)),
         figure("pods", str(pods), "all finished"),
         figure("claims made", str(writes["create resourceclaims"]), "from templates, each once"),
-        figure("claims left", str(len(picture.claims)), "made by a person, so they stay"),
-        figure("devices free", str(free), f"of {len(picture.devices)}"),
+        figure("claims left", str(len(overview.claims)), "made by a person, so they stay"),
+        figure("devices free", str(free), f"of {len(overview.devices)}"),
         figure("writes", str(writes.total()), f"by dragoman, {refused} more refused"),
         *(figure(f"  {what}", str(writes[what]), why) for what, why in MEANINGS.items()),
         figure("seconds", f"{seconds:.1f}", f"of which {starting:.1f} to start everything"),
@@ -66,7 +74,7 @@ def summarise(audit: Audit, picture: Picture, seconds: float, starting: float) -
 
 
 def judge(writes: Mapping[str, int]) -> None:
-    """Compare the writes with what the story needs.
+    """Compare the writes with what the steps need.
 
     Raises:
         DeviationError: They differ; the message lists each difference.
@@ -85,14 +93,11 @@ def judge(writes: Mapping[str, int]) -> None:
     wrong += [f"{what}: not expected at all" for what in counted if what not in MEANINGS]
     if wrong:
         raise DeviationError(
-            "the operator's writes are not what the story needs\n" + "\n".join(wrong)
+            "the operator's writes are not what the steps need\n" + "\n".join(wrong)
         )
 
 
-def figure(name: str, number: str, meaning: str) -> Line:
+def figure(name: str, number: str, meaning: str) -> Text:
     """Return one line of the summary."""
-    return (
-        Span(f"   {name:36}"),
-        Span(f"{number:>6}", Tone.STRONG),
-        Span(f"   {meaning}", Tone.FAINT),
-    )
+    strong, faint = Style.STRONG, Style.FAINT
+    return styled(f"   {name:36}", (f"{number:>6}", strong), (f"   {meaning}", faint))

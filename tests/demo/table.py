@@ -1,52 +1,59 @@
-"""The table of pods and claims, and the line of devices below it. Pure."""
+"""The table of pods and claims, and the line of devices below it, for rich."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tests.demo.picture import Device, Picture, Row, State
-from tests.demo.terminal import Line, Span, Tone, plain
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tests.demo.overview import Overview, Row, State
+from tests.demo.screen import Style, styled
 
 HEADINGS = ("POD", "CLAIM", "DEVICE", "NODE", "STATE")
-WIDTHS = (10, 19, 6, 6)
-INDENT, GAP = "   ", "  "
+WIDTHS = (10, 19, 6, 6, 0)
+INDENT = "   "
 NOTHING = "-"
 HELD, FREE = "■", "□"
-TONES = {
-    State.NO_TEMPLATE: Tone.WAITING,
-    State.NO_CLAIM: Tone.WAITING,
-    State.NO_DEVICE: Tone.WAITING,
-    State.SCHEDULED: Tone.FRESH,
-    State.RUNNING: Tone.GOOD,
-    State.RELEASING: Tone.FRESH,
-    State.FINISHED: Tone.FAINT,
+STYLES = {
+    State.NO_TEMPLATE: Style.WAITING,
+    State.NO_CLAIM: Style.WAITING,
+    State.NO_DEVICE: Style.WAITING,
+    State.SCHEDULED: Style.FRESH,
+    State.RUNNING: Style.GOOD,
+    State.RELEASING: Style.FRESH,
+    State.FINISHED: Style.FAINT,
 }
 
 
-def block(picture: Picture) -> list[Line]:
+def block(overview: Overview) -> Group:
     """Return the whole table and the devices, as they are redrawn in place."""
-    rows = [plain(""), *table(picture.rows)] if picture.rows else []
-    return [*rows, plain(""), devices(picture)] if picture.devices else rows
+    parts: list[RenderableType] = ["", table(overview.rows)] if overview.rows else []
+    if overview.devices:
+        parts += ["", devices(overview)]
+    return Group(*parts)
 
 
-def snapshot(picture: Picture, before: Picture) -> list[Line]:
-    """Return what has changed since an earlier picture, for those who read a log."""
-    changed = [row for row in picture.rows if row not in before.rows]
-    return [*table(changed), devices(picture)]
+def snapshot(overview: Overview, before: Overview) -> Group:
+    """Return what has changed since an earlier overview, for logs."""
+    changed = [row for row in overview.rows if row not in before.rows]
+    parts: list[RenderableType] = [table(changed)] if changed else []
+    return Group(*parts, devices(overview))
 
 
-def table(rows: Sequence[Row]) -> list[Line]:
-    """Return a heading and a line for each row; nothing for no rows."""
-    if not rows:
-        return []
-    return [(Span(INDENT + columns(HEADINGS), Tone.FAINT),), *map(line, rows)]
-
-
-def line(row: Row) -> Line:
-    """Return one row, its state in the state's colour."""
-    tone = TONES[row.state]
-    quiet = Tone.FAINT if tone is Tone.FAINT else Tone.PLAIN
-    cells = (row.pod, row.claim or NOTHING, row.device or NOTHING, row.node or NOTHING, "")
-    return (Span(INDENT + columns(cells), quiet), Span(state(row), tone))
+def table(rows: Sequence[Row]) -> Padding:
+    """Return a heading and a line for each row."""
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=Style.FAINT)
+    for heading, width in zip(HEADINGS, WIDTHS, strict=True):
+        drawn.add_column(heading, min_width=width, no_wrap=True)
+    for row in rows:
+        quiet = Style.FAINT if row.state is State.FINISHED else ""
+        cells = (row.pod, row.claim or NOTHING, row.device or NOTHING, row.node or NOTHING)
+        drawn.add_row(*(Text(cell, quiet) for cell in cells), Text(state(row), STYLES[row.state]))
+    return Padding(drawn, (0, 0, 0, len(INDENT)), expand=False)
 
 
 def state(row: Row) -> str:
@@ -56,22 +63,16 @@ def state(row: Row) -> str:
     return row.state.value
 
 
-def columns(cells: Sequence[str]) -> str:
-    """Align cells; the last one takes the rest of the line."""
-    *aligned, last = cells
-    padded = [cell.ljust(width) for cell, width in zip(aligned, WIDTHS, strict=True)]
-    return GAP.join([*padded, last])
-
-
-def devices(picture: Picture) -> Line:
+def devices(overview: Overview) -> Text:
     """Return one square for each device, node by node, and the sum."""
-    spans = [Span(INDENT)]
-    for node, owned in groupby(picture.devices, key=lambda device: device.node):
-        spans += [Span(f"{node} ", Tone.FAINT), *map(square, owned), Span(GAP)]
-    total = len(picture.devices)
-    return (*spans, Span(f"{picture.held} of {total} devices in use", Tone.FAINT))
+    total = len(overview.devices)
+    words = f"{overview.held} of {total} devices in use"
+    return styled(INDENT, *_squares(overview), (words, Style.FAINT))
 
 
-def square(device: Device) -> Span:
-    """Return the square of a device."""
-    return Span(f"{HELD} ", Tone.GOOD) if device.held else Span(f"{FREE} ", Tone.FAINT)
+def _squares(overview: Overview) -> Iterator[str | tuple[str, str]]:
+    for node, owned in groupby(overview.devices, key=lambda device: device.node):
+        yield f"{node} ", Style.FAINT
+        for device in owned:
+            yield (f"{HELD} ", Style.GOOD) if device.held else (f"{FREE} ", Style.FAINT)
+        yield "  "

@@ -1,4 +1,4 @@
-"""`python -m tests.demo`, as `make demo` runs it, with nobody watching."""
+"""`python -m tests.demo`, as `make demo` runs it, with its output in a pipe."""
 
 import os
 import re
@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.story import SCENES
-from tests.support.controlplane.binaries import find
+from tests.demo.steps import STEPS
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 180
@@ -65,11 +64,11 @@ def summary(output: str) -> dict[str, str]:
     }
 
 
-def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind(folder: Path) -> None:
+def test_the_demo_plays_all_steps_and_leaves_nothing_behind(folder: Path) -> None:
     with demo(folder) as process:
         output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, output
-    titles = [f"{number}  {scene.title}" for number, scene in enumerate(SCENES, 1)]
+    titles = [f"{number}  {step.title}" for number, step in enumerate(STEPS, 1)]
     assert [line for line in output.splitlines() if line in titles] == titles
     assert "\x1b" not in output, "escape sequences in a pipe"
     assert [*folder.iterdir()] == []
@@ -94,45 +93,40 @@ def test_the_demo_tells_its_story_to_the_end_and_leaves_nothing_behind(folder: P
     claim, template = "spec.devices.config[0].opaque.parameters", "spec.spec.devices.config[0]"
     assert f'{claim}.sharing.strategy: Unsupported value: "MSP"' in said
     assert 'spec.config[0].opaque.parameters.mode: Unsupported value: "passthrough"' in said
+    assert "Pod default/trainer waits for devices" in said
     assert f"{template}.opaque.parameters.domainID: Required value" in said
     assert re.search(
         r"^ +compute-domain.nvidia.com +\S+ +Enforce +2/2 +True +1 ", output, re.MULTILINE
     )
 
 
-def test_a_kept_demo_can_be_played_with_until_it_is_interrupted(folder: Path) -> None:
+def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: Path) -> None:
     with demo(folder, KEEP="1") as process:
-        output = read_until(process, "export KUBECONFIG=") + read_until(process, "tail -f")
-        config = re.findall(r"KUBECONFIG=(\S+)", output)[0]
-        listed = subprocess.run(
-            [
-                find(["kubectl"])["kubectl"],
-                "get",
-                "resourceclaims",
-                "-o",
-                "name",
-                f"--kubeconfig={config}",
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
+        read_until(process, "In another terminal:")
+        printed = read_until(process, "tail -f").splitlines()
+        export, listing, replace, refusal, top, page, tail = (
+            line.strip() for line in printed if line.strip()
         )
-        examined = subprocess.run(
-            [
-                *(sys.executable, "-m", "dragoman", "doctor", f"--kubeconfig={config}"),
-                *("--settle-after=0", "--idle-after=0"),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+
+        def shell(line: str, status: int = 0) -> str:
+            command = ["bash", "-c", f"{export}\n{line}"]
+            done = subprocess.run(
+                command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+            )
+            assert done.returncode == status, f"{line}\n{done.stdout}{done.stderr}"
+            return done.stdout + done.stderr
+
+        assert re.findall(r"resourceclaim\S+/(\S+)", shell(f"{listing} -o name")) == [
+            "shared-by-mps",
+            "shared-gpu",
+        ]
+        assert "pod/batch-1 replaced" in shell(replace)
+        assert 'Unsupported value: "MSP"' in shell(refusal, 1)
+        assert "node-a" in shell(top)
+        assert "kubectl dra ui" in shell(f"{page} --help")
+        assert "claim" in shell(tail.replace("tail -f", "tail -n 5"))
         process.send_signal(signal.SIGINT)
         last, _ = process.communicate(timeout=LIMIT)
-    assert (examined.stdout, examined.returncode) == ("No findings.\n", 0), examined
-    assert listed.stdout.split() == [
-        "resourceclaim.resource.k8s.io/shared-by-mps",
-        "resourceclaim.resource.k8s.io/shared-gpu",
-    ]
     assert process.returncode == 0
     assert "nothing is left running" in last
     assert [*folder.iterdir()] == []
@@ -140,7 +134,7 @@ def test_a_kept_demo_can_be_played_with_until_it_is_interrupted(folder: Path) ->
 
 def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -> None:
     with demo(folder) as process:
-        read_until(process, SCENES[1].title)
+        read_until(process, STEPS[1].title)
         process.send_signal(signal.SIGINT)
         last, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, last
@@ -150,7 +144,7 @@ def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -
 
 def test_a_demo_whose_operator_dies_fails_and_names_it(folder: Path) -> None:
     with demo(folder) as process:
-        read_until(process, SCENES[1].title)
+        read_until(process, STEPS[1].title)
         os.kill(operator_of(process.pid), signal.SIGKILL)
         last, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 1

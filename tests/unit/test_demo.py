@@ -10,11 +10,11 @@ import pytest
 
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
-from tests.demo.picture import State, compose
-from tests.demo.stage import DeviationError, Stage
+from tests.demo.overview import State, overview_of
+from tests.demo.screen import Screen, Style, console, styled
+from tests.demo.session import DeviationError, Session
 from tests.demo.summary import AT_MOST, EXACTLY, judge
 from tests.demo.table import block
-from tests.demo.terminal import Screen, Span, Tone, plain
 from tests.support.controlplane import objects
 from tests.support.controlplane.plane import ControlPlane
 
@@ -22,42 +22,39 @@ AS_EXPECTED = EXACTLY | AT_MOST
 
 
 class Terminal(io.StringIO):
-    """Somebody who watches."""
+    """A terminal, as far as rich can see."""
 
     def isatty(self) -> bool:
         return True
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def test_a_pipe_gets_the_lines_and_nothing_else() -> None:
     out = io.StringIO()
-    with Screen(out, {}) as screen:
-        screen.show([plain("table")])
-        screen.say((Span("done", Tone.GOOD),), "")
+    with Screen(console(out)) as screen:
+        screen.show("table")
+        screen.say(styled(("done", Style.GOOD)), "")
     assert out.getvalue() == "done\n\n"
 
 
 def test_a_terminal_redraws_the_block_below_the_lines() -> None:
     out = Terminal()
-    screen = Screen(out, {})
-    screen.show([plain("one"), plain("two")])
-    out.truncate(0)
-    screen.say("said")
-    drawn = out.getvalue().lstrip("\0")
-    assert drawn.startswith("\r\x1b[2A"), "the cursor goes up to where the block began"
-    assert drawn.index("said") < drawn.index("one") < drawn.index("two")
-
-
-def test_an_unchanged_block_is_not_drawn_again() -> None:
-    out = Terminal()
-    screen = Screen(out, {})
-    screen.show([plain("one")])
-    before = out.getvalue()
-    screen.show([plain("one")])
-    assert out.getvalue() == before
+    with Screen(console(out)) as screen:
+        screen.show("one\ntwo")
+        out.truncate(0)
+        screen.say("said")
+        drawn = out.getvalue().lstrip("\0")
+    assert drawn.index("\x1b[1A") < drawn.index("said") < drawn.index("one") < drawn.index("two")
 
 
 @pytest.mark.parametrize(
-    ("environment", "coloured"),
+    ("variables", "coloured"),
     [
         pytest.param({}, True, id="colours on a terminal"),
         pytest.param({"NO_COLOR": "1"}, False, id="none where NO_COLOR is set"),
@@ -65,9 +62,13 @@ def test_an_unchanged_block_is_not_drawn_again() -> None:
         pytest.param({"TERM": "dumb"}, False, id="none on a dumb terminal"),
     ],
 )
-def test_colours(environment: dict[str, str], coloured: bool) -> None:
+def test_colours(
+    variables: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     out = Terminal()
-    Screen(out, environment).say((Span("done", Tone.GOOD),))
+    Screen(console(out)).say(styled(("done", Style.GOOD)))
     assert ("\x1b[32m" in out.getvalue()) is coloured
 
 
@@ -76,9 +77,12 @@ def test_the_table_fits_a_terminal_of_80_columns() -> None:
     claim = objects.claim("trainer-right-abcde", "default", "any") | {
         "status": allocated("gpu-0") | {"reservedFor": [{"uid": uid} for uid in ("u", "v", "w")]}
     }
-    picture = compose([pod], [claim], [], [objects.resource_slice("node-a", 4)])
-    widths = [sum(len(span.text) for span in line) for line in block(picture)]
-    assert max(widths) < 80
+    overview = overview_of([pod], [claim], [], [objects.resource_slice("node-a", 4)])
+    out = io.StringIO()
+    Screen(console(out)).say(block(overview))
+    lines = out.getvalue().splitlines()
+    assert "trainer-right-abcde" in lines[2]
+    assert max(map(len, lines)) < 80
 
 
 def world_pod(phase: str, bound: str = "trainer-right-abcde") -> dict[str, Any]:
@@ -125,8 +129,8 @@ def test_what_a_row_says(
     pod = world_pod(phase, bound="c" if status is not None else "")
     claims = [] if status is None else [objects.claim("c", "default", "any") | {"status": status}]
     templates = [objects.template("one-gpu", "default", "any")] if template else []
-    picture = compose([pod], claims, templates, [])
-    assert [row.state for row in picture.rows] == [state]
+    overview = overview_of([pod], claims, templates, [])
+    assert [row.state for row in overview.rows] == [state]
 
 
 def test_the_writes_that_the_story_needs_are_accepted() -> None:
@@ -166,10 +170,10 @@ class Answering:
         return subprocess.CompletedProcess(words, self._status, "", self._stderr)
 
 
-def stage_that(plane: Answering, out: io.StringIO) -> Stage:
+def stage_that(plane: Answering, out: io.StringIO) -> Session:
     nobody = create_autospec(Interruption, instance=True)  # a real one takes the signals over
     kubelet = create_autospec(Kubelet, instance=True)
-    return Stage(cast("ControlPlane", plane), Screen(out, {}), nobody, kubelet)
+    return Session(cast("ControlPlane", plane), Screen(console(out)), nobody, kubelet)
 
 
 @pytest.mark.parametrize(
@@ -181,9 +185,9 @@ def stage_that(plane: Answering, out: io.StringIO) -> Stage:
     ],
 )
 def test_a_scene_fails_where_something_is_not_refused_for_its_fault(status: int, said: str) -> None:
-    stage = stage_that(Answering(status, said), io.StringIO())
+    session = stage_that(Answering(status, said), io.StringIO())
     with pytest.raises(DeviationError, match=re.escape(said)):
-        stage.refuse("bad.yaml", "spec.mode")
+        session.refuse("bad.yaml", "spec.mode")
 
 
 def test_a_refusal_is_quoted() -> None:

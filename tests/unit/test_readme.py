@@ -7,7 +7,7 @@ import click
 import pytest
 
 from dragoman.cli import cli
-from tests.demo.story import SCENES
+from tests.demo.steps import STEPS
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -49,7 +49,7 @@ def test_every_mode_of_claims_is_explained() -> None:
 
 
 def test_the_pasted_output_is_of_today() -> None:
-    titles = {f"{number}  {scene.title}" for number, scene in enumerate(SCENES, 1)}
+    titles = {f"{number}  {step.title}" for number, step in enumerate(STEPS, 1)}
     pasted = re.findall(r"^\d  .+$", README, re.MULTILINE)
     assert pasted
     assert set(pasted) <= titles

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.demo.story import SCENES
+from tests.demo.steps import STEPS
 from tests.e2e.test_demo import LIMIT, demo
 from tests.support.controlplane import binaries, network
 from tests.support.controlplane.node.enclosure import obstacle
@@ -30,7 +30,7 @@ def test_the_demos_containers_say_which_devices_they_see(folder: Path) -> None:
     with demo(folder, NODE="1") as process:
         output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, output
-    titles = [f"{number}  {scene.title}" for number, scene in enumerate(SCENES, 1)]
+    titles = [f"{number}  {step.title}" for number, step in enumerate(STEPS, 1)]
     assert [line for line in output.splitlines() if line in titles] == titles
 
     said = dict(re.findall(r"(batch-\d): /dev/devices/(gpu-\d) is readable", output))

@@ -4,7 +4,9 @@
 folder that holds the binaries as its last line. Progress goes to standard error.
 
 The cache is `$XDG_CACHE_HOME/dragoman/controlplane/<Kubernetes version>/`. `DRAGOMAN_KUBERNETES`
-chooses the version. `KUBEBUILDER_ASSETS` is asked first for the binaries that envtest defines.
+chooses the version. Binaries come from, in this order: the folder `DRAGOMAN_BINARIES`,
+`KUBEBUILDER_ASSETS` for those that envtest defines, the PATH for kubectl, the cache, the official
+downloads (`downloads.py`; for the demo only), and the build.
 """
 
 import fcntl
@@ -21,6 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from tests.support.controlplane import downloads
 from tests.support.controlplane.libraries import static_library
 from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe
 from tests.support.controlplane.toolchain import MODULES, go_for
@@ -49,18 +55,22 @@ def cache_root() -> Path:
     return Path(base) / "dragoman" / "controlplane"
 
 
-def find(names: Iterable[str], version: str | None = None) -> dict[str, Path]:
+def find(
+    names: Iterable[str], version: str | None = None, *, download: bool = False
+) -> dict[str, Path]:
     """Return the path of each named binary, building those that are missing.
 
     Args:
         names: Keys of `RECIPES`.
         version: Kubernetes version; the environment's choice when absent.
+        download: Whether official downloads are tried before a build.
     """
     version = version or chosen_version()
     found: dict[str, Path] = {}
     for name in names:
         recipe = RECIPES[name]
-        found[name] = ready_made(recipe, version) or built(recipe, version)
+        lent = ready_made(recipe, version)
+        found[name] = lent or built(recipe, version, download=download)
     return found
 
 
@@ -69,6 +79,9 @@ def ready_made(recipe: Recipe, version: str) -> Path | None:
 
     A folder of another version than `DRAGOMAN_KUBERNETES` asks for is passed over, loudly.
     """
+    given = os.environ.get("DRAGOMAN_BINARIES")
+    if given and (Path(given) / recipe.name).exists():
+        return Path(given) / recipe.name
     folder = os.environ.get(recipe.elsewhere) if recipe.elsewhere else None
     if folder and (Path(folder) / recipe.name).exists():
         candidate = Path(folder) / recipe.name
@@ -88,8 +101,8 @@ def reports(binary: Path, recipe: Recipe, version: str) -> bool:
     return version in answer.stdout
 
 
-def built(recipe: Recipe, version: str) -> Path:
-    """Return the cached binary, after building it when it or its pins are new."""
+def built(recipe: Recipe, version: str, *, download: bool = False) -> Path:
+    """Return the cached binary, after fetching or building it when it or its pins are new."""
     target = cache_root() / version / recipe.name
     module = MODULES / recipe.module.format(version=version)
     flags = linker_flags(recipe, module)
@@ -100,9 +113,34 @@ def built(recipe: Recipe, version: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.with_name(".lock")):
         if not is_current(target, stamp, pins):
-            build(recipe, module, flags, target)
+            if not (download and fetched(recipe, version, target)):
+                build(recipe, module, flags, target)
             replace_text(stamp, pins)
     return target
+
+
+def fetched(recipe: Recipe, version: str, target: Path) -> bool:
+    """Whether the official binary could be fetched; says why not where it could not."""
+    pin = downloads.pinned(recipe.name, version)
+    if pin is None or not downloads.wanted():
+        return False
+    try:
+        with bar(recipe.name) as progress:
+            downloads.fetch(pin, target, progress)
+    except downloads.DownloadError as error:
+        say(f"{recipe.name}: {error}; building it instead")
+        return False
+    return True
+
+
+@contextmanager
+def bar(name: str) -> Iterator[downloads.Progress]:
+    """Show a bar of a transfer on standard error, where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as drawn:
+        task = drawn.add_task(name, total=None)
+        yield lambda done, total: drawn.update(task, completed=done, total=total or None)
 
 
 def is_current(target: Path, stamp: Path, pins: str) -> bool:

@@ -50,7 +50,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Overview:
     """Everything at one moment.
 
     Attributes:
@@ -78,14 +78,14 @@ class Picture:
         return len(rows) == count and all(row.state is state for row in rows)
 
 
-def compose(
+def overview_of(
     pods: Iterable[Json], claims: Iterable[Json], templates: Iterable[Json], slices: Iterable[Json]
-) -> Picture:
-    """Put API objects of one namespace, and the cluster's slices, into one picture."""
+) -> Overview:
+    """Put API objects of one namespace, and the cluster's slices, into one overview."""
     known = {name_of(claim): claim for claim in claims}
     held = {device for claim in known.values() for device in devices_of(claim)}
     present = {name_of(template) for template in templates}
-    return Picture(
+    return Overview(
         rows=tuple(
             row for pod in sorted(pods, key=name_of) for row in rows_of(pod, known, present)
         ),

@@ -1,6 +1,8 @@
-"""Where the story is played: apply files, let pods finish, expect what must follow, show it."""
+"""What steps do: apply files, let pods finish, expect what must follow, show it."""
 
+import io
 import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
@@ -10,8 +12,8 @@ from tests.demo import table
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.nodes import Nodes
-from tests.demo.picture import Picture, Row, compose
-from tests.demo.terminal import Screen, Span, Tone
+from tests.demo.overview import Overview, Row, overview_of
+from tests.demo.screen import Screen, Style, console, styled
 from tests.support.controlplane.plane import ControlPlane
 
 NAMESPACE = "default"
@@ -27,7 +29,7 @@ class DeviationError(Exception):
     """Something did not happen as it must; the message says what, and what was seen instead."""
 
 
-class Stage:
+class Session:
     """One namespace of a control plane, and the screen on which it is shown."""
 
     def __init__(
@@ -42,11 +44,11 @@ class Stage:
         self.screen = screen
         self._api = plane.api()
         self._kubelet = kubelet
-        self._shown = Picture((), (), ())
+        self._shown = Overview((), (), ())
         self._thread = ThreadPoolExecutor(1)
         self._done = time.monotonic()
 
-    def look(self) -> Picture:
+    def look(self) -> Overview:
         """Return what there is now, after showing it.
 
         Raises:
@@ -59,14 +61,14 @@ class Stage:
                 raise DeviationError(f"{process.name} ended\n\n{process.tail()}")
         pods = self._api.list("pods", NAMESPACE)
         self._kubelet.attend(pods)
-        picture = compose(
+        overview = overview_of(
             pods,
             self._api.list("resourceclaims", NAMESPACE),
             self._api.list("resourceclaimtemplates", NAMESPACE),
             self._api.list("resourceslices"),
         )
-        self.screen.show(table.block(picture))
-        return picture
+        self.screen.show(table.block(overview))
+        return overview
 
     def apply(self, *files: str) -> None:
         """Run kubectl apply, and show what happens meanwhile."""
@@ -96,10 +98,27 @@ class Stage:
         self._done = time.monotonic()
         return running.result()
 
-    def plug_in(self) -> None:
+    def explain(self, pod: str, *words: str) -> None:
+        """Run kubectl dra explain on a pod that must wait, and quote the answer.
+
+        Raises:
+            DeviationError: The answer does not contain the words, or nothing stands in the way.
+        """
+        asked = ("dra", "explain", "pod", pod)
+        self.command("kubectl", *asked)
+        command = [sys.executable, "-m", "dragoman", *asked[1:]]
+        options = [f"--kubeconfig={self.plane.kubeconfig}", f"--namespace={NAMESPACE}"]
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        answer = done.stdout + done.stderr
+        if done.returncode != 1 or any(word not in answer for word in words):
+            raise DeviationError(f"explain of {pod} must contain {', '.join(words)}\n\n{answer}")
+        self.quote(done.stdout)
+        self.pause(2.0)
+
+    def publish_devices(self) -> None:
         """Let the devices be published."""
         self.apply(*self._kubelet.hardware)
-        if words := self._kubelet.plug_in():
+        if words := self._kubelet.publish_devices():
             self.note(words)
 
     def inside(self, rows: Iterable[Row]) -> None:
@@ -117,19 +136,19 @@ class Stage:
             self._done = time.monotonic()
             self.pause(0.3)
 
-    def expect(self, what: str, happened: Callable[[Picture], bool]) -> Picture:
+    def expect(self, what: str, happened: Callable[[Overview], bool]) -> Overview:
         """Wait until something is the case, and say so with the seconds since the last deed.
 
         Raises:
             DeviationError: It is not the case after `PATIENCE` seconds.
         """
         start = time.monotonic()
-        while not happened(picture := self.look()):
+        while not happened(overview := self.look()):
             if time.monotonic() - start > PATIENCE:
-                raise DeviationError(self._explain(what, picture))
+                raise DeviationError(self._explain(what, overview))
             time.sleep(REDRAWS)
         self.tick(what, time.monotonic() - self._done)
-        return picture
+        return overview
 
     def pause(self, seconds: float, *, always: bool = False) -> None:
         """Give a person time to read while the table lives on; no pause where nobody watches."""
@@ -138,19 +157,19 @@ class Stage:
             self.look()
             time.sleep(min(REDRAWS, left))
 
-    def curtain(self) -> None:
-        """End a scene: show the changes to those who read a log, rest for those who watch."""
-        picture = self.look()
-        if not self.screen.live and picture != self._shown:
-            self.screen.say("", *table.snapshot(picture, self._shown))
-        self._shown = picture
+    def end_step(self) -> None:
+        """End a step: show the changes to those who read a log, rest for those who watch."""
+        overview = self.look()
+        if not self.screen.live and overview != self._shown:
+            self.screen.say("", table.snapshot(overview, self._shown))
+        self._shown = overview
         self.pause(1.2)
 
     # Words ------------------------------------------------------------------------------------
 
     def command(self, *words: str) -> None:
         """Say which command is run."""
-        self.screen.say((Span("   $ ", Tone.FAINT), Span(" ".join(words), Tone.FRESH)))
+        self.screen.say(styled(("   $ ", Style.FAINT), (" ".join(words), Style.FRESH)))
 
     def note(self, text: str) -> None:
         """Say what is done without a command."""
@@ -158,8 +177,8 @@ class Stage:
 
     def tick(self, text: str, seconds: float) -> None:
         """Say what has happened, and how long it took."""
-        took = Span(f"  {seconds:.1f} s" if seconds >= 0.1 else "  at once", Tone.FAINT)
-        self.screen.say((Span("   ✓ ", Tone.GOOD), Span(text), took))
+        took = (f"  {seconds:.1f} s" if seconds >= 0.1 else "  at once", Style.FAINT)
+        self.screen.say(styled(("   ✓ ", Style.GOOD), text, took))
 
     def quote(self, text: str) -> None:
         """Say what somebody else has said; long lines are wrapped, but no word is broken."""
@@ -169,14 +188,16 @@ class Stage:
 
     def show(self, *lines: str) -> None:
         """Say what somebody else has said, as it stands there."""
-        self.screen.say(*[(Span(f"     {line}", Tone.FAINT),) for line in lines])
+        self.screen.say(*[styled((f"     {line}", Style.FAINT)) for line in lines])
 
-    def _explain(self, what: str, picture: Picture) -> str:
-        seen = ["".join(span.text for span in line) for line in table.block(picture)]
+    def _explain(self, what: str, overview: Overview) -> str:
+        drawing = console(io.StringIO())
+        with drawing.capture() as seen:
+            drawing.print(table.block(overview))
         log = self.plane.processes[OPERATOR].tail(5)
         return (
             f"expected within {PATIENCE:g} s: {what}\n\nseen instead:\n"
-            + "\n".join(seen)
+            + seen.get()
             + f"\n\nthe operator's last words:\n{log}"
         )
 

@@ -1,4 +1,4 @@
-"""Before the curtain rises: binaries, control plane, operator, webhook."""
+"""What runs before the first step: binaries, control plane, operator, webhook."""
 
 import sys
 import time
@@ -12,9 +12,9 @@ import yaml
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.nodes import Nodes
-from tests.demo.stage import NAMESPACE, OPERATOR, WEBHOOK, Stage
-from tests.demo.story import BEFORE
-from tests.demo.terminal import Screen, plain
+from tests.demo.screen import Screen
+from tests.demo.session import NAMESPACE, OPERATOR, WEBHOOK, Session
+from tests.demo.steps import BEFORE
 from tests.support.controlplane import binaries, network
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.network import Network
@@ -45,11 +45,11 @@ def build(screen: Screen, version: str, *, real: bool) -> None:
         minutes = sum(recipe.minutes for recipe in missing)
         names = ", ".join(recipe.name for recipe in missing)
         screen.say(
-            f"The first run builds {names} from source:",
-            f"usually about {minutes:g} min on 2 cores. Later runs start in seconds.",
+            f"The first run downloads or builds {names};",
+            f"a build takes about {minutes:g} min on 2 cores. Later runs start in seconds.",
             "",
         )
-    binaries.find([*needed, "kubectl"], version)
+    binaries.find([*needed, "kubectl"], version, download=True)
 
 
 def is_there(name: str, version: str) -> bool:
@@ -59,22 +59,22 @@ def is_there(name: str, version: str) -> bool:
 
 
 @contextmanager
-def stage(
+def session(
     screen: Screen, version: str, interruption: Interruption, *, real: bool
-) -> Iterator[Stage]:
+) -> Iterator[Session]:
     """Start the control plane, nodes if they are real, operator and webhook; all end with it."""
     start = time.monotonic()
-    screen.show([plain("   starting etcd, kube-apiserver and kube-scheduler")])
+    screen.show("   starting etcd, kube-apiserver and kube-scheduler")
     with control_plane(version, real=real) as plane, kubelets(plane, real=real) as kubelet:
         try:
-            screen.show([])
-            ready = Stage(plane, screen, interruption, kubelet)
+            screen.show("")
+            ready = Session(plane, screen, interruption, kubelet)
             ready.tick(started(version, real=real), time.monotonic() - start)
             ready.apply(BEFORE)
             ready.apply("crds", f"{EXAMPLES}/operator")
             ready.apply(*(f"{EXAMPLES}/webhook/{name}" for name in WEBHOOK_RIGHTS))
             start = time.monotonic()
-            screen.show([plain("   starting operator and webhook")])
+            screen.show("   starting operator and webhook")
             start_dragoman(plane)
             took = time.monotonic() - start
             ready.tick("dragoman operator and dragoman webhook, two processes", took)
