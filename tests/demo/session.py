@@ -1,6 +1,7 @@
 """What steps do: apply files, let pods finish, expect what must follow, show it."""
 
 import io
+import re
 import subprocess
 import sys
 import textwrap
@@ -112,7 +113,8 @@ class Session:
         answer = done.stdout + done.stderr
         if done.returncode != 1 or any(word not in answer for word in words):
             raise DeviationError(f"explain of {pod} must contain {', '.join(words)}\n\n{answer}")
-        self.quote(done.stdout)
+        # Columns of a log are as wide as their longest cell; here lines are wrapped instead.
+        self.quote(re.sub(r"(?<=\S) {4,}", "   ", done.stdout))
         self.pause(2.0)
 
     def publish_devices(self) -> None:

@@ -19,9 +19,6 @@ MEANINGS = {
     "patch resourceclaims/status": "users leave, devices come free",
     "delete resourceclaims": "claims of pods that are done",
     "patch resourceclaims": "the scheduler's finalizer goes",
-    "create resourceclaimtemplates": "copies for two namespaces",
-    "delete resourceclaimtemplates": "the copy of a namespace without its label",
-    "patch clusterresourceclaimtemplates/status": "namespaces with a copy",
     "create events": "a template that was missing, another that is wrong",
     "patch driverconfigschemas": "the catalogue's, one for each driver",
     "patch driverconfigschemas/status": "what compiled, and what the audit found",
@@ -33,8 +30,6 @@ EXACTLY = {
     "create resourceclaims": CLAIMS_MADE,
     "patch pods/status": PODS_WITH_TEMPLATES,
     "delete resourceclaims": CLAIMS_MADE,
-    "create resourceclaimtemplates": 2,
-    "delete resourceclaimtemplates": 1,
     "create events": 2,
     "patch driverconfigschemas": len(DRIVERS),
     "create resourceclaimtemplates": 2,
@@ -43,7 +38,6 @@ EXACTLY = {
 AT_MOST = {
     "patch resourceclaims/status": CLAIMS_MADE + SHARERS,
     "patch resourceclaims": CLAIMS_MADE + CLAIMS_SHARED,
-    "patch clusterresourceclaimtemplates/status": 6,
     "patch driverconfigschemas/status": 3 * len(DRIVERS),
     "patch clusterresourceclaimtemplates/status": 6,
 }

@@ -41,7 +41,7 @@ def snapshot(overview: Overview, before: Overview) -> Group:
     """Return what has changed since an earlier overview, for logs."""
     changed = [row for row in overview.rows if row not in before.rows]
     parts: list[RenderableType] = [table(changed)] if changed else []
-    return Group(*parts, devices(overview))
+    return Group(*parts, *([devices(overview)] if overview.devices else []))
 
 
 def table(rows: Sequence[Row]) -> Padding:

@@ -1,5 +1,6 @@
 """What README.md tells people to do, and where it sends them, exists."""
 
+import html
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import click
 import pytest
 
 from dragoman.cli import cli
+from tests.demo.record import SHOWN
 from tests.demo.steps import STEPS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -48,13 +50,25 @@ def test_every_mode_of_claims_is_explained() -> None:
     assert sorted(explained) == sorted(modes.type.choices)  # type: ignore[attr-defined]
 
 
+TITLES = {f"{number}  {step.title}" for number, step in enumerate(STEPS, 1)}
+
+
 def test_the_pasted_output_is_of_today() -> None:
-    titles = {f"{number}  {step.title}" for number, step in enumerate(STEPS, 1)}
     pasted = re.findall(r"^\d  .+$", README, re.MULTILINE)
     assert pasted
-    assert set(pasted) <= titles
+    assert set(pasted) <= TITLES
     files = re.findall(r"\$ kubectl apply -f (\S+)", README)
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_recorded_demo_has_the_steps_of_today() -> None:
+    assert "](docs/demo.svg)" in README
+    picture = html.unescape((ROOT / "docs/demo.svg").read_text()).replace("\xa0", " ")
+    recorded = re.findall(r">(\d+  [^<]+)</text>", picture)
+    assert [title.strip() for title in recorded if title.strip() in TITLES] == [
+        f"{place + 1}  {STEPS[place].title}" for place in SHOWN
+    ]
+    assert re.findall(r"url\(['\"]?http|xlink:href|<image|@import", picture) == []
 
 
 def test_the_benchmark_finds_its_place() -> None:
