@@ -93,7 +93,7 @@ def commands(session: Session) -> list[str]:
         f"export KUBECONFIG={quote(str(plane.kubeconfig))} PATH={quote(path)}:$PATH",
         "kubectl get pods,resourceclaims",
         f"kubectl replace --force -f {quote(str(examples / 'claims/batch.yaml'))}",
-        f"kubectl apply -f {quote(str(examples / 'configs/mistyped.yaml'))}",
+        f"kubectl apply -f {quote(str(examples / 'configs/bad-class.yaml'))}",
         "kubectl dra top nodes",
         "kubectl dra ui",
         f"tail -f {quote(str(plane.processes[OPERATOR].log))}",

@@ -121,7 +121,7 @@ def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: 
             "shared-gpu",
         ]
         assert "pod/batch-1 replaced" in shell(replace)
-        assert 'Unsupported value: "MSP"' in shell(refusal, 1)
+        assert 'Unsupported value: "passthrough"' in shell(refusal, 1)
         assert "node-a" in shell(top)
         assert "kubectl dra ui" in shell(f"{page} --help")
         assert "claim" in shell(tail.replace("tail -f", "tail -n 5"))
