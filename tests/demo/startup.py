@@ -18,7 +18,7 @@ from tests.demo.steps import BEFORE
 from tests.support.controlplane import binaries, network
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.network import Network
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS
 from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
 from tests.support.controlplane.process import free_ports

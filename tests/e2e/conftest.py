@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.plane import ControlPlane
 
 
@@ -23,10 +23,10 @@ def operator(plane: ControlPlane) -> Iterator[Running]:
 
 
 @pytest.fixture
-def scene(
+def setup(
     plane: ControlPlane, namespace: str, operator: Running, tmp_path: Path
-) -> Iterator[Scene]:
+) -> Iterator[Setup]:
     """Set up an empty namespace and count what the operator writes in it."""
-    made = Scene(plane, namespace, operator.user.name, tmp_path)
+    made = Setup(plane, namespace, operator.user.name, tmp_path)
     yield made
     made.clear()

@@ -280,8 +280,8 @@ def main(*, pods: int, only_memory: bool, path: Path) -> None:
         ("alike", 5000, list(worlds.fleet(5000)), pods, worlds.pod),
     ):
         world = World(go, [worlds.node(number) for number in range(nodes)], slices)
-        for contestant, values in zip((OWN, GO), race(world, count, make), strict=True):
-            show(record, scenario, contestant, values)
+        for competitor, values in zip((OWN, GO), race(world, count, make), strict=True):
+            show(record, scenario, competitor, values)
     go.stop()
     for scenario, alone in (
         ("fabric", fabric),
@@ -296,11 +296,11 @@ def main(*, pods: int, only_memory: bool, path: Path) -> None:
     print(f"\n{table(record)}")
 
 
-def show(record: Record, scenario: str, contestant: str, values: dict[str, float]) -> None:
-    """Record and print the numbers of one contestant."""
-    record.add(scenario, contestant, values)
+def show(record: Record, scenario: str, competitor: str, values: dict[str, float]) -> None:
+    """Record and print the numbers of one competitor."""
+    record.add(scenario, competitor, values)
     numbers = ", ".join(f"{name} {value:,.3f}" for name, value in values.items())
-    print(f"{scenario}/{contestant}: {numbers}", flush=True)
+    print(f"{scenario}/{competitor}: {numbers}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Record:
         machine: What it ran on.
         commit: Of dragoman; empty outside of a git checkout.
         load: Load average over 1 minute at the beginning.
-        results: Numbers by `scenario/contestant`; their names end with units.
+        results: Numbers by `scenario/competitor`; their names end with units.
         verdicts: What was demanded, what was reached, and whether that is enough.
     """
 
@@ -47,11 +47,11 @@ class Record:
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         path.write_bytes(orjson.dumps(asdict(self), option=options))
 
-    def add(self, scenario: str, contestant: str, values: Mapping[str, float]) -> None:
-        """Add the numbers of a contestant."""
+    def add(self, scenario: str, competitor: str, values: Mapping[str, float]) -> None:
+        """Add the numbers of a competitor."""
         rounded = {name: round(value, 3) for name, value in values.items()}
-        self.results[f"{scenario}/{contestant}"] = rounded
+        self.results[f"{scenario}/{competitor}"] = rounded
 
-    def value(self, scenario: str, contestant: str, name: str) -> float | None:
+    def value(self, scenario: str, competitor: str, name: str) -> float | None:
         """Return a number, or None where it was not measured."""
-        return self.results.get(f"{scenario}/{contestant}", {}).get(name)
+        return self.results.get(f"{scenario}/{competitor}", {}).get(name)

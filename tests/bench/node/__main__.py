@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from tests.e2e.node.shift import CLASS, Shift
+from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED, StockController
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 from tests.support.driver.driver import RULES, Driver
@@ -125,14 +125,14 @@ def once(plane: ControlPlane, node: Node, driver: Driver, load: Load) -> float:
         TimeoutError: A pod, a claim or a device was left behind.
     """
     wait_for(driver.published, message="the devices to be published")
-    shift = Shift(plane, node, driver, plane.create_namespace("bench"))
-    shift.template()
+    setup = NodeSetup(plane, node, driver, plane.create_namespace("bench"))
+    setup.template()
     start = time.monotonic()
-    shift.job("job", load.pods, load.parallel, "tell", "work=100ms")
-    shift.done("job", load.pods)
-    shift.at_rest()
+    setup.job("job", load.pods, load.parallel, "tell", "work=100ms")
+    setup.done("job", load.pods)
+    setup.at_rest()
     took = time.monotonic() - start
-    shift.clear()
+    setup.clear()
     return took
 
 

@@ -15,8 +15,8 @@ from tests.bench.webhook.bars import OWN, table
 from tests.bench.webhook.generator import Load, Measured, finished, measure, sending
 from tests.bench.webhook.record import PATH, Record
 from tests.bench.webhook.reviews import NUMBER, body, shared
-from tests.conformance.peer import enclosure
-from tests.conformance.peer.contestants import DRAGOMAN, EXAMPLE, Running, running
+from tests.conformance.peer import isolation
+from tests.conformance.peer.competitors import DRAGOMAN, EXAMPLE, Running, running
 from tests.unit.driverconfigs import measure as verdicts
 
 SIDE_BY_SIDE: Mapping[str, tuple[bytes, int]] = {
@@ -60,10 +60,10 @@ def main(*, rounds: int, seconds: float, chosen: tuple[str, ...], memory: bool, 
 
     Bars are printed beside the ratios; a missed bar is no failure, a wrong answer is.
     """
-    if not enclosure.is_inside():
+    if not isolation.is_inside():
         EXAMPLE.program()
         generator.program()
-        inside = enclosure.command([sys.executable, "-m", "tests.bench.webhook", *sys.argv[1:]])
+        inside = isolation.command([sys.executable, "-m", "tests.bench.webhook", *sys.argv[1:]])
         os.execv(inside[0], inside)
     again = chosen or (("memory",) if memory else ())
     record = Record.read(path) if again and path.exists() else Record(EXAMPLE.title)
@@ -90,7 +90,7 @@ def compare(record: Record, scenarios: list[str], rounds: int, seconds: float) -
                 review, concurrency = SIDE_BY_SIDE[key]
                 for server in servers:
                     measured = measure(server, review, Load(concurrency, seconds, 0.5))
-                    show(record, key, server.contestant.key, numbers(measured))
+                    show(record, key, server.competitor.key, numbers(measured))
 
 
 def numbers(measured: Measured) -> dict[str, float]:
@@ -143,11 +143,11 @@ ALONE: Mapping[str, Callable[[], dict[str, float]]] = {
 """What is measured of dragoman alone, by scenario."""
 
 
-def show(record: Record, scenario: str, contestant: str, values: dict[str, float]) -> None:
+def show(record: Record, scenario: str, competitor: str, values: dict[str, float]) -> None:
     """Keep and print numbers."""
-    record.add(scenario, contestant, values)
+    record.add(scenario, competitor, values)
     words = ", ".join(f"{name} {value:,.1f}" for name, value in values.items())
-    print(f"{scenario}, {contestant}: {words}", flush=True)
+    print(f"{scenario}, {competitor}: {words}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.controllers.driverconfigschemas import catalogue
 from tests.bench.webhook.generator import Load, finished, sending
 from tests.bench.webhook.reviews import KIND, NUMBER, body, shared
-from tests.conformance.peer.contestants import DRAGOMAN, Running, running
+from tests.conformance.peer.competitors import DRAGOMAN, Running, running
 
 SCHEMAS, REVIEWS, CONNECTIONS = 50, 1_000_000, 8
 PATIENCE = 3600.0

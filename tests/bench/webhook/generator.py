@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.peer.contestants import Running
+from tests.conformance.peer.competitors import Running
 from tests.support.controlplane.binaries import cache_root
 from tests.support.controlplane.toolchain import go_for
 
@@ -87,7 +87,7 @@ def sending(server: Running, body: bytes, load: Load) -> Iterator[subprocess.Pop
         file.flush()
         flags = {
             "address": f"127.0.0.1:{server.port}",
-            "path": server.contestant.path,
+            "path": server.competitor.path,
             "ca": str(server.authority),
             "body": file.name,
             "expect": load.expect,

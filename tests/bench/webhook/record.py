@@ -24,7 +24,7 @@ class Record:
         machine: What it ran on.
         commit: Of dragoman; empty outside of a git checkout.
         load: Load average over 1 minute at the beginning.
-        results: Numbers of all rounds by `scenario/contestant`; their names end with units.
+        results: Numbers of all rounds by `scenario/competitor`; their names end with units.
     """
 
     vendor: str
@@ -45,18 +45,18 @@ class Record:
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         path.write_bytes(orjson.dumps(asdict(self), option=options))
 
-    def add(self, scenario: str, contestant: str, values: Mapping[str, float]) -> None:
+    def add(self, scenario: str, competitor: str, values: Mapping[str, float]) -> None:
         """Add the numbers of one round."""
         rounded = {name: round(value, 1) for name, value in values.items()}
-        self.results.setdefault(f"{scenario}/{contestant}", []).append(rounded)
+        self.results.setdefault(f"{scenario}/{competitor}", []).append(rounded)
 
     def drop(self, scenario: str) -> None:
         """Forget a scenario, to be measured again."""
         for key in [key for key in self.results if key.startswith(f"{scenario}/")]:
             del self.results[key]
 
-    def value(self, scenario: str, contestant: str, name: str) -> float | None:
+    def value(self, scenario: str, competitor: str, name: str) -> float | None:
         """Return the median of a number over the rounds, or None where it was not measured."""
-        rounds = self.results.get(f"{scenario}/{contestant}", [])
+        rounds = self.results.get(f"{scenario}/{competitor}", [])
         found = [values[name] for values in rounds if name in values]
         return statistics.median(found) if found else None

@@ -1,4 +1,4 @@
-"""Ask webhooks: `python -m tests.conformance.peer.ask` runs inside an enclosure.
+"""Ask webhooks: `python -m tests.conformance.peer.ask` runs inside an isolation.
 
 It reads bodies by the webhook's key from standard input, as JSON, and prints words for the answers
 in the same order.
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 
-from tests.conformance.peer import enclosure
-from tests.conformance.peer.contestants import ALL, Running, running
+from tests.conformance.peer import isolation
+from tests.conformance.peer.competitors import ALL, Running, running
 
 PATIENCE = 300.0
 """Seconds for all questions together."""
@@ -22,16 +22,16 @@ def ask(questions: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Run each webhook in a network of its own and ask it.
 
     Args:
-        questions: Bodies of requests, by the contestant's key.
+        questions: Bodies of requests, by the competitor's key.
 
     Raises:
         RuntimeError: A webhook could not be run.
     """
-    for contestant in ALL:  # outside, since building may need the network
-        if contestant.key in questions:
-            contestant.program()
+    for competitor in ALL:  # outside, since building may need the network
+        if competitor.key in questions:
+            competitor.program()
     done = subprocess.run(
-        enclosure.command([sys.executable, "-m", __name__]),
+        isolation.command([sys.executable, "-m", __name__]),
         input=json.dumps({key: list(bodies) for key, bodies in questions.items()}),
         capture_output=True,
         text=True,
@@ -55,7 +55,7 @@ def word(asked: Running, body: str) -> str:
     connection = http.client.HTTPSConnection("127.0.0.1", asked.port, context=context, timeout=20)
     headers = {"Content-Type": "application/json"}
     try:
-        connection.request("POST", asked.contestant.path, body.encode(), headers)
+        connection.request("POST", asked.competitor.path, body.encode(), headers)
         response = connection.getresponse()
         text = response.read()
     except (http.client.RemoteDisconnected, ssl.SSLError, ConnectionResetError):
@@ -74,10 +74,10 @@ def main() -> None:
     """Answer from inside."""
     questions = json.load(sys.stdin)
     answers = {}
-    for contestant in ALL:
-        if contestant.key in questions:
-            with running(contestant) as asked:
-                answers[contestant.key] = [word(asked, body) for body in questions[contestant.key]]
+    for competitor in ALL:
+        if competitor.key in questions:
+            with running(competitor) as asked:
+                answers[competitor.key] = [word(asked, body) for body in questions[competitor.key]]
     json.dump(answers, sys.stdout)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.conformance.peer.contestants import EXAMPLE, NVIDIA
+from tests.conformance.peer.competitors import EXAMPLE, NVIDIA
 from tests.unit.driverconfigs import builders, tables
 from tests.unit.webhooks import builders as reviews
 

@@ -17,7 +17,7 @@ from dragoman_webhooks.admission import review
 from tests.bench.claims.table import markdown
 from tests.conformance.peer.ask import ask
 from tests.conformance.peer.cases import Case, all_cases
-from tests.conformance.peer.contestants import EXAMPLE, GATES, NVIDIA
+from tests.conformance.peer.competitors import EXAMPLE, GATES, NVIDIA
 from tests.conformance.peer.serve import schemas
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.conformance.peer import comparison, contestants, enclosure
+from tests.conformance.peer import comparison, competitors, isolation
 from tests.conformance.peer.cases import NEWER, TABLES, all_cases
 from tests.support.controlplane import binaries
 from tests.unit.driverconfigs import tables
@@ -34,10 +34,10 @@ def obstacle() -> str:
     """Say why the vendors' webhooks cannot be asked, or nothing."""
     for vendor in comparison.VENDORS:
         assert vendor.recipe is not None
-        target = binaries.cache_root() / contestants.CACHE / vendor.recipe.name
+        target = binaries.cache_root() / competitors.CACHE / vendor.recipe.name
         if not target.exists():
             return f"{target.name} is not built: make comparison"
-    return enclosure.obstacle() if shutil.which("unshare") else "util-linux is not installed"
+    return isolation.obstacle() if shutil.which("unshare") else "util-linux is not installed"
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle())

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.allocation.judging import State, difference, message
+from tests.e2e.allocation.comparison import State, difference, message
 from tests.e2e.allocation.worlds import World, world
 from tests.e2e.running import Running
 from tests.support.controlplane import binaries, objects

@@ -11,7 +11,7 @@ import urllib3
 
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -38,20 +38,20 @@ def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
         assert running.faults() == []
 
 
-def events(scene: Scene) -> list[Json]:
+def events(setup: Setup) -> list[Json]:
     """Return the Events that explain pods of a namespace."""
-    found = scene.api.list("events.events.k8s.io", scene.namespace)
+    found = setup.api.list("events.events.k8s.io", setup.namespace)
     return [one for one in found if one["reason"] == REASON]
 
 
-def told(scene: Scene) -> Counter[str]:
+def told(setup: Setup) -> Counter[str]:
     """Count them by pod."""
-    return Counter(one["regarding"]["name"] for one in events(scene))
+    return Counter(one["regarding"]["name"] for one in events(setup))
 
 
-def node_of(scene: Scene, pod: str) -> str:
+def node_of(setup: Setup, pod: str) -> str:
     """Return the node of a pod, empty while it waits."""
-    return str(scene.api.get("pods", pod, scene.namespace)["spec"].get("nodeName") or "")
+    return str(setup.api.get("pods", pod, setup.namespace)["spec"].get("nodeName") or "")
 
 
 def metrics(operator: OperatorProcess) -> dict[str, float]:
@@ -61,29 +61,29 @@ def metrics(operator: OperatorProcess) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-def test_each_pod_that_waits_gets_one_event(scene: Scene, operator: OperatorProcess) -> None:
-    served = scene.devices(2)
-    scene.apply(scene.template(device_class=served))
+def test_each_pod_that_waits_gets_one_event(setup: Setup, operator: OperatorProcess) -> None:
+    served = setup.devices(2)
+    setup.apply(setup.template(device_class=served))
     lucky = ["lucky-0", "lucky-1"]
-    scene.api.create_many(scene.pod(name) for name in lucky)
+    setup.api.create_many(setup.pod(name) for name in lucky)
     for name in lucky:
-        wait_for(partial(node_of, scene, name), message=f"pod {name} to be placed")
+        wait_for(partial(node_of, setup, name), message=f"pod {name} to be placed")
     names = [f"waits-{number}" for number in range(PODS)]
-    scene.api.create_many(scene.pod(name) for name in names)
-    wait_for(lambda: len(told(scene)) == PODS, 60 + PODS, "an Event for each pod", every=0.5)
+    setup.api.create_many(setup.pod(name) for name in names)
+    wait_for(lambda: len(told(setup)) == PODS, 60 + PODS, "an Event for each pod", every=0.5)
     time.sleep(2 * INTERVAL)
     operator.stop()
     operator.start()
     time.sleep(2 * AFTER + 1)
     # None of the placed pods, and none twice: not after the interval, not of another process.
-    assert told(scene) == dict.fromkeys(names, 1)
-    others = len([one for one in scene.api.list("nodes") if one["metadata"]["name"] != served])
-    for event in events(scene):
+    assert told(setup) == dict.fromkeys(names, 1)
+    others = len([one for one in setup.api.list("nodes") if one["metadata"]["name"] != served])
+    for event in events(setup):
         assert event["note"].startswith(f"{others + 1} node")
         assert "1 in use" in event["note"]
         assert len(event["note"].encode()) <= 1024
         assert event["note"].endswith(
-            f"(kubectl dra explain pod {event['regarding']['name']} -n {scene.namespace})"
+            f"(kubectl dra explain pod {event['regarding']['name']} -n {setup.namespace})"
         )
     counted = metrics(operator)
     driver = f"{served}.example.com"
@@ -97,33 +97,33 @@ def test_each_pod_that_waits_gets_one_event(scene: Scene, operator: OperatorProc
     infos = [name for name in counted if name.startswith("dragoman_device_info{")]
     mine = [name for name in infos if f'driver="{driver}"' in name]
     assert len(mine) == 2
-    assert all(f'namespace="{scene.namespace}"' in name for name in mine)
+    assert all(f'namespace="{setup.namespace}"' in name for name in mine)
     assert {name for name in lucky for one in mine if f'pod="{name}"' in one} == {*lucky}
 
 
-def test_other_reasons_are_another_event(scene: Scene, operator: OperatorProcess) -> None:
+def test_other_reasons_are_another_event(setup: Setup, operator: OperatorProcess) -> None:
     assert operator.ready()
-    served = scene.devices(1)
-    scene.apply(scene.template(device_class=served))
-    scene.api.create(scene.pod("first"))
-    wait_for(lambda: node_of(scene, "first"), message="a pod to be placed")
-    scene.api.create(scene.pod("second"))
-    wait_for(lambda: told(scene)["second"] == 1, 30, "an Event")
+    served = setup.devices(1)
+    setup.apply(setup.template(device_class=served))
+    setup.api.create(setup.pod("first"))
+    wait_for(lambda: node_of(setup, "first"), message="a pod to be placed")
+    setup.api.create(setup.pod("second"))
+    wait_for(lambda: told(setup)["second"] == 1, 30, "an Event")
     (item,) = (
         one
-        for one in scene.api.list("resourceslices")
+        for one in setup.api.list("resourceslices")
         if one["spec"]["driver"] == f"{served}.example.com"
     )
     taint = {"key": "example.com/broken", "effect": "NoSchedule"}
     devices = [{**one, "taints": [taint]} for one in item["spec"]["devices"]]
     body = {"spec": {"devices": devices, "pool": {"generation": 2}}}
-    scene.api.patch("resourceslices", item["metadata"]["name"], None, body)
-    scene.finish("first")
-    wait_for(lambda: told(scene)["second"] == 2, 30, "an Event with other reasons")
+    setup.api.patch("resourceslices", item["metadata"]["name"], None, body)
+    setup.finish("first")
+    wait_for(lambda: told(setup)["second"] == 2, 30, "an Event with other reasons")
     time.sleep(2 * INTERVAL)
     notes = sorted(
         (one["eventTime"], one["note"])
-        for one in events(scene)
+        for one in events(setup)
         if one["regarding"]["name"] == "second"
     )
     assert len(notes) == 2
@@ -132,25 +132,25 @@ def test_other_reasons_are_another_event(scene: Scene, operator: OperatorProcess
 
 
 def test_no_name_of_another_namespace_is_in_an_event(
-    scene: Scene, plane: ControlPlane, operator: OperatorProcess
+    setup: Setup, plane: ControlPlane, operator: OperatorProcess
 ) -> None:
     assert operator.ready()
-    served = scene.devices(1)
+    served = setup.devices(1)
     other = plane.create_namespace()
     try:
         for manifest in (
             objects.claim("secret-claim", other, served),
             objects.pod("secret-pod", other, claims={"a": "secret-claim"}),
         ):
-            scene.api.create(manifest)
+            setup.api.create(manifest)
         wait_for(
-            lambda: scene.api.get("pods", "secret-pod", other)["spec"].get("nodeName"),
+            lambda: setup.api.get("pods", "secret-pod", other)["spec"].get("nodeName"),
             message="the other pod to be placed",
         )
-        scene.apply(scene.claim(device_class=served))
-        scene.api.create(scene.pod("mine", claims={"a": "shared"}))
-        wait_for(lambda: told(scene)["mine"] == 1, 30, "an Event")
-        (event,) = events(scene)
+        setup.apply(setup.claim(device_class=served))
+        setup.api.create(setup.pod("mine", claims={"a": "shared"}))
+        wait_for(lambda: told(setup)["mine"] == 1, 30, "an Event")
+        (event,) = events(setup)
         assert "secret" not in event["note"]
         assert other not in event["note"]
     finally:
@@ -158,12 +158,12 @@ def test_no_name_of_another_namespace_is_in_an_event(
 
 
 def test_events_end_in_kubectl_describe(
-    scene: Scene, plane: ControlPlane, operator: OperatorProcess
+    setup: Setup, plane: ControlPlane, operator: OperatorProcess
 ) -> None:
     assert operator.ready()
-    scene.apply(scene.template())
-    scene.api.create(scene.pod("described"))
-    wait_for(lambda: told(scene)["described"] == 1, 30, "an Event")
-    said = plane.kubectl("describe", "pod", "described", "-n", scene.namespace).stdout
+    setup.apply(setup.template())
+    setup.api.create(setup.pod("described"))
+    wait_for(lambda: told(setup)["described"] == 1, 30, "an Event")
+    said = plane.kubectl("describe", "pod", "described", "-n", setup.namespace).stdout
     assert REASON in said
     assert "device class no-such-class.example.com does not exist" in said

@@ -5,10 +5,10 @@ from types import ModuleType
 
 import pytest
 
-from tests.e2e.faults.stage import Stage
+from tests.e2e.faults.setup import FaultSetup
 from tests.support.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 
-MakeStage = Callable[..., Stage]
+MakeSetup = Callable[..., FaultSetup]
 
 
 @pytest.fixture(scope="module")
@@ -20,18 +20,18 @@ def collecting(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def make_stage(collecting: ControlPlane, request: pytest.FixtureRequest) -> MakeStage:
-    """Return a maker of stages; a test's name decides what happens on its stage by chance."""
+def make_setup(collecting: ControlPlane, request: pytest.FixtureRequest) -> MakeSetup:
+    """Return a maker of stages; a test's name decides what happens on its setup by chance."""
     seed = sum(request.node.name.encode())
 
-    def make(*flags: str, disguise: ModuleType | None = None) -> Stage:
-        return Stage(collecting, seed, *flags, disguise=disguise)
+    def make(*flags: str, disguise: ModuleType | None = None) -> FaultSetup:
+        return FaultSetup(collecting, seed, *flags, disguise=disguise)
 
     return make
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the faults to `make test-slow`: each one needs minutes of churn to mean something."""
+    """Leave the faults to `make test-slow`: each one needs minutes of workload."""
     for item in items:
         if "tests/e2e/faults/" in item.nodeid:
             item.add_marker(pytest.mark.slow)

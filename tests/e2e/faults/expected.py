@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.e2e.scene import ANNOTATION
+from tests.e2e.setup import ANNOTATION
 from tests.support.controlplane.api import Api, Json
 from tests.support.controlplane.plane import ControlPlane
 

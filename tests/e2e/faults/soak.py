@@ -1,4 +1,4 @@
-"""`make soak MINUTES=n`: random faults under churn, round after round, with a seed to repeat them.
+"""`make soak MINUTES=n`: random faults under workload, in rounds, with a seed to repeat them.
 
 python -m tests.e2e.faults.soak MINUTES [SEED]
 """
@@ -9,60 +9,60 @@ import time
 from collections.abc import Callable, Mapping
 
 from tests.e2e.faults.proxy import Call, Loss, Rule
-from tests.e2e.faults.stage import ALONE, Stage
+from tests.e2e.faults.setup import ALONE, FaultSetup
 from tests.e2e.faults.streams import Ending
 from tests.support.controlplane.plane import API_SERVER, ETCD, ControlPlane
 
-Fault = Callable[[Stage], None]
+Fault = Callable[[FaultSetup], None]
 FAULTS_A_ROUND = 5
 
 
-def breaks_watches(stage: Stage) -> None:
+def breaks_watches(setup: FaultSetup) -> None:
     """End all watches in some way; silence takes too long to be noticed here."""
-    stage.proxy.end_watches(stage.chance.choice([*set(Ending) - {Ending.STALL}]))
+    setup.proxy.end_watches(setup.chance.choice([*set(Ending) - {Ending.STALL}]))
 
 
-def refuses_writes(stage: Stage) -> None:
+def refuses_writes(setup: FaultSetup) -> None:
     """Refuse a share of the writes."""
-    code, reason = stage.chance.choice(
+    code, reason = setup.chance.choice(
         [(409, "Conflict"), (404, "NotFound"), (429, "TooManyRequests"), (500, "InternalError")]
     )
-    _for_a_while(stage, _writes(stage, code=code, reason=reason))
+    _for_a_while(setup, _writes(setup, code=code, reason=reason))
 
 
-def loses_writes(stage: Stage) -> None:
+def loses_writes(setup: FaultSetup) -> None:
     """Break connections before or after the server has done a share of the writes."""
-    _for_a_while(stage, _writes(stage, loss=stage.chance.choice([*Loss])))
+    _for_a_while(setup, _writes(setup, loss=setup.chance.choice([*Loss])))
 
 
-def refuses_everything(stage: Stage) -> None:
+def refuses_everything(setup: FaultSetup) -> None:
     """Answer nothing but 503, or 429 with Retry-After."""
-    code, wait = stage.chance.choice([(503, None), (429, 1)])
-    _for_a_while(stage, Rule(code=code, reason="ServiceUnavailable", retry_after=wait))
+    code, wait = setup.chance.choice([(503, None), (429, 1)])
+    _for_a_while(setup, Rule(code=code, reason="ServiceUnavailable", retry_after=wait))
 
 
-def slows_down(stage: Stage) -> None:
+def slows_down(setup: FaultSetup) -> None:
     """Let everything take longer, by up to two seconds."""
-    delay = stage.chance.uniform(0.05, 2.0)
-    _for_a_while(stage, Rule(delay=delay, lag=delay))
+    delay = setup.chance.uniform(0.05, 2.0)
+    _for_a_while(setup, Rule(delay=delay, lag=delay))
 
 
-def kills_operator(stage: Stage) -> None:
+def kills_operator(setup: FaultSetup) -> None:
     """Kill the operator and start it again."""
-    stage.operator.kill()
-    stage.operator.launch()
+    setup.operator.kill()
+    setup.operator.launch()
 
 
-def kills_api_server(stage: Stage) -> None:
+def kills_api_server(setup: FaultSetup) -> None:
     """Kill the API server and start it again."""
-    stage.plane.restart(API_SERVER)
+    setup.plane.restart(API_SERVER)
 
 
-def kills_etcd(stage: Stage) -> None:
+def kills_etcd(setup: FaultSetup) -> None:
     """Kill etcd, start it again, and let it forget old revisions."""
-    stage.plane.restart(ETCD)
-    stage.compact()
-    stage.plane.restart(API_SERVER)
+    setup.plane.restart(ETCD)
+    setup.compact()
+    setup.plane.restart(API_SERVER)
 
 
 FAULTS: Mapping[Fault, float] = {
@@ -78,18 +78,18 @@ FAULTS: Mapping[Fault, float] = {
 """How often each happens, in relation to the others."""
 
 
-def _writes(stage: Stage, **fault: object) -> Rule:
+def _writes(setup: FaultSetup, **fault: object) -> Rule:
     def applies(call: Call) -> bool:
         return call.writes
 
-    share = stage.chance.uniform(0.1, 0.6)
+    share = setup.chance.uniform(0.1, 0.6)
     return Rule(applies, share=share, **fault)  # type: ignore[arg-type]  # names as in Rule
 
 
-def _for_a_while(stage: Stage, rule: Rule) -> None:
-    stage.proxy.add(rule)
-    stage.churn.lasts(stage.chance.randint(10, 60))
-    stage.proxy.heal()
+def _for_a_while(setup: FaultSetup, rule: Rule) -> None:
+    setup.proxy.add(rule)
+    setup.workload.lasts(setup.chance.randint(10, 60))
+    setup.proxy.heal()
 
 
 def play(plane: ControlPlane, seed: int) -> str:
@@ -98,12 +98,12 @@ def play(plane: ControlPlane, seed: int) -> str:
     faults = chance.choices([*FAULTS], [*FAULTS.values()], k=FAULTS_A_ROUND)
     story = ", ".join(fault.__name__.replace("_", " ") for fault in faults)
     print(f"seed {seed}: {story}", flush=True)
-    with Stage(plane, seed, ALONE) as stage:
+    with FaultSetup(plane, seed, ALONE) as setup:
         for fault in faults:
-            stage.churn.lasts(chance.randint(5, 50))
-            stage.look()
-            fault(stage)
-        stage.calm()
+            setup.workload.lasts(chance.randint(5, 50))
+            setup.look()
+            fault(setup)
+        setup.calm()
     return story
 
 

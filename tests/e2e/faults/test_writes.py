@@ -2,23 +2,23 @@
 
 import pytest
 
-from tests.e2e.faults import impatient
-from tests.e2e.faults.conftest import MakeStage
+from tests.e2e.faults import short_timeouts
+from tests.e2e.faults.conftest import MakeSetup
 from tests.e2e.faults.proxy import Loss, Rule
-from tests.e2e.faults.stage import Stage
+from tests.e2e.faults.setup import FaultSetup
 
 SHARE = 0.4
 
 
-def run(stage: Stage, rule: Rule) -> None:
+def run(setup: FaultSetup, rule: Rule) -> None:
     """Let the rule befall a share of all writes for a while."""
-    stage.churn.lasts(10)
-    stage.proxy.add(rule)
+    setup.workload.lasts(10)
+    setup.proxy.add(rule)
     for _ in range(4):
-        stage.churn.lasts(12)
-        stage.look()
+        setup.workload.lasts(12)
+        setup.look()
     assert rule.hits >= 5
-    stage.calm()
+    setup.calm()
 
 
 def writes(**fault: object) -> Rule:
@@ -50,9 +50,9 @@ def writes(**fault: object) -> Rule:
         "504",
     ],
 )
-def test_a_share_of_all_writes_fails(make_stage: MakeStage, rule: Rule) -> None:
-    with make_stage() as stage:
-        run(stage, rule)
+def test_a_share_of_all_writes_fails(make_setup: MakeSetup, rule: Rule) -> None:
+    with make_setup() as setup:
+        run(setup, rule)
 
 
 @pytest.mark.parametrize(
@@ -71,17 +71,17 @@ def test_a_share_of_all_writes_fails(make_stage: MakeStage, rule: Rule) -> None:
     ],
 )
 def test_every_write_of_one_kind_is_lost_for_a_while(
-    make_stage: MakeStage, path: str, loss: Loss
+    make_setup: MakeSetup, path: str, loss: Loss
 ) -> None:
-    with make_stage() as stage:
-        stage.churn.lasts(10)
-        rule = stage.proxy.add(Rule(lambda call: call.writes and path in call.path, loss=loss))
-        stage.churn.lasts(25)
+    with make_setup() as setup:
+        setup.workload.lasts(10)
+        rule = setup.proxy.add(Rule(lambda call: call.writes and path in call.path, loss=loss))
+        setup.workload.lasts(25)
         assert rule.hits >= 5
-        stage.calm()
+        setup.calm()
 
 
 @pytest.mark.slow
-def test_writes_that_hang_are_given_up_and_done_again(make_stage: MakeStage) -> None:
-    with make_stage(disguise=impatient) as stage:
-        run(stage, Rule(lambda call: call.writes, hangs=True, share=0.3))
+def test_writes_that_hang_are_given_up_and_done_again(make_setup: MakeSetup) -> None:
+    with make_setup(disguise=short_timeouts) as setup:
+        run(setup, Rule(lambda call: call.writes, hangs=True, share=0.3))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.ha.replicas import SHORT, Replicas
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.plane import ControlPlane
 
 MakeReplicas = Callable[..., Replicas]
@@ -27,8 +27,8 @@ def make_replicas(plane: ControlPlane, namespace: str) -> Iterator[MakeReplicas]
 
 
 @pytest.fixture
-def scene(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+def setup(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Setup]:
     """Set up an empty namespace; whoever writes there."""
-    made = Scene(plane, namespace, "nobody", tmp_path)
+    made = Setup(plane, namespace, "nobody", tmp_path)
     yield made
     made.clear()

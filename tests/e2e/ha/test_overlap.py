@@ -5,88 +5,88 @@ from collections import Counter
 
 import pytest
 
-from tests.e2e.faults.churn import Churn
 from tests.e2e.faults.expected import Settled, given_back
+from tests.e2e.faults.workload import Workload
 from tests.e2e.ha.conftest import MakeReplicas
 from tests.e2e.ha.replicas import Replicas
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.api import wait_for
 
 FORCED = "--no-leader-elect"
 PODS, ENTRIES = 120, ("a", "b")
 
 
-def start(scene: Scene, make_replicas: MakeReplicas) -> Replicas:
+def start(setup: Setup, make_replicas: MakeReplicas) -> Replicas:
     replicas = make_replicas(2, FORCED)
     for replica in replicas.all:
         replica.start()
-    scene.apply(scene.template())
+    setup.apply(setup.template())
     return replicas
 
 
 def test_two_forced_leaders_make_exactly_the_claims_that_are_needed_and_delete_each_once(
-    scene: Scene, make_replicas: MakeReplicas
+    setup: Setup, make_replicas: MakeReplicas
 ) -> None:
-    replicas = start(scene, make_replicas)
+    replicas = start(setup, make_replicas)
     names = [f"pod-{number}" for number in range(PODS)]
     entries = dict.fromkeys(ENTRIES, "template")
-    scene.api.create_many(scene.pod(name, templates=entries) for name in names)
-    bound = [claim for name in names for claim in scene.published(name, ENTRIES).values()]
+    setup.api.create_many(setup.pod(name, templates=entries) for name in names)
+    bound = [claim for name in names for claim in setup.published(name, ENTRIES).values()]
     replicas.settled()
-    assert sorted(bound) == sorted(scene.claims())
+    assert sorted(bound) == sorted(setup.claims())
     assert len({*bound}) == PODS * len(ENTRIES)
     assert replicas.writes()["create resourceclaims"] == PODS * len(ENTRIES)
 
     done = names[: PODS // 2]
-    scene.finish(*done)
+    setup.finish(*done)
     left = PODS * len(ENTRIES) // 2
-    wait_for(lambda: len(scene.claims()) == left, message="the claims of finished pods to go")
+    wait_for(lambda: len(setup.claims()) == left, message="the claims of finished pods to go")
     replicas.settled()
-    assert len(scene.claims()) == left
+    assert len(setup.claims()) == left
     written = replicas.writes()
     assert written["create resourceclaims"] == PODS * len(ENTRIES)
     assert written["delete resourceclaims"] == left
     for name in names[PODS // 2 :]:
-        assert {*scene.statuses(name).values()} <= scene.claims().keys()
+        assert {*setup.statuses(name).values()} <= setup.claims().keys()
 
 
 def test_two_forced_leaders_free_a_shared_claim_once(
-    scene: Scene, make_replicas: MakeReplicas
+    setup: Setup, make_replicas: MakeReplicas
 ) -> None:
-    replicas = start(scene, make_replicas)
+    replicas = start(setup, make_replicas)
     pods = [f"pod-{number}" for number in range(12)]
-    scene.apply(scene.claim("shared", scene.devices()))
-    scene.api.create_many(scene.pod(name, claims={"a": "shared"}) for name in pods)
-    scene.reserved("shared", *pods)
-    scene.finish(*pods)
-    scene.reserved("shared")
-    wait_for(lambda: not scene.allocated("shared"), message="the devices to come free")
+    setup.apply(setup.claim("shared", setup.devices()))
+    setup.api.create_many(setup.pod(name, claims={"a": "shared"}) for name in pods)
+    setup.reserved("shared", *pods)
+    setup.finish(*pods)
+    setup.reserved("shared")
+    wait_for(lambda: not setup.allocated("shared"), message="the devices to come free")
     replicas.settled()
-    assert scene.consumers("shared") == []
+    assert setup.consumers("shared") == []
     assert 1 <= replicas.writes()["patch resourceclaims/status"] <= len(pods)
 
 
 @pytest.mark.slow
 def test_two_forced_leaders_under_churn_make_each_claim_once(
-    scene: Scene, make_replicas: MakeReplicas
+    setup: Setup, make_replicas: MakeReplicas
 ) -> None:
-    replicas = start(scene, make_replicas)
-    churn = Churn(scene.plane, scene.namespace, scene.devices(6), random.Random(7))
-    churn.prepare()
-    with churn:
-        churn.lasts(300, timeout=180)
+    replicas = start(setup, make_replicas)
+    workload = Workload(setup.plane, setup.namespace, setup.devices(6), random.Random(7))
+    workload.prepare()
+    with workload:
+        workload.lasts(300, timeout=180)
 
     def right() -> bool:
-        kept = given_back(scene.plane, scene.namespace)
-        return not Settled.read(scene.api, scene.namespace).differences(kept)
+        kept = given_back(setup.plane, setup.namespace)
+        return not Settled.read(setup.api, setup.namespace).differences(kept)
 
     wait_for(right, 90, "the world to be right", every=0.5)
     replicas.settled()
     made = Counter(
         write.name
         for replica in replicas.all
-        for write in scene.plane.audit.writes(
-            replica.user.name, resource="resourceclaims", verb="create", namespace=scene.namespace
+        for write in setup.plane.audit.writes(
+            replica.user.name, resource="resourceclaims", verb="create", namespace=setup.namespace
         )
     )
     assert len(made) > 100

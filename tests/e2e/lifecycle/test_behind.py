@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.faults.proxy import FaultProxy, Rule
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane import kubeconfig
 from tests.support.controlplane.plane import ControlPlane
 
@@ -36,25 +36,25 @@ def operator(plane: ControlPlane, tmp_path: Path) -> Iterator[Running]:
             assert lagging.hits > 0
 
 
-def test_a_file_of_templates_and_their_pod_costs_one_publication(scene: Scene) -> None:
-    scene.apply(
-        scene.template(TEMPLATES["a"]),
-        scene.template(TEMPLATES["b"]),
-        scene.template(TEMPLATES["c"]),
-        scene.pod(templates=TEMPLATES),
+def test_a_file_of_templates_and_their_pod_costs_one_publication(setup: Setup) -> None:
+    setup.apply(
+        setup.template(TEMPLATES["a"]),
+        setup.template(TEMPLATES["b"]),
+        setup.template(TEMPLATES["c"]),
+        setup.pod(templates=TEMPLATES),
     )
-    scene.published(entries=[*TEMPLATES])
-    assert scene.writes() == {"create resourceclaims": 3, "patch pods/status": 1}
+    setup.published(entries=[*TEMPLATES])
+    assert setup.writes() == {"create resourceclaims": 3, "patch pods/status": 1}
 
 
-def test_a_template_of_a_pod_that_is_really_missing_does_not_delay_the_others(scene: Scene) -> None:
-    scene.apply(
-        scene.template(TEMPLATES["a"]),
-        scene.template(TEMPLATES["b"]),
-        scene.pod(templates=TEMPLATES),
+def test_a_template_of_a_pod_that_is_really_missing_does_not_delay_the_others(setup: Setup) -> None:
+    setup.apply(
+        setup.template(TEMPLATES["a"]),
+        setup.template(TEMPLATES["b"]),
+        setup.pod(templates=TEMPLATES),
     )
-    scene.published(entries=["a", "b"])
-    (event,) = scene.event()
+    setup.published(entries=["a", "b"])
+    (event,) = setup.event()
     assert f'resource claim template "{TEMPLATES["c"]}"' in event["note"]
     counted = {"create resourceclaims": 2, "patch pods/status": 1, "create events": 1}
-    assert scene.writes() == counted
+    assert setup.writes() == counted

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import NO_CLASS, Scene
+from tests.e2e.setup import NO_CLASS, Setup
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -30,18 +30,18 @@ def test_ten_thousand_pods_made_before_the_start_get_exactly_one_claim_each(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     user = plane.user("dragoman", OPERATOR_RULES)
-    scene = Scene(plane, plane.create_namespace("burst"), user.name, tmp_path)
-    scene.apply(scene.template())
+    setup = Setup(plane, plane.create_namespace("burst"), user.name, tmp_path)
+    setup.apply(setup.template())
     began = time.monotonic()
-    scene.api.create_many(
-        objects.pod(f"pod-{number}", scene.namespace, templates={"a": "template"})
+    setup.api.create_many(
+        objects.pod(f"pod-{number}", setup.namespace, templates={"a": "template"})
         for number in range(PODS)
     )
     made = time.monotonic()
     with OperatorProcess(plane, user) as operator:
         ready = time.monotonic()
         wait_for(
-            lambda: scene.counts()["patch pods/status"] >= PODS,
+            lambda: setup.counts()["patch pods/status"] >= PODS,
             30 * MINUTES,
             f"{PODS} publications",
             every=1,
@@ -49,10 +49,10 @@ def test_ten_thousand_pods_made_before_the_start_get_exactly_one_claim_each(
         done = time.monotonic()
         plane.audit.settled(user.name, quiet=10)
         assert operator.faults() == []
-    assert scene.counts() == {"create resourceclaims": PODS, "patch pods/status": PODS}
-    assert scene.counts(refused=True) == {}
-    claims = scene.claims()
-    pods = scene.api.list("pods", scene.namespace)
+    assert setup.counts() == {"create resourceclaims": PODS, "patch pods/status": PODS}
+    assert setup.counts(refused=True) == {}
+    claims = setup.claims()
+    pods = setup.api.list("pods", setup.namespace)
     bound = {pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"] for pod in pods}
     assert len(claims) == PODS
     assert bound == {*claims}
@@ -69,18 +69,18 @@ def test_ten_thousand_finished_pods_cost_one_delete_each(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     user = plane.user("dragoman", OPERATOR_RULES)
-    scene = Scene(plane, plane.create_namespace("burst"), user.name, tmp_path)
-    scene.apply(scene.template("template", NO_CLASS))
+    setup = Setup(plane, plane.create_namespace("burst"), user.name, tmp_path)
+    setup.apply(setup.template("template", NO_CLASS))
     names = [f"pod-{number}" for number in range(PODS)]
-    scene.api.create_many(scene.pod(name) for name in names)
+    setup.api.create_many(setup.pod(name) for name in names)
     with OperatorProcess(plane, user) as operator:
-        wait_for(lambda: scene.counts()["patch pods/status"] >= PODS, 30 * MINUTES, every=1)
-        scene.forget()
+        wait_for(lambda: setup.counts()["patch pods/status"] >= PODS, 30 * MINUTES, every=1)
+        setup.forget()
         began = time.monotonic()
-        scene.finish(*names)
-        wait_for(lambda: scene.counts()["delete resourceclaims"] >= PODS, 30 * MINUTES, every=1)
+        setup.finish(*names)
+        wait_for(lambda: setup.counts()["delete resourceclaims"] >= PODS, 30 * MINUTES, every=1)
         print(f"{PODS} claims of finished pods deleted in {time.monotonic() - began:.0f} s")
         plane.audit.settled(user.name, quiet=10)
         assert operator.faults() == []
-    assert scene.counts(refused=None) == {"delete resourceclaims": PODS}
-    assert scene.claims() == {}
+    assert setup.counts(refused=None) == {"delete resourceclaims": PODS}
+    assert setup.claims() == {}

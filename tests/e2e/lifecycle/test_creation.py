@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.e2e.scene import ANNOTATION, Scene
+from tests.e2e.setup import ANNOTATION, Setup
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 
@@ -15,24 +15,24 @@ def with_annotation(pod: Json, value: str) -> Json:
     return pod | {"metadata": pod["metadata"] | {"annotations": {"greeting": value}}}
 
 
-def test_a_template_pod_costs_one_post_and_one_patch(scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod())
-    (name,) = scene.published().values()
-    assert [*scene.claims()] == [name]
-    assert scene.writes() == ONE_CLAIM
+def test_a_template_pod_costs_one_post_and_one_patch(setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod())
+    (name,) = setup.published().values()
+    assert [*setup.claims()] == [name]
+    assert setup.writes() == ONE_CLAIM
 
 
-def test_a_claim_says_whose_it_is_and_what_its_template_says(scene: Scene) -> None:
+def test_a_claim_says_whose_it_is_and_what_its_template_says(setup: Setup) -> None:
     metadata = {
         "labels": {"team": "blue", "example.com/tier": "gold"},
         "annotations": {"note": "für Ümläute und 日本語 ☃", ANNOTATION: "somebody-else"},
     }
-    scene.apply(
-        scene.template(metadata=metadata),
-        with_annotation(scene.pod(), "grüß dich, мир"),
+    setup.apply(
+        setup.template(metadata=metadata),
+        with_annotation(setup.pod(), "grüß dich, мир"),
     )
-    name = scene.published()["a"]
-    pod, claim = scene.get("pods", "pod"), scene.claims()[name]
+    name = setup.published()["a"]
+    pod, claim = setup.get("pods", "pod"), setup.claims()[name]
     assert claim["metadata"]["labels"] == metadata["labels"]
     assert claim["metadata"]["annotations"] == metadata["annotations"] | {ANNOTATION: "a"}
     assert claim["metadata"]["ownerReferences"] == [
@@ -48,8 +48,8 @@ def test_a_claim_says_whose_it_is_and_what_its_template_says(scene: Scene) -> No
     assert claim["metadata"]["name"].startswith("pod-a-")
 
 
-def test_a_spec_is_copied_whole_with_fields_that_the_operator_does_not_know(scene: Scene) -> None:
-    template = scene.template()
+def test_a_spec_is_copied_whole_with_fields_that_the_operator_does_not_know(setup: Setup) -> None:
+    template = setup.template()
     template["spec"]["spec"]["devices"] = {
         "requests": [
             {
@@ -83,54 +83,54 @@ def test_a_spec_is_copied_whole_with_fields_that_the_operator_does_not_know(scen
             }
         ],
     }
-    scene.apply(template, scene.pod())
-    claim = scene.claim_of("pod")
-    assert claim["spec"] == scene.get("resourceclaimtemplates", "template")["spec"]["spec"]
+    setup.apply(template, setup.pod())
+    claim = setup.claim_of("pod")
+    assert claim["spec"] == setup.get("resourceclaimtemplates", "template")["spec"]["spec"]
     assert claim["spec"]["devices"]["config"] == template["spec"]["spec"]["devices"]["config"]
 
 
-def test_three_entries_cost_three_posts_and_one_patch(scene: Scene) -> None:
+def test_three_entries_cost_three_posts_and_one_patch(setup: Setup) -> None:
     entries = {"a": "template", "b": "template", "c": "other"}
     # One after the other: of what is applied at once, the pod may be seen before a template.
-    scene.apply(scene.template(), scene.template("other"))
-    scene.apply(scene.pod(templates=entries))
-    bound = scene.published(entries=[*entries])
-    claims = scene.claims()
+    setup.apply(setup.template(), setup.template("other"))
+    setup.apply(setup.pod(templates=entries))
+    bound = setup.published(entries=[*entries])
+    claims = setup.claims()
     assert {
         entry: claims[name]["metadata"]["annotations"][ANNOTATION] for entry, name in bound.items()
     } == {entry: entry for entry in entries}
-    assert scene.writes() == {"create resourceclaims": 3, "patch pods/status": 1}
+    assert setup.writes() == {"create resourceclaims": 3, "patch pods/status": 1}
 
 
-def test_thirty_two_entries_are_served_in_one_publication(scene: Scene) -> None:
+def test_thirty_two_entries_are_served_in_one_publication(setup: Setup) -> None:
     entries = {f"entry-{number}": "template" for number in range(32)}
-    scene.apply(scene.template(), scene.pod(templates=entries))
-    assert len({*scene.published(entries=[*entries]).values()}) == 32
-    assert scene.writes() == {"create resourceclaims": 32, "patch pods/status": 1}
+    setup.apply(setup.template(), setup.pod(templates=entries))
+    assert len({*setup.published(entries=[*entries]).values()}) == 32
+    assert setup.writes() == {"create resourceclaims": 32, "patch pods/status": 1}
 
 
-def test_claims_named_by_users_stand_beside_generated_ones(scene: Scene) -> None:
-    scene.apply(
-        scene.template(),
-        scene.claim("mine"),
-        scene.pod(templates={"a": "template"}, claims={"b": "mine"}),
+def test_claims_named_by_users_stand_beside_generated_ones(setup: Setup) -> None:
+    setup.apply(
+        setup.template(),
+        setup.claim("mine"),
+        setup.pod(templates={"a": "template"}, claims={"b": "mine"}),
     )
-    assert [*scene.published()] == ["a"]
-    assert scene.writes() == ONE_CLAIM
+    assert [*setup.published()] == ["a"]
+    assert setup.writes() == ONE_CLAIM
 
 
-def test_pods_without_templates_cost_nothing(scene: Scene) -> None:
-    scene.apply(
-        scene.claim("mine"), scene.pod("none", templates={}), scene.pod("own", claims={"b": "mine"})
+def test_pods_without_templates_cost_nothing(setup: Setup) -> None:
+    setup.apply(
+        setup.claim("mine"), setup.pod("none", templates={}), setup.pod("own", claims={"b": "mine"})
     )
-    scene.seen()
-    assert scene.writes() == {}
+    setup.seen()
+    assert setup.writes() == {}
 
 
-def test_a_pod_behind_a_scheduling_gate_gets_its_claim_all_the_same(scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod(schedulingGates=[{"name": "example.com/wait"}]))
-    assert scene.published()
-    assert scene.writes() == ONE_CLAIM
+def test_a_pod_behind_a_scheduling_gate_gets_its_claim_all_the_same(setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod(schedulingGates=[{"name": "example.com/wait"}]))
+    assert setup.published()
+    assert setup.writes() == ONE_CLAIM
 
 
 @pytest.mark.parametrize(
@@ -151,81 +151,81 @@ def test_a_pod_behind_a_scheduling_gate_gets_its_claim_all_the_same(scene: Scene
     ],
 )
 def test_long_and_dotted_names_get_valid_claims(
-    scene: Scene, pod: str, entry: str, base: str | None
+    setup: Setup, pod: str, entry: str, base: str | None
 ) -> None:
-    scene.apply(scene.template(), scene.pod(pod, templates={entry: "template"}))
-    name = scene.published(pod, [entry])[entry]
+    setup.apply(setup.template(), setup.pod(pod, templates={entry: "template"}))
+    name = setup.published(pod, [entry])[entry]
     assert len(name) <= 63
     assert base is None or (name.startswith(base) and len(name) == len(base) + 5)
-    assert scene.writes() == ONE_CLAIM
+    assert setup.writes() == ONE_CLAIM
 
 
 def test_admin_access_is_copied_where_the_namespace_allows_it(
-    plane: ControlPlane, scene: Scene
+    plane: ControlPlane, setup: Setup
 ) -> None:
     label = {"resource.kubernetes.io/admin-access": "true"}
-    plane.api().patch("namespaces", scene.namespace, None, {"metadata": {"labels": label}})
-    template = scene.template()
+    plane.api().patch("namespaces", setup.namespace, None, {"metadata": {"labels": label}})
+    template = setup.template()
     template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
-    scene.apply(template, scene.pod())
-    claim = scene.claim_of("pod")
+    setup.apply(template, setup.pod())
+    claim = setup.claim_of("pod")
     assert claim["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] is True
-    assert scene.writes() == ONE_CLAIM
+    assert setup.writes() == ONE_CLAIM
 
 
-def test_two_events_two_milliseconds_apart_make_one_claim(scene: Scene) -> None:
-    scene.apply(scene.template())
+def test_two_events_two_milliseconds_apart_make_one_claim(setup: Setup) -> None:
+    setup.apply(setup.template())
     for number in range(20):
-        scene.api.create(scene.pod(f"pod-{number}"))
+        setup.api.create(setup.pod(f"pod-{number}"))
         time.sleep(0.002)
-        scene.label("pods", f"pod-{number}", "again")
+        setup.label("pods", f"pod-{number}", "again")
     for number in range(20):
-        scene.published(f"pod-{number}")
-    assert len(scene.claims()) == 20
-    assert scene.writes() == {"create resourceclaims": 20, "patch pods/status": 20}
+        setup.published(f"pod-{number}")
+    assert len(setup.claims()) == 20
+    assert setup.writes() == {"create resourceclaims": 20, "patch pods/status": 20}
 
 
-def test_a_pod_that_changes_all_the_time_costs_no_more(scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod())
+def test_a_pod_that_changes_all_the_time_costs_no_more(setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod())
     for number in range(100):
-        scene.label("pods", "pod", str(number))
-    scene.seen()
-    assert len(scene.claims()) == 1
-    assert scene.writes() == ONE_CLAIM
+        setup.label("pods", "pod", str(number))
+    setup.seen()
+    assert len(setup.claims()) == 1
+    assert setup.writes() == ONE_CLAIM
 
 
-def test_only_the_template_of_the_same_namespace_counts(plane: ControlPlane, scene: Scene) -> None:
+def test_only_the_template_of_the_same_namespace_counts(plane: ControlPlane, setup: Setup) -> None:
     other = plane.create_namespace("other")
     plane.api().create(
-        plane.served(scene.template() | {"metadata": {"name": "template", "namespace": other}})
+        plane.served(setup.template() | {"metadata": {"name": "template", "namespace": other}})
     )
-    scene.apply(scene.pod())
-    (event,) = scene.event()
+    setup.apply(setup.pod())
+    (event,) = setup.event()
     assert 'resource claim template "template"' in event["note"]
-    assert scene.claims() == {}
+    assert setup.claims() == {}
     plane.clear_namespace(other)
 
 
-def test_a_template_made_anew_does_not_touch_existing_claims(scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod())
-    before = scene.claim_of("pod")
-    scene.forget()
-    scene.plane.kubectl("delete", "-n", scene.namespace, "resourceclaimtemplate", "template")
-    scene.apply(scene.template(device_class="another.example.com"))
-    scene.apply(scene.pod("later"))
-    after = scene.claim_of("later")
+def test_a_template_made_anew_does_not_touch_existing_claims(setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod())
+    before = setup.claim_of("pod")
+    setup.forget()
+    setup.plane.kubectl("delete", "-n", setup.namespace, "resourceclaimtemplate", "template")
+    setup.apply(setup.template(device_class="another.example.com"))
+    setup.apply(setup.pod("later"))
+    after = setup.claim_of("later")
     assert (
         after["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"]
         == "another.example.com"
     )
-    assert scene.claims()[before["metadata"]["name"]] == before
-    assert scene.writes() == ONE_CLAIM
+    assert setup.claims()[before["metadata"]["name"]] == before
+    assert setup.writes() == ONE_CLAIM
 
 
-def test_idle_is_zero_writes(plane: ControlPlane, scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod())
-    scene.published()
-    scene.forget()
+def test_idle_is_zero_writes(plane: ControlPlane, setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod())
+    setup.published()
+    setup.forget()
     since = plane.audit.mark()
     time.sleep(3)
-    assert plane.audit.writes(scene.user, since, refused=None) == ()
+    assert plane.audit.writes(setup.user, since, refused=None) == ()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.e2e.versions import VERSION
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json, wait_for
@@ -27,72 +27,72 @@ if not BY_DEFAULT:
             yield running
 
 
-def devices_for(scene: Scene, resource: str) -> str:
+def devices_for(setup: Setup, resource: str) -> str:
     """Add a node with two devices that stand for an extended resource; returns their class."""
-    name = scene.devices(2)
+    name = setup.devices(2)
     body = {"spec": {"extendedResourceName": resource}}
-    scene.api.patch("deviceclasses", name, None, body)
+    setup.api.patch("deviceclasses", name, None, body)
     return name
 
 
-def consumer(scene: Scene, resource: str, **more: Json) -> Json:
+def consumer(setup: Setup, resource: str, **more: Json) -> Json:
     """Return a pod that asks for one of an extended resource."""
-    pod = objects.pod("pod", scene.namespace, **more)
+    pod = objects.pod("pod", setup.namespace, **more)
     pod["spec"]["containers"][0].setdefault("resources", {})["limits"] = {resource: "1"}
     return pod
 
 
-def claim_for_extended(scene: Scene) -> str:
+def claim_for_extended(setup: Setup) -> str:
     """Wait until the scheduler has made a claim and the pod has its node; returns its name."""
 
     def named() -> str | None:
-        status = scene.get("pods", "pod")["status"].get("extendedResourceClaimStatus") or {}
-        return status.get("resourceClaimName") if scene.node_of("pod") else None
+        status = setup.get("pods", "pod")["status"].get("extendedResourceClaimStatus") or {}
+        return status.get("resourceClaimName") if setup.node_of("pod") else None
 
     return wait_for(named, message="the scheduler to make a claim for the extended resource")
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_the_claim_of_a_finished_pod_is_released_and_deleted(scene: Scene, phase: str) -> None:
-    resource = f"{scene.namespace}.{RESOURCE}"
-    devices_for(scene, resource)
-    scene.apply(consumer(scene, resource))
-    claim = claim_for_extended(scene)
-    scene.seen()
-    assert scene.writes() == {}
-    scene.finish("pod", phase=phase)
-    scene.gone(claim)
-    assert scene.writes() == RELEASE
+def test_the_claim_of_a_finished_pod_is_released_and_deleted(setup: Setup, phase: str) -> None:
+    resource = f"{setup.namespace}.{RESOURCE}"
+    devices_for(setup, resource)
+    setup.apply(consumer(setup, resource))
+    claim = claim_for_extended(setup)
+    setup.seen()
+    assert setup.writes() == {}
+    setup.finish("pod", phase=phase)
+    setup.gone(claim)
+    assert setup.writes() == RELEASE
 
 
-def test_a_pod_may_use_templates_and_extended_resources_together(scene: Scene) -> None:
-    resource = f"{scene.namespace}.{RESOURCE}"
-    scene.apply(
-        scene.template(device_class=devices_for(scene, resource)),
-        consumer(scene, resource, templates={"a": "template"}),
+def test_a_pod_may_use_templates_and_extended_resources_together(setup: Setup) -> None:
+    resource = f"{setup.namespace}.{RESOURCE}"
+    setup.apply(
+        setup.template(device_class=devices_for(setup, resource)),
+        consumer(setup, resource, templates={"a": "template"}),
     )
-    claims = {scene.published()["a"], claim_for_extended(scene)}
-    assert {*scene.claims()} == claims
-    assert scene.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
-    scene.forget()
-    scene.finish("pod")
+    claims = {setup.published()["a"], claim_for_extended(setup)}
+    assert {*setup.claims()} == claims
+    assert setup.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
+    setup.forget()
+    setup.finish("pod")
     for claim in claims:
-        scene.gone(claim)
-    assert scene.writes() == dict.fromkeys(RELEASE, 2)
+        setup.gone(claim)
+    assert setup.writes() == dict.fromkeys(RELEASE, 2)
 
 
-def test_the_device_of_a_deleted_pod_comes_free(scene: Scene) -> None:
-    resource = f"{scene.namespace}.{RESOURCE}"
-    devices_for(scene, resource)
-    scene.apply(consumer(scene, resource))
-    claim = claim_for_extended(scene)
-    scene.delete_pods("pod")
+def test_the_device_of_a_deleted_pod_comes_free(setup: Setup) -> None:
+    resource = f"{setup.namespace}.{RESOURCE}"
+    devices_for(setup, resource)
+    setup.apply(consumer(setup, resource))
+    claim = claim_for_extended(setup)
+    setup.delete_pods("pod")
     wait_for(
         lambda: (
-            not (scene.api.find("resourceclaims", claim, scene.namespace) or {})
+            not (setup.api.find("resourceclaims", claim, setup.namespace) or {})
             .get("status", {})
             .get("allocation")
         ),
         message="the device to be free",
     )
-    assert scene.counts()["patch resourceclaims/status"] == 1
+    assert setup.counts()["patch resourceclaims/status"] == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import ANNOTATION, Scene
+from tests.e2e.setup import ANNOTATION, Setup
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, Json
 from tests.support.tenants import tenant
@@ -12,59 +12,59 @@ pytestmark = pytest.mark.hostile("forged objects")
 
 
 @pytest.fixture
-def attacker(scene: Scene) -> Api:
+def attacker(setup: Setup) -> Api:
     """Return a client of a tenant of another namespace, which is called as the victim's, plus x."""
-    place = f"{scene.namespace}x"
-    scene.api.create(objects.namespace(place))
-    return tenant(scene.plane, place)
+    place = f"{setup.namespace}x"
+    setup.api.create(objects.namespace(place))
+    return tenant(setup.plane, place)
 
 
-def forge(scene: Scene, attacker: Api, victim: Json, name: str = "evil") -> None:
+def forge(setup: Setup, attacker: Api, victim: Json, name: str = "evil") -> None:
     """Create a claim in the attacker's namespace whose owner is the victim's pod."""
     owner = objects.owner_reference(victim | {"apiVersion": "v1", "kind": "Pod"})
     forged = objects.claim(
         name,
-        f"{scene.namespace}x",
+        f"{setup.namespace}x",
         "any",
         annotations={ANNOTATION: "a"},
         ownerReferences=[owner | {"blockOwnerDeletion": False}],
     )
-    attacker.create(scene.plane.served(forged))
+    attacker.create(setup.plane.served(forged))
 
 
-def test_a_claim_of_another_namespace_is_never_published(scene: Scene, attacker: Api) -> None:
-    victim = scene.api.create(scene.pod())
-    forge(scene, attacker, victim)
-    scene.event()
-    scene.seen()
-    assert scene.statuses() == {}
-    scene.apply(scene.template())
-    published = scene.published()
-    assert published["a"] in scene.claims()
-    assert scene.writes()["patch pods/status"] == 1
+def test_a_claim_of_another_namespace_is_never_published(setup: Setup, attacker: Api) -> None:
+    victim = setup.api.create(setup.pod())
+    forge(setup, attacker, victim)
+    setup.event()
+    setup.seen()
+    assert setup.statuses() == {}
+    setup.apply(setup.template())
+    published = setup.published()
+    assert published["a"] in setup.claims()
+    assert setup.writes()["patch pods/status"] == 1
 
 
 def test_after_a_restart_a_claim_of_another_namespace_is_never_published(
-    scene: Scene, attacker: Api, operator: OperatorProcess
+    setup: Setup, attacker: Api, operator: OperatorProcess
 ) -> None:
     operator.stop()
-    victim = scene.api.create(scene.pod())
-    forge(scene, attacker, victim)
-    scene.apply(scene.template())
+    victim = setup.api.create(setup.pod())
+    forge(setup, attacker, victim)
+    setup.apply(setup.template())
     operator.start()
-    assert scene.published()["a"] in scene.claims()
-    assert scene.writes()["patch pods/status"] == 1
+    assert setup.published()["a"] in setup.claims()
+    assert setup.writes()["patch pods/status"] == 1
 
 
 def test_a_published_name_of_another_namespace_is_corrected_when_it_is_seen(
-    scene: Scene, attacker: Api
+    setup: Setup, attacker: Api
 ) -> None:
     """As the built-in controller, and earlier versions of the operator, published it."""
-    scene.apply(scene.template())
-    victim = scene.api.create(scene.pod())
-    published = scene.published()
-    forge(scene, attacker, victim)
+    setup.apply(setup.template())
+    victim = setup.api.create(setup.pod())
+    published = setup.published()
+    forge(setup, attacker, victim)
     body = {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "evil"}]}}
-    scene.api.patch("pods", "pod", scene.namespace, body, subresource="status")
-    scene.seen()
-    assert scene.published() == published
+    setup.api.patch("pods", "pod", setup.namespace, body, subresource="status")
+    setup.seen()
+    assert setup.published() == published

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES, rule
 from tests.e2e.running import OperatorProcess, Running
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane import kubeconfig
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
@@ -42,8 +42,8 @@ def operator(plane: ControlPlane, tmp_path: Path) -> Iterator[Running]:
         assert running.faults() == []
 
 
-def test_the_operator_lives_on_the_permissions_of_whom_it_acts_for(scene: Scene) -> None:
-    scene.user = GRANTED
-    scene.apply(scene.template(), scene.pod())
-    scene.published()
-    assert scene.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
+def test_the_operator_lives_on_the_permissions_of_whom_it_acts_for(setup: Setup) -> None:
+    setup.user = GRANTED
+    setup.apply(setup.template(), setup.pod())
+    setup.published()
+    assert setup.writes() == {"create resourceclaims": 1, "patch pods/status": 1}

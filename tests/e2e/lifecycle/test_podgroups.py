@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.scene import ANNOTATION, Scene
+from tests.e2e.setup import ANNOTATION, Setup
 from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
@@ -24,7 +24,7 @@ def plane() -> Iterator[ControlPlane]:
         yield running
 
 
-def group(scene: Scene, name: str = "group", **templates: str) -> Json:
+def group(setup: Setup, name: str = "group", **templates: str) -> Json:
     """Return a PodGroup with these entries; without any, entry `a` is from `template`."""
     entries = [
         {"name": entry, "resourceClaimTemplateName": template}
@@ -33,145 +33,145 @@ def group(scene: Scene, name: str = "group", **templates: str) -> Json:
     return {
         "apiVersion": POD_GROUPS,
         "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": scene.namespace},
+        "metadata": {"name": name, "namespace": setup.namespace},
         "spec": {"schedulingPolicy": {"basic": {}}, "resourceClaims": entries},
     }
 
 
-def member(scene: Scene, name: str, of: str = "group", **more: Any) -> Json:
+def member(setup: Setup, name: str, of: str = "group", **more: Any) -> Json:
     """Return a pod of a group; without `templates` its entry `a` stands for the group's."""
-    return scene.pod(name, schedulingGroup={"podGroupName": of}, **more)
+    return setup.pod(name, schedulingGroup={"podGroupName": of}, **more)
 
 
-def group_claim(scene: Scene, name: str = "group", entry: str = "a") -> str:
+def group_claim(setup: Setup, name: str = "group", entry: str = "a") -> str:
     """Wait until the status of a group names its claim; returns the name."""
 
     def named() -> str | None:
-        statuses = scene.get("podgroups", name).get("status", {}).get("resourceClaimStatuses")
+        statuses = setup.get("podgroups", name).get("status", {}).get("resourceClaimStatuses")
         found = {one["name"]: one.get("resourceClaimName") for one in statuses or []}
         return found.get(entry)
 
     return wait_for(named, message=f"status of PodGroup {name} to name a claim for {entry}")
 
 
-def test_a_group_gets_one_claim_which_its_pods_share(scene: Scene) -> None:
+def test_a_group_gets_one_claim_which_its_pods_share(setup: Setup) -> None:
     pods = ["first", "second", "third"]
-    scene.apply(scene.template(), group(scene), *(member(scene, name) for name in pods))
-    claim = group_claim(scene)
-    assert [scene.published(name) for name in pods] == [{"a": claim}] * 3
-    assert [*scene.claims()] == [claim]
-    assert scene.counts() == GROUP_CLAIM | {"patch pods/status": 3}
+    setup.apply(setup.template(), group(setup), *(member(setup, name) for name in pods))
+    claim = group_claim(setup)
+    assert [setup.published(name) for name in pods] == [{"a": claim}] * 3
+    assert [*setup.claims()] == [claim]
+    assert setup.counts() == GROUP_CLAIM | {"patch pods/status": 3}
 
 
-def test_the_claim_of_a_group_says_whose_it_is(scene: Scene) -> None:
-    scene.apply(scene.template(metadata={"labels": {"team": "blue"}}), group(scene))
-    claim = scene.get("resourceclaims", group_claim(scene))
+def test_the_claim_of_a_group_says_whose_it_is(setup: Setup) -> None:
+    setup.apply(setup.template(metadata={"labels": {"team": "blue"}}), group(setup))
+    claim = setup.get("resourceclaims", group_claim(setup))
     (owner,) = claim["metadata"]["ownerReferences"]
-    uid = scene.get("podgroups", "group")["metadata"]["uid"]
+    uid = setup.get("podgroups", "group")["metadata"]["uid"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("PodGroup", "group", uid)
     assert owner["apiVersion"] == POD_GROUPS
     assert claim["metadata"]["annotations"][ANNOTATION] == "a"
     assert claim["metadata"]["labels"] == {"team": "blue"}
     assert claim["metadata"]["name"].startswith("group-a-")
-    assert scene.writes() == GROUP_CLAIM
+    assert setup.writes() == GROUP_CLAIM
 
 
-def test_an_entry_that_the_group_does_not_share_is_the_pods_own(scene: Scene) -> None:
-    scene.apply(
-        scene.template(),
-        scene.template("other"),
-        group(scene),
-        member(scene, "pod", templates={"a": "template", "b": "other", "c": "template"}),
+def test_an_entry_that_the_group_does_not_share_is_the_pods_own(setup: Setup) -> None:
+    setup.apply(
+        setup.template(),
+        setup.template("other"),
+        group(setup),
+        member(setup, "pod", templates={"a": "template", "b": "other", "c": "template"}),
     )
-    bound = scene.published(entries=["a", "b", "c"])
-    assert bound["a"] == group_claim(scene)
+    bound = setup.published(entries=["a", "b", "c"])
+    assert bound["a"] == group_claim(setup)
     assert len({*bound.values()}) == 3
-    assert scene.writes()["create resourceclaims"] == 3
+    assert setup.writes()["create resourceclaims"] == 3
 
 
-def test_the_same_entry_from_another_template_is_the_pods_own(scene: Scene) -> None:
-    scene.apply(
-        scene.template(),
-        scene.template("other"),
-        group(scene),
-        member(scene, "pod", templates={"a": "other"}),
+def test_the_same_entry_from_another_template_is_the_pods_own(setup: Setup) -> None:
+    setup.apply(
+        setup.template(),
+        setup.template("other"),
+        group(setup),
+        member(setup, "pod", templates={"a": "other"}),
     )
-    assert scene.published()["a"] != group_claim(scene)
-    assert len(scene.claims()) == 2
+    assert setup.published()["a"] != group_claim(setup)
+    assert len(setup.claims()) == 2
 
 
-def test_a_pod_waits_for_its_group_and_is_woken_by_it(scene: Scene) -> None:
-    scene.apply(scene.template(), member(scene, "pod"))
-    (event,) = scene.event()
+def test_a_pod_waits_for_its_group_and_is_woken_by_it(setup: Setup) -> None:
+    setup.apply(setup.template(), member(setup, "pod"))
+    (event,) = setup.event()
     assert event["note"] == 'PodResourceClaim a: podgroup "group" not found'
-    assert scene.claims() == {}
-    scene.apply(group(scene))
-    assert scene.published() == {"a": group_claim(scene)}
-    assert scene.writes() == GROUP_CLAIM | {"create events": 1, "patch pods/status": 1}
+    assert setup.claims() == {}
+    setup.apply(group(setup))
+    assert setup.published() == {"a": group_claim(setup)}
+    assert setup.writes() == GROUP_CLAIM | {"create events": 1, "patch pods/status": 1}
 
 
-def test_a_group_waits_for_its_template_and_is_woken_by_it(scene: Scene) -> None:
-    scene.apply(group(scene), member(scene, "pod"))
-    (event,) = scene.event()
+def test_a_group_waits_for_its_template_and_is_woken_by_it(setup: Setup) -> None:
+    setup.apply(group(setup), member(setup, "pod"))
+    (event,) = setup.event()
     assert event["regarding"]["kind"] == "PodGroup"
     assert event["note"].startswith('PodGroupResourceClaim a: resource claim template "template"')
-    scene.apply(scene.template())
-    assert scene.published() == {"a": group_claim(scene)}
-    assert scene.writes() == GROUP_CLAIM | {"create events": 1, "patch pods/status": 1}
+    setup.apply(setup.template())
+    assert setup.published() == {"a": group_claim(setup)}
+    assert setup.writes() == GROUP_CLAIM | {"create events": 1, "patch pods/status": 1}
 
 
-def test_the_claim_stays_reserved_for_the_group_until_the_group_is_gone(scene: Scene) -> None:
-    scene.apply(scene.template(device_class=scene.devices()), group(scene))
-    claim = group_claim(scene)
-    scene.apply(member(scene, "first"), member(scene, "second"))
-    scene.reserved(claim, "group")
+def test_the_claim_stays_reserved_for_the_group_until_the_group_is_gone(setup: Setup) -> None:
+    setup.apply(setup.template(device_class=setup.devices()), group(setup))
+    claim = group_claim(setup)
+    setup.apply(member(setup, "first"), member(setup, "second"))
+    setup.reserved(claim, "group")
     for name in ("first", "second"):
-        wait_for(lambda name=name: scene.node_of(name), message=f"pod {name} to be scheduled")  # type: ignore[misc]
-    scene.forget()
-    scene.finish("first")
-    scene.delete_pods("second")
-    scene.seen()
-    assert scene.consumers(claim) == ["group"]
-    assert scene.writes() == {}
-    scene.plane.kubectl("delete", "-n", scene.namespace, "podgroup", "group", "--wait=false")
-    scene.api.patch("podgroups", "group", scene.namespace, {"metadata": {"finalizers": None}})
-    wait_for(lambda: not scene.allocated(claim), message="the claim's devices to be free")
-    assert scene.writes()["patch resourceclaims/status"] == 1
+        wait_for(lambda name=name: setup.node_of(name), message=f"pod {name} to be scheduled")  # type: ignore[misc]
+    setup.forget()
+    setup.finish("first")
+    setup.delete_pods("second")
+    setup.seen()
+    assert setup.consumers(claim) == ["group"]
+    assert setup.writes() == {}
+    setup.plane.kubectl("delete", "-n", setup.namespace, "podgroup", "group", "--wait=false")
+    setup.api.patch("podgroups", "group", setup.namespace, {"metadata": {"finalizers": None}})
+    wait_for(lambda: not setup.allocated(claim), message="the claim's devices to be free")
+    assert setup.writes()["patch resourceclaims/status"] == 1
 
 
-def test_a_deleted_claim_of_a_group_is_made_anew(scene: Scene) -> None:
-    scene.apply(scene.template(), group(scene), member(scene, "pod"))
-    claim = group_claim(scene)
-    before = scene.claim_of("pod")["metadata"]["uid"]
-    scene.forget()
-    scene.plane.kubectl("delete", "-n", scene.namespace, "resourceclaim", claim)
+def test_a_deleted_claim_of_a_group_is_made_anew(setup: Setup) -> None:
+    setup.apply(setup.template(), group(setup), member(setup, "pod"))
+    claim = group_claim(setup)
+    before = setup.claim_of("pod")["metadata"]["uid"]
+    setup.forget()
+    setup.plane.kubectl("delete", "-n", setup.namespace, "resourceclaim", claim)
     wait_for(
-        lambda: [one["metadata"]["uid"] for one in scene.claims().values()] not in ([], [before]),
+        lambda: [one["metadata"]["uid"] for one in setup.claims().values()] not in ([], [before]),
         message="another claim",
     )
-    assert scene.writes()["create resourceclaims"] == 1
-    assert scene.published() == {"a": group_claim(scene)}
+    assert setup.writes()["create resourceclaims"] == 1
+    assert setup.published() == {"a": group_claim(setup)}
 
 
-def test_a_status_that_names_a_claim_of_another_owner_is_corrected(scene: Scene) -> None:
+def test_a_status_that_names_a_claim_of_another_owner_is_corrected(setup: Setup) -> None:
     """kube-controller-manager 1.36.3 ends with a nil dereference on the same pod."""
-    scene.apply(scene.claim("others"))
-    pod = scene.api.create(scene.pod())
+    setup.apply(setup.claim("others"))
+    pod = setup.api.create(setup.pod())
     statuses = [{"name": "a", "resourceClaimName": "others"}]
-    scene.api.patch(
+    setup.api.patch(
         "pods",
         pod["metadata"]["name"],
-        scene.namespace,
+        setup.namespace,
         {"status": {"resourceClaimStatuses": statuses}},
         subresource="status",
     )
-    assert ends_the_stock_controller(scene.plane)
-    scene.apply(scene.template())
+    assert ends_the_stock_controller(setup.plane)
+    setup.apply(setup.template())
     wait_for(
-        lambda: scene.published()["a"] != "others", message="the status to name the pod's own claim"
+        lambda: setup.published()["a"] != "others", message="the status to name the pod's own claim"
     )
-    assert scene.claim_of("pod")["metadata"]["ownerReferences"][0]["name"] == "pod"
-    assert scene.event("ForeignResourceClaim")
+    assert setup.claim_of("pod")["metadata"]["ownerReferences"][0]["name"] == "pod"
+    assert setup.event("ForeignResourceClaim")
 
 
 def ends_the_stock_controller(plane: ControlPlane) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.lifecycle.test_podgroups import group, member
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess, Running
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
@@ -46,28 +46,28 @@ def turn_gate_off(plane: ControlPlane) -> None:
 
 
 def test_without_the_gate_each_pod_of_a_group_gets_a_claim_of_its_own(
-    scene: Scene, operator: OperatorProcess
+    setup: Setup, operator: OperatorProcess
 ) -> None:
     """As the built-in controller does; PodGroups stored with claims keep them, and are ignored."""
-    scene.apply(scene.template(), group(scene))
-    turn_gate_off(scene.plane)
-    assert scene.get("podgroups", "group")["spec"]["resourceClaims"]
+    setup.apply(setup.template(), group(setup))
+    turn_gate_off(setup.plane)
+    assert setup.get("podgroups", "group")["spec"]["resourceClaims"]
     operator.start()
-    scene.apply(member(scene, "first"), member(scene, "second"))
-    scene.apply(member(scene, "third", of="missing"))
-    names = {scene.published(name)["a"] for name in ("first", "second", "third")}
-    assert scene.claims().keys() == names
+    setup.apply(member(setup, "first"), member(setup, "second"))
+    setup.apply(member(setup, "third", of="missing"))
+    names = {setup.published(name)["a"] for name in ("first", "second", "third")}
+    assert setup.claims().keys() == names
     assert len(names) == 3
-    owners = [claim["metadata"]["ownerReferences"][0] for claim in scene.claims().values()]
+    owners = [claim["metadata"]["ownerReferences"][0] for claim in setup.claims().values()]
     assert {owner["kind"] for owner in owners} == {"Pod"}
-    assert scene.events() == []
+    assert setup.events() == []
 
 
-def test_a_flag_turns_claims_of_pod_groups_off(scene: Scene) -> None:
-    scene.apply(scene.template())
-    user = scene.plane.user(scene.user, OPERATOR_RULES)
-    with OperatorProcess(scene.plane, user, "--podgroup-claims=off") as process:
-        scene.apply(member(scene, "pod", of="missing"))
-        assert scene.published() == {"a": next(iter(scene.claims()))}
+def test_a_flag_turns_claims_of_pod_groups_off(setup: Setup) -> None:
+    setup.apply(setup.template())
+    user = setup.plane.user(setup.user, OPERATOR_RULES)
+    with OperatorProcess(setup.plane, user, "--podgroup-claims=off") as process:
+        setup.apply(member(setup, "pod", of="missing"))
+        assert setup.published() == {"a": next(iter(setup.claims()))}
         wait_for(lambda: "Controlling claims" in process.said(), message="the log")
         assert "have no claims" in process.said()

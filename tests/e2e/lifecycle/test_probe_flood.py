@@ -11,7 +11,7 @@ import urllib3
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK
 
@@ -71,14 +71,14 @@ def silent_connections(port: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("flood", [scrapers, silent_connections])
 def test_probes_and_claims_go_on_during_a_flood(
-    flood: Callable[[int], AbstractContextManager[None]], scene: Scene, operator: OperatorProcess
+    flood: Callable[[int], AbstractContextManager[None]], setup: Setup, operator: OperatorProcess
 ) -> None:
     assert operator.pid is not None
     with flood(operator.port):
         pods = [f"pod-{number}" for number in range(PODS)]
-        scene.apply(scene.template(), *(scene.pod(pod) for pod in pods))
+        setup.apply(setup.template(), *(setup.pod(pod) for pod in pods))
         for pod in pods:
-            scene.published(pod)
+            setup.published(pod)
             url = f"http://{LOOPBACK}:{operator.port}/livez"
             timeout = urllib3.Timeout(KUBELET_TIMEOUT)
             assert urllib3.request("GET", url, retries=False, timeout=timeout).status == 200

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES, rules_without
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.e2e.versions import VERSION
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -27,17 +27,17 @@ def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
 
 @pytest.mark.skipif(not ASKED, reason="this API server does not ask for resourceclaims/binding")
 def test_without_the_right_to_bind_devices_stay_held_and_the_log_names_the_right(
-    plane: ControlPlane, scene: Scene, operator: OperatorProcess
+    plane: ControlPlane, setup: Setup, operator: OperatorProcess
 ) -> None:
-    scene.apply(scene.template(device_class=scene.devices()), scene.pod())
-    claim = scene.claim_of("pod")["metadata"]["name"]
-    wait_for(lambda: scene.node_of("pod"), message="the pod to have a node")
-    scene.finish("pod")
-    wait_for(lambda: sum(scene.counts(refused=True).values()) > 3, message="refusals")
-    refused = plane.audit.writes(scene.user, namespace=scene.namespace, refused=True)
+    setup.apply(setup.template(device_class=setup.devices()), setup.pod())
+    claim = setup.claim_of("pod")["metadata"]["name"]
+    wait_for(lambda: setup.node_of("pod"), message="the pod to have a node")
+    setup.finish("pod")
+    wait_for(lambda: sum(setup.counts(refused=True).values()) > 3, message="refusals")
+    refused = plane.audit.writes(setup.user, namespace=setup.namespace, refused=True)
     # Not 403: the patch of the status is allowed, what it changes is not.
     assert {(one.what, one.code) for one in refused} == {("patch resourceclaims/status", 422)}
     assert "resourceclaims/binding" in operator.said()
-    assert scene.allocated(claim)
+    assert setup.allocated(claim)
     plane.user(USER, OPERATOR_RULES)
-    scene.gone(claim)
+    setup.gone(claim)

@@ -11,7 +11,7 @@ import urllib3
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK
@@ -78,7 +78,7 @@ def operator(plane: ControlPlane) -> OperatorProcess:
 
 @pytest.mark.parametrize("log", [full_disk, ended_reader, stalled_reader])
 def test_claims_probes_and_sigterm_do_not_need_the_log(
-    log: Log, scene: Scene, operator: OperatorProcess, tmp_path: Path
+    log: Log, setup: Setup, operator: OperatorProcess, tmp_path: Path
 ) -> None:
     with log(tmp_path) as (target, when_open):
         script = f'exec "$@" >"{target}" 2>&1'
@@ -86,9 +86,9 @@ def test_claims_probes_and_sigterm_do_not_need_the_log(
         operator.start()
         when_open()
         pods = [f"pod-{number}" for number in range(PODS)]
-        scene.apply(scene.template(), *(scene.pod(pod) for pod in pods))
+        setup.apply(setup.template(), *(setup.pod(pod) for pod in pods))
         for pod in pods:
-            scene.published(pod)
+            setup.published(pod)
         assert get(operator.port, "livez") == "ok"
         if log is not stalled_reader:  # which costs records only after 4 MiB of them
             wait_for(lambda: lost_records(operator.port) >= PODS, message="records to be lost")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 
@@ -23,48 +23,48 @@ def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 
 def test_the_life_of_a_claim_is_the_same_in_every_version(
-    plane: ControlPlane, scene: Scene
+    plane: ControlPlane, setup: Setup
 ) -> None:
     version = plane.api().resource("resourceclaims").version
     assert version in OLDER
-    scene.apply(scene.template(metadata={"labels": {"team": "blue"}}), scene.pod())
-    claim = scene.claim_of("pod")
+    setup.apply(setup.template(metadata={"labels": {"team": "blue"}}), setup.pod())
+    claim = setup.claim_of("pod")
     assert claim["apiVersion"] == f"{GROUP}/{version}"
-    assert claim["spec"] == scene.get("resourceclaimtemplates", "template")["spec"]["spec"]
+    assert claim["spec"] == setup.get("resourceclaimtemplates", "template")["spec"]["spec"]
     assert claim["metadata"]["labels"] == {"team": "blue"}
-    assert scene.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
-    scene.forget()
-    scene.finish("pod")
-    scene.gone(claim["metadata"]["name"])
-    assert scene.writes() == {"delete resourceclaims": 1}
+    assert setup.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
+    setup.forget()
+    setup.finish("pod")
+    setup.gone(claim["metadata"]["name"])
+    assert setup.writes() == {"delete resourceclaims": 1}
 
 
-def test_a_late_template_and_a_lost_claim_are_noticed_in_every_version(scene: Scene) -> None:
-    scene.apply(scene.pod())
-    scene.event()
-    scene.apply(scene.template())
-    before = scene.claim_of("pod")["metadata"]
-    scene.plane.kubectl("delete", "-n", scene.namespace, "resourceclaim", before["name"])
+def test_a_late_template_and_a_lost_claim_are_noticed_in_every_version(setup: Setup) -> None:
+    setup.apply(setup.pod())
+    setup.event()
+    setup.apply(setup.template())
+    before = setup.claim_of("pod")["metadata"]
+    setup.plane.kubectl("delete", "-n", setup.namespace, "resourceclaim", before["name"])
     wait_for(
-        lambda: {one["metadata"]["uid"] for one in scene.claims().values()} - {before["uid"]},
+        lambda: {one["metadata"]["uid"] for one in setup.claims().values()} - {before["uid"]},
         message="another claim",
     )
-    assert scene.writes()["create resourceclaims"] == 2
+    assert setup.writes()["create resourceclaims"] == 2
 
 
-def test_placed_pods_are_reserved_for_and_let_go_in_every_version(scene: Scene) -> None:
-    scene.apply(scene.template(), scene.pod(nodeName="by-hand"))
-    claim = scene.published()["a"]
+def test_placed_pods_are_reserved_for_and_let_go_in_every_version(setup: Setup) -> None:
+    setup.apply(setup.template(), setup.pod(nodeName="by-hand"))
+    claim = setup.published()["a"]
     device = {"request": "devices", "driver": "x.example.com", "pool": "p", "device": "d"}
     body = {"status": {"allocation": {"devices": {"results": [device]}}}}
     finalizer = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
-    scene.api.patch("resourceclaims", claim, scene.namespace, finalizer)
-    scene.api.patch("resourceclaims", claim, scene.namespace, body, subresource="status")
-    scene.reserved(claim, "pod")
-    scene.forget()
-    scene.finish("pod")
-    scene.gone(claim)
-    assert scene.writes() == {
+    setup.api.patch("resourceclaims", claim, setup.namespace, finalizer)
+    setup.api.patch("resourceclaims", claim, setup.namespace, body, subresource="status")
+    setup.reserved(claim, "pod")
+    setup.forget()
+    setup.finish("pod")
+    setup.gone(claim)
+    assert setup.writes() == {
         "patch resourceclaims/status": 1,
         "delete resourceclaims": 1,
         "patch resourceclaims": 1,

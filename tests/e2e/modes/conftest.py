@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.modes.watched import Watched
+from tests.e2e.modes.metered import Metered
 from tests.e2e.rbac import OPERATOR_RULES
-from tests.e2e.scene import Scene
+from tests.e2e.setup import Setup
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 
-MakeOperator = Callable[..., Watched]
+MakeOperator = Callable[..., Metered]
 
 
 @pytest.fixture
-def stage(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+def setup(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Setup]:
     """Set up an empty namespace, and stop the stock controller afterwards where it runs."""
-    made = Scene(plane, namespace, f"dragoman-{namespace}", tmp_path)
+    made = Setup(plane, namespace, f"dragoman-{namespace}", tmp_path)
     yield made
     made.clear()
     if CLAIM_CONTROLLER in plane.processes:
@@ -24,18 +24,18 @@ def stage(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Scene
 
 
 @pytest.fixture
-def make_operator(stage: Scene) -> Iterator[MakeOperator]:
+def make_operator(setup: Setup) -> Iterator[MakeOperator]:
     """Return a maker of operators, which are stopped afterwards."""
-    made: list[Watched] = []
+    made: list[Metered] = []
 
-    def make(mode: str, *, grace: float, takeover_after: float = 300, name: str = "") -> Watched:
-        user = stage.plane.user(f"{stage.user}{name}", OPERATOR_RULES)
+    def make(mode: str, *, grace: float, takeover_after: float = 300, name: str = "") -> Metered:
+        user = setup.plane.user(f"{setup.user}{name}", OPERATOR_RULES)
         made.append(
-            Watched(
-                stage.plane,
+            Metered(
+                setup.plane,
                 user,
                 *(f"--claims={mode}", f"--grace={grace}", f"--takeover-after={takeover_after}"),
-                *(f"--namespace={stage.namespace}", "--lease-duration=4"),
+                *(f"--namespace={setup.namespace}", "--lease-duration=4"),
                 *("--renew-deadline=3", "--retry-period=0.6"),
             )
         )

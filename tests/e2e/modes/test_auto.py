@@ -6,11 +6,11 @@ import pytest
 
 from dragoman.controllers.claims.mode import MODE_ANNOTATION
 from dragoman.operator import LEASE_NAME
-from tests.e2e.faults.churn import Churn
 from tests.e2e.faults.expected import Settled
+from tests.e2e.faults.workload import Workload
 from tests.e2e.modes.conftest import MakeOperator
-from tests.e2e.modes.watched import Watched
-from tests.e2e.scene import Scene
+from tests.e2e.modes.metered import Metered
+from tests.e2e.setup import Setup
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED, StockController
 from tests.support.controlplane.plane import CLAIM_CONTROLLER
@@ -19,95 +19,95 @@ ALL_CLAIMS = 30.0
 """Seconds after which a duplicate is removed, in claims/deallocation.py."""
 
 
-def burst(stage: Scene, count: int) -> list[str]:
+def burst(setup: Setup, count: int) -> list[str]:
     """Create pods of one claim each."""
     names = [f"burst-{number}" for number in range(count)]
-    stage.api.create_many(stage.pod(name) for name in names)
+    setup.api.create_many(setup.pod(name) for name in names)
     return names
 
 
 def beside_a_slow_stock_controller(
-    stage: Scene, make_operator: MakeOperator, count: int, grace: float
+    setup: Setup, make_operator: MakeOperator, count: int, grace: float
 ) -> None:
-    stage.plane.start_stock_controller(StockController())
+    setup.plane.start_stock_controller(StockController())
     operator = make_operator("auto", grace=grace, takeover_after=grace)
-    stage.apply(stage.template())
-    names = burst(stage, count)
-    wait_for(lambda: len(stage.claims()) == count, count / 4, "the stock controller's claims")
-    bound = {name: stage.published(name)["a"] for name in names}
-    assert sorted(bound.values()) == sorted(stage.claims())
-    assert stage.writes(refused=None) == {}
+    setup.apply(setup.template())
+    names = burst(setup, count)
+    wait_for(lambda: len(setup.claims()) == count, count / 4, "the stock controller's claims")
+    bound = {name: setup.published(name)["a"] for name in names}
+    assert sorted(bound.values()) == sorted(setup.claims())
+    assert setup.writes(refused=None) == {}
     assert operator.mode == "assist"
 
 
 def test_beside_the_stock_controller_at_its_default_limits_it_creates_nothing_in_a_burst(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
-    beside_a_slow_stock_controller(stage, make_operator, 120, grace=6)
+    beside_a_slow_stock_controller(setup, make_operator, 120, grace=6)
 
 
 @pytest.mark.slow
 def test_in_a_burst_of_a_thousand_pods_it_creates_nothing_either(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
-    beside_a_slow_stock_controller(stage, make_operator, 1000, grace=30)
+    beside_a_slow_stock_controller(setup, make_operator, 1000, grace=30)
 
 
-def become_own(stage: Scene, operator: Watched, pods: int = 4) -> None:
+def become_own(setup: Setup, operator: Metered, pods: int = 4) -> None:
     """Let overdue claims be created, and the quiet time pass."""
-    stage.apply(stage.template())
+    setup.apply(setup.template())
     for number in range(pods):
-        stage.api.create(stage.pod(f"first-{number}"))
+        setup.api.create(setup.pod(f"first-{number}"))
     for number in range(pods):
-        stage.published(f"first-{number}")
+        setup.published(f"first-{number}")
     operator.becomes("own")
 
 
-def kept_mode(stage: Scene) -> str:
+def kept_mode(setup: Setup) -> str:
     """Return the mode that stands in the Lease."""
-    lease = stage.api.get("leases", LEASE_NAME, stage.namespace)
+    lease = setup.api.get("leases", LEASE_NAME, setup.namespace)
     return str((lease["metadata"].get("annotations") or {}).get(MODE_ANNOTATION))
 
 
 def test_without_another_it_creates_what_is_overdue_becomes_own_and_hands_over_at_a_sign(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     operator = make_operator("auto", grace=2, takeover_after=5)
-    stage.apply(stage.template())
-    stage.api.create(stage.pod("lonely"))
+    setup.apply(setup.template())
+    setup.api.create(setup.pod("lonely"))
     wait_for(lambda: operator.metric("workqueue_adds_total"), message="the pod to be seen")
-    assert stage.claims() == {}
-    become_own(stage, operator)
-    stage.api.create(stage.pod("at-once"))
-    stage.published("at-once")
-    wait_for(lambda: kept_mode(stage) == "own", 5, "the mode in the Lease")
+    assert setup.claims() == {}
+    become_own(setup, operator)
+    setup.api.create(setup.pod("at-once"))
+    setup.published("at-once")
+    wait_for(lambda: kept_mode(setup) == "own", 5, "the mode in the Lease")
 
-    stage.plane.start_stock_controller(UNTHROTTLED)
+    setup.plane.start_stock_controller(UNTHROTTLED)
     assert operator.mode == "own"
     number = 0
 
     def noticed() -> bool:
         nonlocal number
         number += 1
-        stage.api.create(stage.pod(f"later-{number}"))
+        setup.api.create(setup.pod(f"later-{number}"))
         return operator.mode == "assist"
 
     wait_for(noticed, 30, "the stock controller's first visible write", every=0.2)
-    wait_for(lambda: kept_mode(stage) == "assist", 5, "the mode in the Lease")
+    wait_for(lambda: kept_mode(setup) == "assist", 5, "the mode in the Lease")
 
 
 def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     first = make_operator("auto", grace=1, takeover_after=3)
     second = make_operator("auto", grace=1, takeover_after=3, name="-second")
-    become_own(stage, first)
-    wait_for(lambda: kept_mode(stage) == "own", 5, "the mode in the Lease")
+    become_own(setup, first)
+    wait_for(lambda: kept_mode(setup) == "own", 5, "the mode in the Lease")
     assert second.mode == "assist"
     first.kill()
     second.becomes("own")
-    stage.api.create(stage.pod("next"))
-    stage.published("next")
+    setup.api.create(setup.pod("next"))
+    setup.published("next")
 
 
 @pytest.mark.parametrize(
@@ -118,31 +118,33 @@ def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
     ],
 )
 def test_a_hand_over_under_churn_leaves_no_duplicate(
-    stage: Scene, make_operator: MakeOperator, comes: bool
+    setup: Setup, make_operator: MakeOperator, comes: bool
 ) -> None:
     operator = make_operator("auto", grace=2, takeover_after=4)
-    plane = stage.plane
+    plane = setup.plane
     if comes:
-        become_own(stage, operator)
+        become_own(setup, operator)
     else:
         plane.start_stock_controller(UNTHROTTLED)
     chance = random.Random(comes)
-    churn = Churn(plane, stage.namespace, stage.devices(), chance, finishes=False, meddles=False)
-    churn.prepare()
-    with churn:
-        churn.lasts(40)
+    workload = Workload(
+        plane, setup.namespace, setup.devices(), chance, finishes=False, meddles=False
+    )
+    workload.prepare()
+    with workload:
+        workload.lasts(40)
         if comes:
             plane.start_stock_controller(UNTHROTTLED)
         else:
             plane.stop_part(CLAIM_CONTROLLER)
-        churn.lasts(80)
+        workload.lasts(80)
     operator.becomes("assist" if comes else "own")
 
     def right() -> bool:
-        return not Settled.read(stage.api, stage.namespace).differences()
+        return not Settled.read(setup.api, setup.namespace).differences()
 
     try:
         wait_for(right, ALL_CLAIMS + 30, "the world to be right", every=1)
     except TimeoutError as error:
-        found = Settled.read(stage.api, stage.namespace).differences()
+        found = Settled.read(setup.api, setup.namespace).differences()
         raise AssertionError("\n".join(found)) from error

@@ -7,8 +7,8 @@ from statistics import median
 import pytest
 
 from tests.e2e.modes.conftest import MakeOperator
-from tests.e2e.modes.watched import Watched
-from tests.e2e.scene import ANNOTATION, Scene
+from tests.e2e.modes.metered import Metered
+from tests.e2e.setup import ANNOTATION, Setup
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
@@ -55,68 +55,68 @@ def claims(api: Api, pod: Json) -> Forge:
     return create
 
 
-def taking_over(stage: Scene, make_operator: MakeOperator) -> Watched:
+def taking_over(setup: Setup, make_operator: MakeOperator) -> Metered:
     """Return an operator that has become the claim controller."""
     operator = make_operator("auto", grace=GRACE, takeover_after=1)
-    stage.apply(stage.template(), *(stage.pod(f"first-{number}") for number in range(3)))
+    setup.apply(setup.template(), *(setup.pod(f"first-{number}") for number in range(3)))
     operator.becomes("own", 60)
     return operator
 
 
-def served(stage: Scene, count: int) -> list[float]:
+def served(setup: Setup, count: int) -> list[float]:
     """Create honest pods one after the other; return after how many seconds each had its claim."""
     waited = []
     for number in range(count):
         name = f"honest-{time.monotonic_ns()}-{number}"
         began = time.monotonic()
-        stage.api.create(stage.pod(name))
-        stage.published(name)
+        setup.api.create(setup.pod(name))
+        setup.published(name)
         waited.append(time.monotonic() - began)
     return waited
 
 
 def test_one_namespace_cannot_end_the_help_for_others(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
-    operator = taking_over(stage, make_operator)
-    calm = served(stage, HONEST)
-    elsewhere = stage.plane.create_namespace("forger")
-    api = tenant(stage.plane, elsewhere)
+    operator = taking_over(setup, make_operator)
+    calm = served(setup, HONEST)
+    elsewhere = setup.plane.create_namespace("forger")
+    api = tenant(setup.plane, elsewhere)
     pod = api.create(objects.pod("own", elsewhere, templates={"a": "missing"}))
     for sign in (labels, claims):
         with Repeatedly(sign(api, pod), every=0.3) as forging:
-            forged = served(stage, HONEST)
+            forged = served(setup, HONEST)
             assert operator.mode == "own"
             print(
                 f"\n{forging.done} forged {sign.__name__}: {median(calm):.2f} s calm, "
                 f"{median(forged):.2f} s beside them"
             )
-    stage.plane.clear_namespace(elsewhere)
+    setup.plane.clear_namespace(elsewhere)
 
 
 def test_three_namespaces_of_a_forger_delay_others_by_a_grace_at_most(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
-    operator = taking_over(stage, make_operator)
-    places = [stage.plane.create_namespace("forger") for _ in range(3)]
+    operator = taking_over(setup, make_operator)
+    places = [setup.plane.create_namespace("forger") for _ in range(3)]
     forgers = []
     for place in places:
-        api = tenant(stage.plane, place)
+        api = tenant(setup.plane, place)
         forgers.append(labels(api, api.create(objects.pod("own", place, templates={"a": "no"}))))
     with Repeatedly(lambda turn: [forge(turn) for forge in forgers], every=0.3):
         operator.becomes("assist")
-        waited = served(stage, 3)
+        waited = served(setup, 3)
         assert operator.mode == "assist"
     print(f"\nforged in three namespaces: {max(waited):.1f} s of {2 * GRACE:g}")
     for place in places:
-        stage.plane.clear_namespace(place)
+        setup.plane.clear_namespace(place)
 
 
 def test_a_pod_that_the_built_in_controller_fails_is_helped_while_others_keep_it_busy(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     """One entry without its template: the built-in controller publishes no claim of such a pod."""
-    plane = stage.plane
+    plane = setup.plane
     operator = make_operator("assist", grace=GRACE)
     plane.start_stock_controller(UNTHROTTLED)
     busy = plane.create_namespace("busy")
@@ -131,8 +131,8 @@ def test_a_pod_that_the_built_in_controller_fails_is_helped_while_others_keep_it
             message="the built-in controller to work",
         )
         before, began = traffic.done, time.monotonic()
-        stage.apply(stage.template(), stage.pod(templates={"a": "template", "b": "missing"}))
-        stage.published()
+        setup.apply(setup.template(), setup.pod(templates={"a": "template", "b": "missing"}))
+        setup.published()
         waited = time.monotonic() - began
         assert traffic.done > before
     assert operator.mode == "assist"

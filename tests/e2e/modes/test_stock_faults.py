@@ -3,8 +3,8 @@
 import pytest
 
 from tests.e2e.modes.conftest import MakeOperator
-from tests.e2e.modes.watched import Watched
-from tests.e2e.scene import Scene
+from tests.e2e.modes.metered import Metered
+from tests.e2e.setup import Setup
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER
@@ -13,11 +13,11 @@ LONG = 3600.0
 SECOND = f"{CLAIM_CONTROLLER}-second"
 
 
-def check_reported(stage: Scene, operator: Watched, fault: str) -> None:
+def check_reported(setup: Setup, operator: Metered, fault: str) -> None:
     """Wait until a fault was counted, and told on a pod of this namespace."""
     wait_for(lambda: operator.faults_seen(fault), 60, f"{fault} to be counted", every=0.5)
-    event = stage.event(fault)[0]
-    pods = {pod["metadata"]["uid"] for pod in stage.api.list("pods", stage.namespace)}
+    event = setup.event(fault)[0]
+    pods = {pod["metadata"]["uid"] for pod in setup.api.list("pods", setup.namespace)}
     assert event["regarding"]["kind"] == "Pod"
     assert event["regarding"]["uid"] in pods
     assert event["type"] == "Warning"
@@ -25,46 +25,46 @@ def check_reported(stage: Scene, operator: Watched, fault: str) -> None:
 
 @pytest.mark.slow
 def test_claims_that_are_made_again_for_finished_pods_are_reported(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     operator = make_operator("assist", grace=LONG)
-    stage.plane.start_stock_controller(UNTHROTTLED)
+    setup.plane.start_stock_controller(UNTHROTTLED)
     names = [f"pod-{number}" for number in range(160)]
-    stage.apply(stage.template())
-    stage.api.create_many(stage.pod(name) for name in names)
+    setup.apply(setup.template())
+    setup.api.create_many(setup.pod(name) for name in names)
     for name in names:
-        stage.published(name)
-    stage.finish(*names)
-    check_reported(stage, operator, "ClaimForFinishedPod")
-    assert stage.writes(refused=None).keys() <= {"create events"}
+        setup.published(name)
+    setup.finish(*names)
+    check_reported(setup, operator, "ClaimForFinishedPod")
+    assert setup.writes(refused=None).keys() <= {"create events"}
 
 
 def test_a_status_that_loses_and_regains_valid_claims_is_reported(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     operator = make_operator("assist", grace=LONG)
-    stage.plane.start_stock_controller(UNTHROTTLED)
+    setup.plane.start_stock_controller(UNTHROTTLED)
     entries = ("a", "b", "c")
-    stage.apply(stage.template(), stage.pod(templates=dict.fromkeys(entries, "template")))
-    bound = stage.published(entries=entries)
-    stage.api.delete("resourceclaims", bound["b"], stage.namespace)
-    check_reported(stage, operator, "ClaimStatusFlapping")
+    setup.apply(setup.template(), setup.pod(templates=dict.fromkeys(entries, "template")))
+    bound = setup.published(entries=entries)
+    setup.api.delete("resourceclaims", bound["b"], setup.namespace)
+    check_reported(setup, operator, "ClaimStatusFlapping")
 
 
 @pytest.mark.slow
 def test_two_claims_for_one_entry_are_reported_and_the_unused_one_is_removed(
-    stage: Scene, make_operator: MakeOperator
+    setup: Setup, make_operator: MakeOperator
 ) -> None:
     operator = make_operator("assist", grace=1)
-    plane = stage.plane
+    plane = setup.plane
     for name in (CLAIM_CONTROLLER, SECOND):
         plane.start_controllers(name, [CLAIM_CONTROLLER])
     names = [f"pod-{number}" for number in range(20)]
-    stage.apply(stage.template())
-    stage.api.create_many(stage.pod(name) for name in names)
-    check_reported(stage, operator, "DuplicateClaim")
+    setup.apply(setup.template())
+    setup.api.create_many(setup.pod(name) for name in names)
+    check_reported(setup, operator, "DuplicateClaim")
     for name in (CLAIM_CONTROLLER, SECOND):
         plane.stop_part(name)
-    wait_for(lambda: len(stage.claims()) == len(names), 60, "the duplicates to go", every=0.5)
-    bound = {stage.published(name)["a"] for name in names}
-    assert bound == stage.claims().keys()
+    wait_for(lambda: len(setup.claims()) == len(names), 60, "the duplicates to go", every=0.5)
+    bound = {setup.published(name)["a"] for name in names}
+    assert bound == setup.claims().keys()

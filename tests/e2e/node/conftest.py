@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.node.shift import CLASS, Shift
+from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install
 from tests.e2e.webhook.rbac import SCHEMA_RULES
 from tests.support.controlplane import binaries, objects
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import (
     API_SERVER,
@@ -68,11 +68,11 @@ def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
 
 
 @pytest.fixture
-def shift(
+def setup(
     plane: ControlPlane, node: Node, driver: Driver, operator: OperatorProcess
-) -> Iterator[Shift]:
+) -> Iterator[NodeSetup]:
     """Set up an empty namespace on the node; all devices are free before and after."""
     assert operator.pid
-    made = Shift(plane, node, driver, plane.create_namespace("shift"))
+    made = NodeSetup(plane, node, driver, plane.create_namespace("setup"))
     yield made
     made.clear()

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.chart.conftest import CONTROLLERS, CRD, NAMESPACE, RESTRICTED, left_behind
 from tests.e2e.chart.helm import Helm
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
-from tests.e2e.node.shift import CLASS, Shift
+from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.image.__main__ import FOLDER
 from tests.image.application import CHECKOUT
 from tests.image.architecture import native
@@ -19,7 +19,7 @@ from tests.image.debian import MmdebstrapMissingError
 from tests.support.controlplane import binaries, network, objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.network import Network
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import (
     API_SERVER,
@@ -173,14 +173,14 @@ def test_a_pod_sees_its_device_with_the_chart_as_the_only_claim_controller(site:
     with Driver(
         site.plane.api(driver_account), places.kubelet, places.cdi, node=site.node.name
     ) as driver:
-        shift = Shift(site.plane, site.node, driver, site.plane.create_namespace("shift"))
-        shift.template()
-        shift.pod("one", hostNetwork=False)
-        address = shift.until("one")["status"]["podIP"]
+        setup = NodeSetup(site.plane, site.node, driver, site.plane.create_namespace("setup"))
+        setup.template()
+        setup.pod("one", hostNetwork=False)
+        address = setup.until("one")["status"]["podIP"]
         assert address.startswith("10.244.1.")
-        (result,) = shift.claim_of("one")["status"]["allocation"]["devices"]["results"]
-        assert shift.devices("one") == [result["device"]]
-        shift.clear()
+        (result,) = setup.claim_of("one")["status"]["allocation"]["devices"]["results"]
+        assert setup.devices("one") == [result["device"]]
+        setup.clear()
 
 
 def test_the_operator_works_on_when_its_token_is_replaced(site: Site) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.node.shift import TEMPLATE, Shift
+from tests.e2e.node.setup import TEMPLATE, NodeSetup
 from tests.e2e.webhook.conftest import CRD
 from tests.e2e.webhook.harness import (
     WebhookProcess,
@@ -56,15 +56,15 @@ def audit(schemas: Api, driver: Driver) -> dict[str, Any]:
 
 
 def test_a_pod_with_a_bad_config_that_was_stored_before_the_schema_is_told_and_repaired(
-    shift: Shift, schemas: Api, driver: Driver
+    setup: NodeSetup, schemas: Api, driver: Driver
 ) -> None:
-    shift.template(parameters=BAD)
-    shift.pod("night")
+    setup.template(parameters=BAD)
+    setup.pod("night")
     wait_for(
-        lambda: any(COMPLAINT in one for one in shift.failures("night")),
+        lambda: any(COMPLAINT in one for one in setup.failures("night")),
         message="an Event with the driver's complaint",
     )
-    assert shift.phase("night") == "Pending"
+    assert setup.phase("night") == "Pending"
     schemas.create(schema(driver))
     found = wait_for(
         lambda: seen if (seen := audit(schemas, driver)).get("violations") else None,
@@ -73,36 +73,36 @@ def test_a_pod_with_a_bad_config_that_was_stored_before_the_schema_is_told_and_r
     named = {(one["kind"], one["name"]) for one in found["sample"]}
     assert ("ResourceClaimTemplate", TEMPLATE) in named
     wait_for(
-        lambda: any("lable" in one for one in shift.events(TEMPLATE, "DriverConfigInvalid")),
+        lambda: any("lable" in one for one in setup.events(TEMPLATE, "DriverConfigInvalid")),
         message="an Event at the template that names the field",
     )
 
-    shift.api.delete("resourceclaimtemplates", TEMPLATE, shift.namespace)
-    shift.delete("night")
-    shift.gone("night")
-    shift.at_rest()
-    shift.template(parameters=GOOD)
-    shift.pod("night")
-    shift.until("night")
-    (seen,) = shift.told("night")
+    setup.api.delete("resourceclaimtemplates", TEMPLATE, setup.namespace)
+    setup.delete("night")
+    setup.gone("night")
+    setup.at_rest()
+    setup.template(parameters=GOOD)
+    setup.pod("night")
+    setup.until("night")
+    (seen,) = setup.told("night")
     assert "Exclusive,night" in seen["variables"].values()
 
 
 def test_the_door_keeps_the_same_config_from_the_node(
-    shift: Shift, schemas: Api, driver: Driver, plane: ControlPlane, tmp_path: Path
+    setup: NodeSetup, schemas: Api, driver: Driver, plane: ControlPlane, tmp_path: Path
 ) -> None:
     schemas.create(schema(driver))
     with WebhookProcess(plane, webhook_user(plane), tmp_path) as door:
         try:
             plane.api().create(configuration(door.port, door.bundle))
-            wait_until_reviewed(plane, shift.template_manifest("probe", BAD))
+            wait_until_reviewed(plane, setup.template_manifest("probe", BAD))
             with pytest.raises(ApiError, match="lable"):
-                shift.template(parameters=BAD)
-            shift.template(parameters=GOOD)
-            shift.pod("night")
-            shift.until("night")
+                setup.template(parameters=BAD)
+            setup.template(parameters=GOOD)
+            setup.pod("night")
+            setup.until("night")
         finally:
             close(plane)
-    assert shift.failures("night") == []
-    (seen,) = shift.told("night")
+    assert setup.failures("night") == []
+    (seen,) = setup.told("night")
     assert "Exclusive,night" in seen["variables"].values()

@@ -10,7 +10,7 @@ import pytest
 from tests.demo.steps import STEPS
 from tests.e2e.test_demo import LIMIT, demo
 from tests.support.controlplane import binaries, network
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.recipes import NETWORK, NODE
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]

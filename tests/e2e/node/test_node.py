@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.node.shift import Shift, container
+from tests.e2e.node.setup import NodeSetup, container
 from tests.support.controlplane import network, objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
@@ -38,7 +38,7 @@ from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.network import Network, link_to
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import ControlPlane
-from tests.e2e.node.shift import container
+from tests.e2e.node.setup import container
 
 network = Network()
 with (
@@ -55,17 +55,17 @@ with (
 """
 
 
-def test_a_pod_sees_the_device_of_its_claim_from_inside_its_container(shift: Shift) -> None:
-    shift.template()
-    shift.pod("one")
-    shift.until("one")
-    claim = shift.claim_of("one")
+def test_a_pod_sees_the_device_of_its_claim_from_inside_its_container(setup: NodeSetup) -> None:
+    setup.template()
+    setup.pod("one")
+    setup.until("one")
+    claim = setup.claim_of("one")
     (result,) = claim["status"]["allocation"]["devices"]["results"]
-    (seen,) = shift.told("one")
+    (seen,) = setup.told("one")
     device, uid = result["device"], claim["metadata"]["uid"]
     variable = f"DEVICE_{device.upper().replace('-', '_')}"
     assert seen["variables"] == {variable: uid, f"{variable}_CONFIG": "Exclusive,"}
-    assert seen["files"] == {device: f"{shift.namespace}/{claim['metadata']['name']} {device}"}
+    assert seen["files"] == {device: f"{setup.namespace}/{claim['metadata']['name']} {device}"}
     assert seen["nodes"] == {device: "readable"}
 
 

@@ -1,4 +1,4 @@
-"""What runs as root in a node's private namespaces; started by `enclosure`.
+"""What runs as root in a node's private namespaces; started by `isolation`.
 
 `inside.py hold FOLDER CGROUP…` makes the namespaces, hides the host's state from what will run in
 them and stays until SIGTERM, or the end of whoever started it. Then the first process in them is

@@ -24,7 +24,7 @@ from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.node import image, parts
 from tests.support.controlplane.node.cgroups import Cgroups
-from tests.support.controlplane.node.enclosure import Enclosure
+from tests.support.controlplane.node.isolation import Isolation
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import Process, free_ports, listens
 from tests.support.controlplane.recipes import NETWORK, NODE
@@ -101,8 +101,8 @@ class Node:
         self.places.make()
         self._cleanup.callback(shutil.rmtree, self.places.root, ignore_errors=True)
         cgroups = self._cleanup.enter_context(Cgroups())
-        self._enclosure = Enclosure(
-            self.places.root, self._log("enclosure"), self._plane.place, cgroups.folders
+        self._enclosure = Isolation(
+            self.places.root, self._log("isolation"), self._plane.place, cgroups.folders
         )
         self._cleanup.callback(self._enclosure.stop)
         self._enclosure.start()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.controlplane.node import cgroups
 from tests.support.controlplane.node.cgroups import UNIFIED, Cgroups, layout
-from tests.support.controlplane.node.enclosure import obstacle
+from tests.support.controlplane.node.isolation import obstacle
 
 PLAIN = "22 1 254:1 / / rw,relatime - ext4 /dev/vda rw\n23 22 0:22 / /proc rw - proc proc rw\n"
 ONE = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"

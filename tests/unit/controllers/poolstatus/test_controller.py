@@ -58,7 +58,7 @@ def a_slice(name: str, count: int = 1, driver: str = "d") -> Json:
     return {"type": "ADDED", "object": {"metadata": {"name": name, "uid": name}, "spec": spec}}
 
 
-class Scene:
+class Setup:
     """A controller on the model, whose clock is that of the loop."""
 
     def __init__(self, *slices: Json, own: bool = True, leads: bool = True) -> None:
@@ -92,8 +92,8 @@ class Scene:
 
 @in_virtual_time
 async def test_own_answers_at_once_and_auto_after_ten_seconds() -> None:
-    assert await Scene(a_slice("a")).answered_within(0.1)
-    waiting = Scene(a_slice("a"), own=False)
+    assert await Setup(a_slice("a")).answered_within(0.1)
+    waiting = Setup(a_slice("a"), own=False)
     assert not await waiting.answered_within(9.5)
     assert await waiting.answered_within(1)
     assert waiting.api.puts == 1
@@ -101,59 +101,59 @@ async def test_own_answers_at_once_and_auto_after_ten_seconds() -> None:
 
 @in_virtual_time
 async def test_an_incomplete_pool_is_awaited_for_five_seconds() -> None:
-    scene = Scene(a_slice("a", count=2))
-    assert not await scene.answered_within(4.5)
-    assert await scene.answered_within(1)
-    assert "validationError" in scene.api.body["status"]["pools"][0]
+    setup = Setup(a_slice("a", count=2))
+    assert not await setup.answered_within(4.5)
+    assert await setup.answered_within(1)
+    assert "validationError" in setup.api.body["status"]["pools"][0]
 
 
 @in_virtual_time
 async def test_a_slice_wakes_the_request() -> None:
-    scene = Scene(a_slice("a", count=2))
-    scene.devices.slices.handle(a_slice("other", driver="another"))
-    assert not await scene.answered_within(1)
-    scene.devices.slices.handle(a_slice("b", count=2))
-    assert await scene.answered_within(0.1)
-    assert scene.api.body["status"]["pools"][0]["totalDevices"] == 2
+    setup = Setup(a_slice("a", count=2))
+    setup.devices.slices.handle(a_slice("other", driver="another"))
+    assert not await setup.answered_within(1)
+    setup.devices.slices.handle(a_slice("b", count=2))
+    assert await setup.answered_within(0.1)
+    assert setup.api.body["status"]["pools"][0]["totalDevices"] == 2
 
 
 @in_virtual_time
 async def test_a_follower_does_not_answer() -> None:
-    scene = Scene(a_slice("a"), leads=False)
-    assert not await scene.answered_within(60)
-    scene.leads = True
-    assert await scene.answered_within(6)
+    setup = Setup(a_slice("a"), leads=False)
+    assert not await setup.answered_within(60)
+    setup.leads = True
+    assert await setup.answered_within(6)
 
 
 @in_virtual_time
 async def test_the_answer_of_another_controller_is_not_overwritten() -> None:
-    scene = Scene(a_slice("a"))
-    scene.api.body = request(poolCount=7, pools=[], conditions=[])
-    scene.api.body["metadata"]["resourceVersion"] = "2"
+    setup = Setup(a_slice("a"))
+    setup.api.body = request(poolCount=7, pools=[], conditions=[])
+    setup.api.body["metadata"]["resourceVersion"] = "2"
     await asyncio.sleep(60)
-    assert scene.api.puts == 1
-    assert scene.api.body["status"]["poolCount"] == 7
+    assert setup.api.puts == 1
+    assert setup.api.body["status"]["poolCount"] == 7
 
 
 @pytest.mark.parametrize(("own", "deleted"), [(True, ["u"]), (False, [])])
 def test_answers_are_deleted_after_an_hour(own: bool, deleted: list[str]) -> None:
     @in_virtual_time
     async def run() -> list[str]:
-        scene = Scene(a_slice("a"), own=own)
-        assert await scene.answered_within(3000)
-        assert scene.api.deleted == []
+        setup = Setup(a_slice("a"), own=own)
+        assert await setup.answered_within(3000)
+        assert setup.api.deleted == []
         await asyncio.sleep(1300)
-        return scene.api.deleted[:1]
+        return setup.api.deleted[:1]
 
     assert run() == deleted
 
 
 @in_virtual_time
 async def test_a_request_that_was_created_again_survives() -> None:
-    scene = Scene(a_slice("a", count=2))
-    scene.leads = False
-    scene.api.body = {**scene.api.body, "metadata": {**scene.api.body["metadata"], "uid": "new"}}
+    setup = Setup(a_slice("a", count=2))
+    setup.leads = False
+    setup.api.body = {**setup.api.body, "metadata": {**setup.api.body["metadata"], "uid": "new"}}
     await asyncio.sleep(86400 + 700)
-    scene.leads = True
-    await scene.controller.clean()
-    assert scene.api.deleted == []
+    setup.leads = True
+    await setup.controller.clean()
+    assert setup.api.deleted == []

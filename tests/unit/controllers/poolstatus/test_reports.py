@@ -39,7 +39,7 @@ class Api:
         return {}
 
 
-class Scene:
+class Setup:
     """The reports of an operator that leads."""
 
     def __init__(self, api: Api, *, holders: bool = False) -> None:
@@ -89,12 +89,12 @@ class Scene:
 
 @in_virtual_time
 async def test_a_report_counts_the_devices_of_a_pool() -> None:
-    scene = Scene(Api())
-    scene.publish("p", "a", "b", "c")
-    scene.allocate("one", "a")
-    scene.allocate("gone", "x")
+    setup = Setup(Api())
+    setup.publish("p", "a", "b", "c")
+    setup.allocate("one", "a")
+    setup.allocate("gone", "x")
     await asyncio.sleep(60)
-    assert scene.report == {
+    assert setup.report == {
         "generation": 1,
         "node": "p",
         "state": "Complete",
@@ -104,53 +104,53 @@ async def test_a_report_counts_the_devices_of_a_pool() -> None:
         "tainted": 0,
         "orphaned": 1,
     }
-    (name,) = scene.api.reports
+    (name,) = setup.api.reports
     assert name.startswith("d-")
 
 
 @in_virtual_time
 async def test_holders_are_named_only_where_that_is_wanted() -> None:
-    scene = Scene(Api(), holders=True)
-    scene.publish("p", "a")
-    scene.allocate("one", "a")
+    setup = Setup(Api(), holders=True)
+    setup.publish("p", "a")
+    setup.allocate("one", "a")
     await asyncio.sleep(60)
-    assert scene.report["holders"] == ["secret/one"]
+    assert setup.report["holders"] == ["secret/one"]
 
 
 @in_virtual_time
 async def test_an_incomplete_pool_has_no_counts() -> None:
-    scene = Scene(Api())
-    scene.publish("p", "a", count=2)
+    setup = Setup(Api())
+    setup.publish("p", "a", count=2)
     await asyncio.sleep(1)
-    assert scene.report == {"generation": 1, "node": "p", "state": "Incomplete (1 of 2)"}
+    assert setup.report == {"generation": 1, "node": "p", "state": "Incomplete (1 of 2)"}
 
 
 @in_virtual_time
 async def test_a_report_is_written_twice_a_minute_and_not_without_a_change() -> None:
-    scene = Scene(Api())
-    scene.publish("p", "a", "b")
+    setup = Setup(Api())
+    setup.publish("p", "a", "b")
     for index in range(600):
-        scene.allocate("busy", "a" if index % 2 else "b", index + 1)
-        scene.allocate("churn", "" if index % 2 else "a", index + 1)
+        setup.allocate("busy", "a" if index % 2 else "b", index + 1)
+        setup.allocate("workload", "" if index % 2 else "a", index + 1)
         await asyncio.sleep(0.1)
-    (writes,) = scene.api.writes.values()
+    (writes,) = setup.api.writes.values()
     assert 2 <= writes <= 3
     await asyncio.sleep(60)
-    before = dict(scene.api.writes)
+    before = dict(setup.api.writes)
     await asyncio.sleep(3600)
-    assert scene.api.writes == before
+    assert setup.api.writes == before
 
 
 @in_virtual_time
 async def test_the_next_leader_writes_only_changes_and_deletes_old_reports() -> None:
     api = Api()
-    scene = Scene(api)
-    scene.publish("p", "a")
-    scene.publish("old", "a")
+    setup = Setup(api)
+    setup.publish("p", "a")
+    setup.publish("old", "a")
     await asyncio.sleep(60)
-    scene.task.cancel()
+    setup.task.cancel()
     before = dict(api.writes)
-    following = Scene(api)
+    following = Setup(api)
     following.publish("p", "a")
     await asyncio.sleep(60)
     assert api.writes == before

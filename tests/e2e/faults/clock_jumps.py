@@ -14,7 +14,7 @@ JUMPS = (timedelta(), HOUR, -HOUR, 24 * 365 * HOUR, -24 * 365 * HOUR)
 PERIOD = 2.0
 
 
-class Unsteady(datetime):
+class JumpingClock(datetime):
     """Tells the time of now, give or take."""
 
     @classmethod
@@ -26,5 +26,5 @@ class Unsteady(datetime):
 
 if __name__ == "__main__":
     for module in (gather, leaderelection, events):
-        module.datetime = Unsteady  # type: ignore[attr-defined]  # imported there by its name
+        module.datetime = JumpingClock  # type: ignore[attr-defined]  # imported there by its name
     main()

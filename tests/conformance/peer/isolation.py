@@ -1,6 +1,6 @@
 """A network of its own for a command: the vendors' webhooks listen on every interface there is.
 
-`python -m tests.conformance.peer.enclosure COMMAND…` runs a command where loopback is the only
+`python -m tests.conformance.peer.isolation COMMAND…` runs a command where loopback is the only
 interface and nobody else's. It needs Linux and util-linux, and no rights.
 """
 

@@ -1,4 +1,4 @@
-"""One namespace under churn, an operator, and a proxy full of faults between it and the server."""
+"""One namespace under workload, an operator, and a proxy full of faults between it and the API."""
 
 import dataclasses
 import random
@@ -14,9 +14,9 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from dragoman.operator import LEASE_NAME
-from tests.e2e.faults.churn import Churn
 from tests.e2e.faults.expected import Settled, given_back
 from tests.e2e.faults.proxy import FaultProxy
+from tests.e2e.faults.workload import Workload
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane import kubeconfig, objects
@@ -33,14 +33,14 @@ NODES, DEVICES = 2, 6
 ALONE = "--no-leader-elect"
 
 
-class Stage:
+class FaultSetup:
     """Sets everything up, and knows when it has settled as it must.
 
     Args:
         plane: The control plane, with a scheduler and a garbage collector.
-        seed: Decides what the churn and the proxy do.
+        seed: Decides what the workload and the proxy do.
         flags: Further flags of the operator.
-        disguise: A script to run instead of dragoman, such as that of `impatient`.
+        disguise: A script to run instead of dragoman, such as that of `short_timeouts`.
     """
 
     def __init__(
@@ -67,24 +67,24 @@ class Stage:
         )
         if disguise is not None:
             self.operator.command[:3] = [sys.executable, str(disguise.__file__)]
-        self.churn = Churn(plane, self.namespace, self.namespace, self.chance)
+        self.workload = Workload(plane, self.namespace, self.namespace, self.chance)
         self._bound: dict[tuple[str, str], str] = {}
         self._since = 0
 
     def __enter__(self) -> Self:
-        """Start the operator, then the churn."""
+        """Start the operator, then the workload."""
         self.driver = f"{self.namespace}.example.com"
         self.api.create(self.plane.served(objects.device_class(self.namespace, self.driver)))
         for number in range(NODES):
             self.plane.add_node(f"{self.namespace}-{number}", DEVICES, self.driver)
         self.proxy.__enter__()
         try:
-            self.churn.prepare()
+            self.workload.prepare()
             self.operator.start()
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise
-        self.churn.__enter__()
+        self.workload.__enter__()
         return self
 
     def __exit__(
@@ -102,7 +102,7 @@ class Stage:
         self.api.delete("deviceclasses", self.namespace)
 
     def calm(self, timeout: float = 120) -> None:
-        """End all faults and the churn, and wait until the world is as it must be.
+        """End all faults and the workload, and wait until the world is as it must be.
 
         After a long fault the next try may be 40 s away, and graces take another 30 s.
 
@@ -111,7 +111,7 @@ class Stage:
                 was lost on the way, or one was made twice.
         """
         self.proxy.heal()
-        self.churn.__exit__(None, None, None)
+        self.workload.__exit__(None, None, None)
         found = self._settled(timeout)
         self.operator.check()
         assert self.operator.faults() == []
@@ -152,7 +152,7 @@ class Stage:
             self.plane.restart(part)
         # What was made and bound since has never been.
         self._bound.clear()
-        self.churn.foreign.clear()
+        self.workload.foreign.clear()
         self._since = self.plane.audit.mark()
 
     def steal_lease(self) -> None:
@@ -200,7 +200,7 @@ class Stage:
         twice = [name for name, count in made.items() if count > 1 and name in found.claims]
         assert not twice, f"made more than once: {twice}"
         versions = {name: one["metadata"]["resourceVersion"] for name, one in found.claims.items()}
-        touched = [name for name, old in self.churn.foreign.items() if versions.get(name) != old]
+        touched = [name for name, old in self.workload.foreign.items() if versions.get(name) != old]
         assert not touched, f"claims of others were changed: {touched}"
 
     def _cleared(self) -> bool:

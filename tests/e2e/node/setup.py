@@ -16,7 +16,7 @@ CLASS, TEMPLATE = "gpu", "one-gpu"
 PATIENCE = 60
 
 
-class Shift:
+class NodeSetup:
     """What a test does on the node, and sees there.
 
     Args:

@@ -18,7 +18,7 @@ PROTECTION = "resource.kubernetes.io/delete-protection"
 QUIET = 0.6
 
 
-class Scene:
+class Setup:
     """One namespace, the manifests that people apply in it, and one user's writes.
 
     Args:

@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class Competitor:
     """One webhook.
 
     Attributes:
@@ -52,25 +52,25 @@ class Running:
     """A webhook that listens.
 
     Attributes:
-        contestant: Which one.
+        competitor: Which one.
         process: Its process.
         port: Its port on loopback.
         authority: PEM file of the authority of its certificate.
     """
 
-    contestant: Contestant
+    competitor: Competitor
     process: Process
     port: int
     authority: Path
 
 
-def vendor(key: str, module: str, package: str, **more: str | tuple[str, ...]) -> Contestant:
+def vendor(key: str, module: str, package: str, **more: str | tuple[str, ...]) -> Competitor:
     """Make a vendor's webhook; its go.mod lies in the folder of its key."""
     folder = HERE / key
     recipe = Recipe(f"{key}-webhook", str(folder), f"{module}/{package}", 2, pinned=module)
     version = binaries.pinned_version(recipe, folder)
     title = f"{module.partition('/')[2]} {version}"
-    return Contestant(
+    return Competitor(
         key,
         title,
         "/validate-resource-claim-parameters",
@@ -93,7 +93,7 @@ NVIDIA = vendor(
     driver="gpu.nvidia.com",
     arguments=("--feature-gates", ",".join(f"{gate}=true" for gate in GATES)),
 )
-DRAGOMAN = Contestant(
+DRAGOMAN = Competitor(
     "dragoman",
     "dragoman",
     "/validate",
@@ -111,7 +111,7 @@ def certificate() -> tuple[tempfile.TemporaryDirectory[str], Authority, KeyPair]
 
 
 @contextmanager
-def running(contestant: Contestant, *more: str) -> Iterator[Running]:
+def running(competitor: Competitor, *more: str) -> Iterator[Running]:
     """Run a webhook; it ends with the block.
 
     Raises:
@@ -120,16 +120,16 @@ def running(contestant: Contestant, *more: str) -> Iterator[Running]:
     folder, authority, pair = certificate()
     [port] = free_ports(1)
     tls = ["--tls-cert-file", str(pair.certificate), "--tls-private-key-file", str(pair.key)]
-    words = [*contestant.program(), *tls, "--port", str(port), *contestant.arguments, *more]
-    process = Process(contestant.title, words, Path(folder.name) / f"{contestant.key}.log")
+    words = [*competitor.program(), *tls, "--port", str(port), *competitor.arguments, *more]
+    process = Process(competitor.title, words, Path(folder.name) / f"{competitor.key}.log")
     process.start()
     try:
         deadline = time.monotonic() + PATIENCE
         while not listens(port):
             process.check()
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{contestant.title} does not listen\n{process.tail()}")
+                raise RuntimeError(f"{competitor.title} does not listen\n{process.tail()}")
             time.sleep(0.05)
-        yield Running(contestant, process, port, authority.certificate)
+        yield Running(competitor, process, port, authority.certificate)
     finally:
         process.stop()

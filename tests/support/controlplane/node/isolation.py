@@ -37,7 +37,7 @@ def obstacle() -> str:
         return f"a real node needs cgroups of its own below {UNIFIED}: {error}"
 
 
-class Enclosure:
+class Isolation:
     """Namespaces that hide some of the host's folders, some sysctls and all mounts inside.
 
     Args:
@@ -50,7 +50,7 @@ class Enclosure:
     def __init__(self, folder: Path, log: Path, place: Place, cgroups: Sequence[Path]) -> None:
         self._folder = folder
         command = python("hold", folder, *map(str, cgroups))
-        self._first = Process("enclosure", place.command(command), log)
+        self._first = Process("isolation", place.command(command), log)
 
     def start(self) -> None:
         """Make the namespaces.

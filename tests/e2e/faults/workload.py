@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 from urllib3.exceptions import HTTPError
 
-from tests.e2e.scene import ANNOTATION, NO_CLASS
+from tests.e2e.setup import ANNOTATION, NO_CLASS
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.plane import ControlPlane
@@ -21,7 +21,7 @@ SHARED = ("shared-0", "shared-1")
 RETRIES = 200
 
 
-class Churn:
+class Workload:
     """Changes one namespace at random, step after step, in a thread of its own.
 
     It talks to the API server itself, not through any proxy, and tries again while that is down.
@@ -68,7 +68,7 @@ class Churn:
         self._ending = threading.Event()
         self._error: BaseException | None = None
         self.steps = 0
-        self._thread = threading.Thread(target=self._run, name="churn", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="workload", daemon=True)
 
     def prepare(self) -> None:
         """Make the templates and the claims that pods share."""
@@ -98,8 +98,8 @@ class Churn:
         """Wait until so many more steps were done."""
         until, deadline = self.steps + steps, time.monotonic() + timeout
         while self.steps < until:
-            assert time.monotonic() < deadline, "the churn is stuck"
-            assert self._thread.is_alive(), "the churn has ended"
+            assert time.monotonic() < deadline, "the workload is stuck"
+            assert self._thread.is_alive(), "the workload has ended"
             time.sleep(0.02)
 
     # Inner parts ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tests.support.controlplane.api import wait_for
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 
 
-class Watched(OperatorProcess):
+class Metered(OperatorProcess):
     """Says in which mode it is, and what it thinks of the other controller."""
 
     def metric(self, name: str, **labels: str) -> float:
