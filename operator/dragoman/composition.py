@@ -11,7 +11,6 @@ from dragoman.controllers.clustertemplates.controller import (
     ClusterTemplateController,
     templates_informer,
 )
-from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.devicecontrollers import DeviceControllers, Environment
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import (
@@ -193,7 +192,8 @@ class Controllers:
 
     async def _start_maintenance(self) -> None:
         await wait_served(self._client, DEVICEMAINTENANCES)
-        maintenance = MaintenanceController(
+        module = await asyncio.to_thread(_import_maintenance)
+        maintenance = module.MaintenanceController(
             self._client,
             self._served,
             may_write=self._leading,
@@ -208,6 +208,12 @@ class Controllers:
 def _import_findings() -> ModuleType:
     """Import the allocator only where it is needed: it takes 20 MiB."""
     from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
+
+    return controller
+
+
+def _import_maintenance() -> ModuleType:
+    from dragoman.controllers.maintenance import controller  # noqa: PLC0415 — as above
 
     return controller
 
