@@ -57,6 +57,7 @@ EXPLAINED = {
         "patch clusterresourceclaimtemplates/status.dragoman.dev": NO_COPIES,
         "list clusterresourceclaimtemplates.dragoman.dev": PAGED,
         "list namespaces": PAGED,
+        "list nodes": PAGED,
         "get pods": LIVE,
         "get resourceclaims.resource.k8s.io": LIVE,
         "list pods": PAGED,
@@ -245,7 +246,10 @@ def test_an_uninstallation_removes_the_webhook_first_and_leaves_what_users_made(
     assert order.index(CONFIGURATIONS) < order.index("deployments")
     hook = f"{ACCOUNT}-delete-webhooks"
     assert [one.what for one in deleted if one.user == hook] == [f"delete {CONFIGURATIONS}"]
-    assert left_behind(api) == {f"customresourcedefinitions/{CRD}"}
+    assert left_behind(api) == {
+        f"customresourcedefinitions/{CRD}",
+        "customresourcedefinitions/clusterresourceclaimtemplates.dragoman.dev",
+    }
     assert {one["metadata"]["name"] for one in api.list(CRD)} == kept
     assert answer(api, device_class(BAD)) == "let in"
 
