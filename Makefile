@@ -83,7 +83,7 @@ unit-claims:
 .PHONY: test
 test: lint controlplane ## Run lint and every test that is not slow
 	@$(PY) -m tests.ui.browser || true
-	@$(PYTEST) -ra -m 'not slow' -n $(PROCESSES) --no-loadscope-reorder
+	@$(PYTEST) -ra -m 'not slow' -n $(PROCESSES) --no-loadscope-reorder --durations=20
 
 .PHONY: test-slow
 test-slow: controlplane ## Run the tests that take minutes

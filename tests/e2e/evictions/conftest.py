@@ -15,7 +15,7 @@ def plane() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["stock", "own"])
+@pytest.fixture(scope="module", params=[pytest.param("stock", marks=pytest.mark.slow), "own"])
 def evictor(request: pytest.FixtureRequest) -> Evictor:
     """Return who evicts: each test runs with the stock controller and with dragoman."""
     found: Evictor = request.param

@@ -125,7 +125,7 @@ def test_a_dry_run_is_what_happens_then(devices: Devices) -> None:
     assert wanted in found["message"] or evicted or not would
 
 
-@pytest.mark.parametrize("evictor", ["stock", "own"])
+@pytest.mark.parametrize("evictor", [pytest.param("stock", marks=pytest.mark.slow), "own"])
 def test_a_restart_does_not_take_completed_back(plane: ControlPlane, evictor: Evictor) -> None:
     """The stock controller counts from its start, and says NotStarted."""
     made = Devices(plane, plane.create_namespace("evict"), "")

@@ -26,7 +26,7 @@ def plane() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["stock", "own"])
+@pytest.fixture(scope="module", params=[pytest.param("stock", marks=pytest.mark.slow), "own"])
 def answerer(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[Answerer]:
     """Run each controller in turn."""
     found: Answerer = request.param
