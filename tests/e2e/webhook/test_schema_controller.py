@@ -212,7 +212,7 @@ def test_without_the_crd_the_operator_works_and_finds_it_when_it_comes(
     plane: ControlPlane, user: Any, schemas: Api
 ) -> None:
     conftest.remove(plane)
-    waiting = "Waiting for an API"
+    waiting = "Waiting for an API api='driverconfigschemas'"
     try:
         with OperatorProcess(plane, user, "--claims=own", f"--namespace={fresh(plane)}") as running:
             wait_for(lambda: waiting in running.said(), message="the CRD is not missed")
