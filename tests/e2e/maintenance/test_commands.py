@@ -51,9 +51,9 @@ def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:
     device = ward.device()
     ward.pod("user", node=0)
     ward.pod("mate", node=0)
+    ward.placed("user", "mate")
     for index in range(2):
         ward.pod(f"waiting-{index}", node=0)
-    ward.placed("user", "mate")
     ward.dra("drain", device, "--timeout", "120s")
     chance = random.Random(ward.name)
     there = [f"waiting-{index}" for index in range(2)]

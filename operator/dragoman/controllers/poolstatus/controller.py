@@ -24,6 +24,11 @@ from dragoman.model import AllocatedDevice
 
 AUTO_DELAY = 10.0
 """Seconds that another controller has for an answer: twice what the stock one may take."""
+SETTLE_DELAY = 2.0
+"""Seconds of age before a complete answer: the watch of slices may lag behind that of requests.
+
+The API truncates creation times to seconds, so the delay is at least one second.
+"""
 FOLLOW_INTERVAL = 5.0
 """Seconds between checks whether this process leads now."""
 CLEAN_INTERVAL = 600.0
@@ -42,7 +47,7 @@ class PoolStatusController:
         resource: The served version of requests.
         devices: Stores slices, with content, and rules.
         cluster: Stores claims.
-        own: Whether no other controller answers: then at once, and old requests are deleted.
+        own: Whether no other controller answers: then soon, and old requests are deleted.
         grace: Seconds that drivers have to complete their pools.
         views: Whether the server knows the views of partitions and shares (1.37).
         may_write: Whether this process leads.
@@ -128,14 +133,15 @@ class PoolStatusController:
             self.queue.add_after(name, FOLLOW_INTERVAL)
             return
         age = self._clock() - seconds(request.metadata.created)
-        if not self._own and age < AUTO_DELAY:
-            self.queue.add_after(name, AUTO_DELAY - age)
+        delay = min(SETTLE_DELAY, self._grace) if self._own else AUTO_DELAY
+        if age < delay:
+            self.queue.add_after(name, delay - age)
             return
         began = time.perf_counter()
         pools = pool_statuses(self._facts(request), attribute=request.attribute, views=self._views)
         found = answer(request, pools, self._now())
         metrics.POOL_STATUS_DURATION.observe(time.perf_counter() - began)
-        if not found.complete and age < self._grace:
+        if not (found.complete and pools) and age < self._grace:
             # New slices of the driver enqueue the request earlier.
             self.queue.add_after(name, self._grace - age)
             return

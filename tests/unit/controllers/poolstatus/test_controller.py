@@ -91,8 +91,10 @@ class Setup:
 
 
 @in_virtual_time
-async def test_own_answers_at_once_and_auto_after_ten_seconds() -> None:
-    assert await Setup(a_slice("a")).answered_within(0.1)
+async def test_own_answers_after_two_seconds_and_auto_after_ten() -> None:
+    setup = Setup(a_slice("a"))
+    assert not await setup.answered_within(1.5)
+    assert await setup.answered_within(1)
     waiting = Setup(a_slice("a"), own=False)
     assert not await waiting.answered_within(9.5)
     assert await waiting.answered_within(1)
@@ -108,10 +110,30 @@ async def test_an_incomplete_pool_is_awaited_for_five_seconds() -> None:
 
 
 @in_virtual_time
+async def test_slices_that_come_just_after_the_request_are_in_the_answer() -> None:
+    """The watch of slices may lag behind the watch of requests."""
+    setup = Setup()
+    assert not await setup.answered_within(0.5)
+    setup.devices.slices.handle(a_slice("a"))
+    assert not await setup.answered_within(0.5)
+    setup.devices.slices.handle(a_slice("b", driver="another"))
+    assert await setup.answered_within(1.5)
+    assert setup.api.body["status"]["poolCount"] == 1
+
+
+@in_virtual_time
+async def test_a_driver_without_pools_is_awaited_for_five_seconds() -> None:
+    setup = Setup()
+    assert not await setup.answered_within(4.5)
+    assert await setup.answered_within(1)
+    assert setup.api.body["status"]["poolCount"] == 0
+
+
+@in_virtual_time
 async def test_a_slice_wakes_the_request() -> None:
     setup = Setup(a_slice("a", count=2))
     setup.devices.slices.handle(a_slice("other", driver="another"))
-    assert not await setup.answered_within(1)
+    assert not await setup.answered_within(2.5)
     setup.devices.slices.handle(a_slice("b", count=2))
     assert await setup.answered_within(0.1)
     assert setup.api.body["status"]["pools"][0]["totalDevices"] == 2
