@@ -35,6 +35,8 @@ class Informer(Generic[Fact]):
         predicate: Whether an object, as JSON bytes, concerns this informer at all.
         is_own_write: Whether a resourceVersion is the result of an own write, whose response is
             in the store already.
+        is_unchanged: Whether a watch line changes nothing that is stored, so that it need not be
+            parsed.
         rolled_back: Called when the server lists older versions than before: etcd was restored.
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
         namespace: Restricts lists and watches; empty for all.
@@ -51,6 +53,7 @@ class Informer(Generic[Fact]):
     deleted: Callable[[Fact], None]
     predicate: Callable[[bytes], bool] = lambda _: True
     is_own_write: Callable[[bytes], bool] = lambda _: False
+    is_unchanged: Callable[[bytes], bool] = lambda _: False
     rolled_back: Callable[[], None] = lambda: None
     field_selector: str = ""
     namespace: str = ""

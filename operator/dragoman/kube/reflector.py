@@ -272,12 +272,14 @@ class Reflector:
         return False
 
     def _is_news(self, line: bytes) -> bool:
-        """Whether a line contains more than the response to an own write did."""
+        """Whether a line contains more than the store, or than the response to an own write."""
         if not self._is_relevant(line):
             return False
         # The object's own version comes first: only names and the UID stand before it.
         version = _VERSION.search(line)
-        if version is None or not self.informer.is_own_write(version[1]):
+        if version is None:
+            return True
+        if not self.informer.is_own_write(version[1]) and not self.informer.is_unchanged(line):
             return True
         self._version = version[1].decode()
         return False

@@ -58,6 +58,10 @@ class SharedInformer:
         """Whether a resourceVersion need not be parsed; only a lone informer can tell."""
         return self.informers[0].is_own_write if len(self.informers) == 1 else _never
 
+    def is_unchanged(self, line: bytes) -> bool:
+        """Whether a watch line changes nothing that any of the informers has stored."""
+        return all(one.is_unchanged(line) for one in self.informers)
+
     def rolled_back(self) -> None:
         """Let the next list replace what every informer has stored."""
         for one in self.informers:

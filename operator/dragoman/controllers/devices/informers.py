@@ -7,6 +7,7 @@ observers, which receive each change after it was stored.
 import asyncio
 from collections.abc import Callable
 
+from dragoman.inventory.skim import is_unchanged, modified_name
 from dragoman.inventory.stored import StoredRule, StoredSlice
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
@@ -50,6 +51,7 @@ class DeviceInformers:
             self._parse_v1beta1 if slices.version == "v1beta1" else self._parse,
             self._slice_changed,
             self._slice_deleted,
+            is_unchanged=self._is_unchanged,
             rolled_back=self._roll_back,
         )
 
@@ -91,6 +93,11 @@ class DeviceInformers:
 
     def _parse_v1beta1(self, document: Document) -> StoredSlice:
         return StoredSlice.parse_v1beta1(document, content=self._content)
+
+    def _is_unchanged(self, line: bytes) -> bool:
+        name = "" if self._content else modified_name(line)
+        known = self.slices.store.get("", name) if name else None
+        return known is not None and is_unchanged(line, known)
 
     def _slice_changed(self, fact: StoredSlice) -> None:
         known = self.slices.store.get("", fact.metadata.name)

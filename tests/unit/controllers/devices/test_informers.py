@@ -1,5 +1,6 @@
 """The stores of slices and rules, and their observers."""
 
+import json
 from typing import Any, cast
 
 from dragoman.controllers.devices.informers import DeviceInformers
@@ -65,3 +66,16 @@ async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
     assert [one.content for one in devices.slices.store] == [None]
     await devices.require_content()
     assert [one.content is None for one in devices.slices.store] == [False]
+
+
+def test_events_that_change_no_device_are_not_parsed() -> None:
+    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    document = {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1"}
+    made = event("MODIFIED", 1)
+    made["object"] = document | made["object"]
+    line = json.dumps(made, separators=(",", ":")).encode()
+    assert not devices.slices.is_unchanged(line)
+    devices.slices.handle(made)
+    assert devices.slices.is_unchanged(line)
+    made["object"]["spec"]["devices"].append({"name": "b"})
+    assert not devices.slices.is_unchanged(json.dumps(made, separators=(",", ":")).encode())
