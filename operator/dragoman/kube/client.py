@@ -12,6 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from dragoman import __version__, metrics
+from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request, encode_headers
@@ -232,7 +233,7 @@ async def pages(client: Client, path: str, **query: str) -> AsyncIterator[dict[s
 def _understand(response: Response) -> dict[str, Any]:
     code, retry_after = response.status, response.retry_after
     try:
-        document = orjson.loads(response.body)
+        document = decode(response.body)
     except orjson.JSONDecodeError:
         document = None
     if not isinstance(document, dict):

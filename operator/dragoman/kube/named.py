@@ -5,10 +5,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, find
+from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
@@ -94,7 +93,7 @@ class NamedObject:
             "fieldSelector": f"metadata.name={self._name}",
         }
         async for line in self._api.lines(self._resource.path(self._namespace), query):
-            event = orjson.loads(line)
+            event = decode(line)
             if event["type"] == "ERROR":
                 return
             if event["type"] == "DELETED":

@@ -17,6 +17,7 @@ import orjson
 from dragoman import metrics
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
+from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.sharedinformer import SharedInformer
@@ -196,7 +197,7 @@ class Reflector:
         lines = self.informer.client.lines(self.informer.path, query, self._is_relevant)
         async for line in lines:
             if b'"BOOKMARK"' in line[:24]:
-                metadata = orjson.loads(line)["object"]["metadata"]
+                metadata = decode(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
                     return str(metadata["resourceVersion"])
                 continue
@@ -287,7 +288,7 @@ class Reflector:
 
 def _event(line: bytes) -> Any:
     """Parse a watch line; raise ApiError for an ERROR event."""
-    event = orjson.loads(line)
+    event = decode(line)
     if event["type"] == "ERROR":
         status = event["object"]
         reason = str(status.get("reason") or "")

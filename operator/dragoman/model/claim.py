@@ -7,7 +7,15 @@ from typing import Any, Self
 
 from dragoman.model.allocated import AllocatedDevice, parse_results
 from dragoman.model.clustertemplate import HASH_ANNOTATION
-from dragoman.model.fields import Document, items, mapping, optional_text, text, texts
+from dragoman.model.fields import (
+    Document,
+    check_depth,
+    items,
+    mapping,
+    optional_text,
+    text,
+    texts,
+)
 from dragoman.model.metadata import Metadata
 
 POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
@@ -138,6 +146,7 @@ class Template:
         spec = mapping(body, "spec")
         metadata = mapping(spec, "metadata", "spec.")
         own = mapping(mapping(body, "metadata"), "annotations", "metadata.")
+        check_depth(spec, "spec")
         return cls(
             metadata=Metadata.parse(body),
             labels=mapping(metadata, "labels", "spec.metadata."),

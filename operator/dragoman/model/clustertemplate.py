@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from dragoman.model.fields import Document, MalformedObjectError, mapping, optional_text
+from dragoman.model.fields import (
+    Document,
+    MalformedObjectError,
+    check_depth,
+    mapping,
+    optional_text,
+)
 from dragoman.model.labels import LabelSelector
 from dragoman.model.metadata import Metadata, Owner
 
@@ -74,6 +80,7 @@ class ClusterTemplate:
             # An empty selector matches everything, so that a missing one must not become empty.
             raise MalformedObjectError("spec.namespaceSelector: expected an object, found nothing")
         template = mapping(spec, "template", "spec.")
+        check_depth(template, "spec.template")
         generation = mapping(body, "metadata").get("generation")
         return cls(
             metadata=Metadata.parse(body),

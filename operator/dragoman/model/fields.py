@@ -10,6 +10,8 @@ from typing import Any
 Document = Mapping[str, Any]
 
 NOTHING: Document = {}
+TOO_DEEP = "\N{REPLACEMENT CHARACTER} (nested too deeply)"
+"""Stands for a value that was nested too deeply to be parsed."""
 
 
 class MalformedObjectError(ValueError):
@@ -69,6 +71,12 @@ def texts(document: Document, key: str, within: str = "") -> tuple[str, ...]:
         if not isinstance(item, str):
             raise _mismatch(f"{within}{key}[{index}]", "a string", item)
     return tuple(found)
+
+
+def check_depth(document: Document, path: str) -> None:
+    """Raise MalformedObjectError where values were left out: the rest must not be copied."""
+    if TOO_DEEP in repr(document):
+        raise MalformedObjectError(f"{path}: expected fewer levels, found values nested too deeply")
 
 
 def _mismatch(path: str, expected: str, found: object) -> MalformedObjectError:
