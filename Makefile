@@ -143,6 +143,10 @@ bench-cel: setup ## Measure CEL evaluation
 bench-evictions: controlplane ## Measure evictions beside kube-controller-manager (PODS=n CLAIMS=n SLICES=n)
 	@$(PY) -m tests.bench.evictions
 
+.PHONY: bench-poolstatus
+bench-poolstatus: setup ## Measure the status of 1,000 pools with 20,000 claims (SLICES=n CLAIMS=n)
+	@$(PY) -m tests.bench.poolstatus
+
 .PHONY: bench-allocator
 bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
 	@$(PY) -m tests.bench.allocation

@@ -160,7 +160,11 @@ def _status(
 
 def _counts(pool: CurrentPool, rules: tuple[DeviceTaintRule, ...]) -> Json:
     devices = pool.contents
-    tainted = {name for name, _, content in devices if is_tainted(pool, name, content, rules)}
+    tainted = {
+        name
+        for name, _, content in devices
+        if (content.taints or rules) and is_tainted(pool, name, content, rules)
+    }
     # Devices that are not published any more count as allocated, as in-tree.
     free = sum(name not in pool.used and name not in tainted for name, _, _ in devices)
     return {

@@ -209,11 +209,8 @@ class Ward:
                 if rule["spec"]["deviceSelector"].get("driver") == self.driver:
                     self.api.delete("devicetaintrules", rule["metadata"]["name"])
         self.api.delete_all("pods", self.name, gracePeriodSeconds=0)
-        # The operator deletes claims of pods at the same time; what it has not got to is ours.
-        for claim in self.api.list("resourceclaims", self.name):
-            name = claim["metadata"]["name"]
-            if claim["metadata"].get("ownerReferences") is None:
-                self.api.delete("resourceclaims", name, self.name)
+        # The operator would delete the claims of deleted pods ten seconds later.
+        self.api.delete_all("resourceclaims", self.name)
         wait_for(lambda: not self.api.list("resourceclaims", self.name), message="no claims")
         for node in self.nodes:
             self.api.delete("nodes", node)

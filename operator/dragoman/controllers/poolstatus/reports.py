@@ -139,7 +139,7 @@ class PoolReports:
                 self._claims.pop(pool, None)
             await self._delete(name)
             return
-        found = self._report(pool, slices)
+        found = self.document(pool)
         if self._written.get(name) == found:
             self.queue.forget(pool)
             return
@@ -150,9 +150,10 @@ class PoolReports:
         await self._write(name, pool, found)
         self.queue.forget(pool)
 
-    def _report(self, pool: PoolID, slices: dict[str, StoredSlice]) -> dict[str, Any]:
+    def document(self, pool: PoolID) -> dict[str, Any]:
+        """Return the report of a pool that has slices."""
         held = list(self._held(pool))
-        facts = PoolFacts(slices.values(), [device for _, device in held])
+        facts = PoolFacts(self._slices[pool].values(), [device for _, device in held])
         (current,) = current_pools(facts)
         names = {name for name, device in held if not device.admin} if self._holders else ()
         return report(current, [one.rule for one in self._devices.stored_rules()], names)
