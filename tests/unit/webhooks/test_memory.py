@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from dragoman_webhooks.http.requests import BODY_LIMIT
+from tests.support.hostile import scaled
 from tests.unit.webhooks import builders
 from tests.unit.webhooks.builders import claim, post
 from tests.unit.webhooks.process import MIB, Webhook, webhook
@@ -72,6 +73,28 @@ async def test_one_body_takes_a_bounded_amount_of_memory_in_every_shape() -> Non
             figures[shape] = running.peak() - before
     print({shape: f"{taken:.0f} MiB" for shape, taken in figures.items()})
     assert max(figures.values()) <= BEYOND + BODY_LIMIT / MIB
+
+
+async def test_a_body_in_tiny_chunks_takes_about_its_own_size() -> None:
+    count = scaled(100, least=20)
+    chunks = b"2\r\nxx\r\n" * 16_000  # less than one read of the transport, so none is refused
+    request = post(chunks, "Transfer-Encoding: chunked")
+    async with webhook(CHART_LIMIT) as running:
+        context = ssl.create_default_context(cadata=running.ca)
+        opened = [
+            await asyncio.open_connection("127.0.0.1", running.port, ssl=context)
+            for _ in range(count)
+        ]
+        running.forget_peak()
+        before = running.peak()
+        for _, writer in opened:
+            writer.write(request)
+        assert await sent(running, post()) == 200
+        taken = (running.peak() - before) / count
+        for _, writer in opened:
+            writer.transport.abort()
+    print(f"{count} bodies of {len(chunks) >> 10} KiB in chunks: {taken * 1024:.0f} KiB each")
+    assert taken < 0.5
 
 
 @pytest.mark.slow

@@ -66,19 +66,25 @@ class Body:
         evict: Ends the request.
     """
 
-    __slots__ = ("_budget", "_pieces", "evict", "size")
+    __slots__ = ("_budget", "_content", "evict", "size")
 
     def __init__(self, budget: BodyBudget, evict: Callable[[], None]) -> None:
         self.size = 0
         self.evict = evict
         self._budget = budget
-        self._pieces: list[bytes] = []
+        self._content: bytes | bytearray = b""
 
     def add(self, piece: bytes) -> bool:
         """Append bytes; return False if the budget does not suffice."""
         if not self._budget.grow(self, len(piece)):
             return False
-        self._pieces.append(piece)
+        if not self._content:
+            self._content = piece
+        else:
+            # A list of pieces would take 20 times the budget where a client sends bytes singly.
+            if isinstance(self._content, bytes):
+                self._content = bytearray(self._content)
+            self._content += piece
         self.size += len(piece)
         return True
 
@@ -86,14 +92,13 @@ class Body:
         """Return the whole body; its bytes count until the body is released."""
         self._budget.completed(self)
         # A single piece is not copied: an API server sends an ordinary review in one TLS record.
-        whole = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
+        whole, self._content = bytes(self._content), b""
         return whole
 
     def release(self) -> None:
         """Return the bytes to the budget; further calls have no effect."""
         self._budget.release(self)
-        self._pieces.clear()
+        self._content = b""
         self.size = 0
 
     def __enter__(self) -> Self:
