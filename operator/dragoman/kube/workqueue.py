@@ -21,27 +21,71 @@ FIRST_DELAY = 0.005
 """Seconds before the first retry; doubled with each further one."""
 
 
+ACTIVE = 5.0
+"""Seconds for which a namespace that got a worker counts as one that shares the workers."""
+
+
 @dataclass
 class _Lane(Generic[Key]):
-    """Keys of one lane that wait, by namespace, and how many keys of each workers have."""
+    """Keys of one lane that wait, by namespace, and how many keys of each workers have.
 
+    Attributes:
+        share: How many keys of one namespace workers have while other namespaces are active.
+    """
+
+    share: float
     waiting: OrderedDict[str, deque[Key]] = field(default_factory=OrderedDict)
     working: Counter[str] = field(default_factory=Counter)
-    permits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    active: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    idle: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     def put(self, namespace: str, key: Key) -> None:
         """Let a key wait behind the others of its namespace."""
         self.waiting.setdefault(namespace, deque()).append(key)
-        self.permits.release()
+        self._wake()
 
-    def take(self, share: float) -> Key:
-        """Return the next key: namespaces take turns, those below their share first.
+    async def take(self) -> Key:
+        """Wait for a key that a worker may have."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._forget_inactive(loop.time() - ACTIVE)
+            namespace = self._next()
+            if namespace is not None:
+                self.active[namespace] = loop.time()
+                self.active.move_to_end(namespace)
+                return self._pop(namespace)
+            woken = loop.create_future()
+            self.idle.append(woken)
+            try:
+                await woken
+            except asyncio.CancelledError:
+                if not woken.cancelled():
+                    self._wake()  # what this worker was woken for is another's now
+                raise
 
-        A namespace that has its share gets more only while no other namespace waits.
+    def done(self, namespace: str) -> None:
+        """Note that a worker handed back a key."""
+        self.working[namespace] -= 1
+        if not self.working[namespace]:
+            del self.working[namespace]
+        if self.waiting:
+            self._wake()
+
+    def _next(self) -> str | None:
+        """Return whose key is next: namespaces take turns, those below their share first.
+
+        A namespace that is alone has every worker. Beside another one that was active a moment ago
+        the other workers stay free: its next pod then waits for no worker, and its requests wait
+        for fewer others at the API server.
         """
-        namespace = next(
-            (one for one in self.waiting if self.working[one] < share), next(iter(self.waiting))
-        )
+        for namespace in self.waiting:
+            if self.working[namespace] < self.share:
+                return namespace
+        first = next(iter(self.waiting), None)
+        has_neighbours = len(self.active) > (first in self.active)
+        return None if len(self.waiting) == 1 and has_neighbours else first
+
+    def _pop(self, namespace: str) -> Key:
         keys = self.waiting[namespace]
         key = keys.popleft()
         if keys:
@@ -51,11 +95,16 @@ class _Lane(Generic[Key]):
         self.working[namespace] += 1
         return key
 
-    def done(self, namespace: str) -> None:
-        """Note that a worker handed back a key."""
-        self.working[namespace] -= 1
-        if not self.working[namespace]:
-            del self.working[namespace]
+    def _forget_inactive(self, before: float) -> None:
+        while self.active and next(iter(self.active.values())) < before:
+            self.active.popitem(last=False)
+
+    def _wake(self) -> None:
+        while self.idle:
+            woken = self.idle.popleft()
+            if not woken.done():
+                woken.set_result(None)
+                return
 
 
 class WorkQueue(Generic[Key]):
@@ -67,7 +116,7 @@ class WorkQueue(Generic[Key]):
         name: The `name` of its metrics.
         lane: Which lane a key belongs to.
         namespace: The namespace of a key; namespaces take turns.
-        share: How many keys of one namespace and lane workers have while others wait.
+        share: How many keys of one namespace and lane workers have while others are active.
         jitter: Where the randomness of delays comes from; gives numbers in [0, 1).
     """
 
@@ -163,9 +212,7 @@ class WorkQueue(Generic[Key]):
 
     async def get(self, lane: str = "") -> Key:
         """Wait for a key of a lane; the caller must hand it back with `done`."""
-        waiting = self._lane_of(lane)
-        await waiting.permits.acquire()
-        key = waiting.take(self._share)
+        key = await self._lane_of(lane).take()
         now = time.monotonic()
         self._queued.observe(now - self._since.pop(key))
         self._working[key] = now
@@ -203,5 +250,5 @@ class WorkQueue(Generic[Key]):
     def _lane_of(self, name: str) -> _Lane[Key]:
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = _Lane()
+            lane = self._lanes[name] = _Lane(self._share)
         return lane

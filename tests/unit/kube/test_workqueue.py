@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.kube.workqueue import WorkQueue
+from dragoman.kube.workqueue import ACTIVE, WorkQueue
 from dragoman.metrics import REGISTRY
 from tests.unit.examples import examples
 from tests.unit.kube.virtual_time import in_virtual_time, now
@@ -129,6 +129,36 @@ async def test_a_namespace_that_is_alone_gets_every_worker() -> None:
     for number in range(5):
         work.add(f"crowd/{number}")
     assert [await next_key(work) for _ in range(5)] == [f"crowd/{n}" for n in range(5)]
+
+
+@in_virtual_time
+@pytest.mark.hostile("fairness")
+async def test_workers_stay_free_for_a_namespace_that_was_active_a_moment_ago() -> None:
+    work = by_namespace(share=2)
+    work.add("honest/0")
+    work.done(str(await next_key(work)))
+    for number in range(5):
+        work.add(f"crowd/{number}")
+    assert [await next_key(work) for _ in range(2)] == ["crowd/0", "crowd/1"]
+    assert await next_key(work, within=1.0) is None
+    work.add("honest/1")
+    assert await next_key(work, within=0.0) == "honest/1"
+    work.done("honest/1")
+    await asyncio.sleep(ACTIVE + 0.1)
+    assert [await next_key(work) for _ in range(3)] == ["crowd/2", "crowd/3", "crowd/4"]
+
+
+@in_virtual_time
+async def test_a_worker_that_waits_gets_the_next_key_when_another_is_cancelled() -> None:
+    work = queue()
+    waiting = [asyncio.create_task(work.get("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    work.add("a1")
+    waiting[0].cancel()
+    await asyncio.sleep(0.1)
+    assert [one.done() for one in waiting] == [True, True, False]
+    assert waiting[1].result() == "a1"
+    waiting[2].cancel()
 
 
 @in_virtual_time
