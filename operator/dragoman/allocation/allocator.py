@@ -162,9 +162,11 @@ def _search(
         return FatalError(found.error, 0, Code.NODE_SELECTOR_INVALID)
     view = NodeView(found, cluster.usage, cluster.profile)
     meant: dict[PreparedRequest, list[int]] = {}
+    old = cluster.profile.old
 
     def count(request: PreparedRequest) -> int:
-        meant[request] = everything(request, view)
+        twin = prepared.twin(request) if old else None
+        meant[request] = everything(request, view) if twin is None else meant[twin]
         return len(meant[request])
 
     try:
@@ -182,7 +184,7 @@ def _search(
         return _fatal(error, search)
     except BudgetExceededError:
         return BudgetExceeded(search.steps, looks=effort.looks)
-    if any(pool.invalid for pool in view.pools):
+    if any(pool.invalid for pool in view.pools) and not cluster.profile.oldest:
         return NodeError(INVALID_POOLS, search.steps, looks=effort.looks)
     return DoesNotFit(search.steps, looks=effort.looks)
 

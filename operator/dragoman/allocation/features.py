@@ -91,6 +91,16 @@ class Profile:
         return self.version >= NEWEST
 
     @property
+    def old(self) -> bool:
+        """Whether the behaviour is that of 1.34 and 1.35."""
+        return self.version <= (1, 35)
+
+    @property
+    def oldest(self) -> bool:
+        """Whether the behaviour is that of 1.34."""
+        return self.version <= OLDEST
+
+    @property
     def stable(self) -> bool:
         """Whether the oldest of the three allocators runs."""
         return self.variant is Variant.STABLE

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dragoman.allocation import Allocated, BudgetExceeded, NodeError, Outcome, Reason
+from dragoman.allocation import (
+    Allocated,
+    BudgetExceeded,
+    Code,
+    DoesNotFit,
+    NodeError,
+    Outcome,
+    Reason,
+)
 from dragoman.diagnosis.subject import Subject
 
 CANNOT: Final = "cannot allocate all claims"
 NOT_HERE: Final = "resourceclaim not available on the node"
+BINDING: Final = frozenset({Code.BINDING_PENDING, Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
+"""Reasons about devices of allocated claims that drivers make ready before the pod is bound."""
 
 
 class Answer(StrEnum):
@@ -69,7 +79,7 @@ class NodeAnswer:
         outcome: What the allocator says; None where it was not asked.
         pinned: Allocated claims of the pod that cannot be used on the node.
         requests: Requests with their devices; only where the allocator found no solution.
-        others: Reasons about pools, the node, or all requests.
+        others: Reasons about pools, the node, all requests, or claims that are allocated.
     """
 
     node: str
@@ -90,6 +100,18 @@ class NodeAnswer:
         return isinstance(self.outcome, Allocated) and not self.pinned
 
     @property
+    def unready(self) -> tuple[Reason, ...]:
+        """Why devices of the pod's allocated claims are not ready."""
+        return tuple(one for one in self.others if one.code in BINDING)
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether a claim that is allocated already cannot be used on the node."""
+        if self.pinned:
+            return True
+        return isinstance(self.outcome, DoesNotFit) and self.outcome.message == NOT_HERE
+
+    @property
     def short(self) -> int:
         """Devices that are missing in all; 0 where something else is the matter."""
         return sum(one.short for one in self.requests if not one.alternative)
@@ -99,11 +121,9 @@ class NodeAnswer:
         """The scheduler's reasons for the node, as it counts them in its message."""
         if self.filtered:
             return self.filtered
-        if isinstance(self.outcome, NodeError):
+        if isinstance(self.outcome, (NodeError, DoesNotFit)):
             return (self.outcome.message,)
-        if not isinstance(self.outcome, Allocated):
-            return (CANNOT,)
-        return (NOT_HERE,) if self.pinned else ()
+        return () if isinstance(self.outcome, Allocated) else (CANNOT,)
 
 
 @dataclass(frozen=True, slots=True)

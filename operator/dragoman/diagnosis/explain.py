@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from dragoman.allocation import (
@@ -17,12 +19,14 @@ from dragoman.allocation import (
     allocate,
 )
 from dragoman.allocation import explain as reasons_of
+from dragoman.allocation.binding import waiting
 from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.allocation.pools.nodeselector import matches
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, RequestAnswer
+from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.ages import moment
 from dragoman.inventory.facts import ClaimFact, NodeFact, World
 from dragoman.inventory.inventory import Inventory
 
@@ -99,14 +103,16 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         return Explanation(subject, Answer.ALLOCATED)
     extended = Extended(cluster, subject)
     found: list[NodeAnswer] = []
-    left = limit
+    left, now = limit, moment(world.now)
     for name in sorted(world.nodes):
         if only not in ("", name):
             continue
         node = world.nodes[name]
         rejected = rejections(subject.pod.document, node, load, extended.requests(node))
         budget = BUDGET if left is None else min(left, BUDGET)
-        answer = node_answer(cluster, extended.subject(node), node, rejected, budget)
+        answer = node_answer(
+            cluster, extended.subject(node), node, rejected=rejected, budget=budget, now=now
+        )
         if left is not None and answer.outcome is not None:
             left = max(left - answer.outcome.steps, 0)
         found.append(answer)
@@ -114,12 +120,14 @@ def examine(  # noqa: PLR0913 — all but four have defaults
     return conclude(extended.shown, found)
 
 
-def node_answer(
+def node_answer(  # noqa: PLR0913 — the last three have defaults
     cluster: Cluster,
     subject: Subject,
     node: NodeFact,
+    *,
     rejected: tuple[str, ...] = (),
     budget: int = BUDGET,
+    now: datetime | None = None,
 ) -> NodeAnswer:
     """Look at one node.
 
@@ -129,22 +137,32 @@ def node_answer(
         node: The node.
         rejected: What `filters.rejections` says.
         budget: Steps of the search.
+        now: When; without it no device was to be ready by now.
     """
     name = node.node.name
-    outcome = allocate(name, subject.claims, cluster, budget=budget)
-    pinned = tuple(_pinned(subject.allocated, node))
-    if rejected or isinstance(outcome, Allocated):
-        return NodeAnswer(name, rejected, outcome, pinned)
+    claims = (*subject.claims, *(one.devices for one in subject.allocated))
+    outcome = allocate(name, claims, cluster, budget=budget, now=now)
+    answer = NodeAnswer(name, rejected, outcome, tuple(_pinned(subject.allocated, node)))
+    unready = tuple(_unready(cluster, subject.allocated, now))
+    if rejected or isinstance(outcome, Allocated) or outcome.message == NOT_HERE:
+        return replace(answer, others=unready)
     found = reasons_of(name, subject.claims, cluster, outcome)
     reasons = tuple(_reached(cluster, one) for one in found)
     total = sum(len(pool.contents) for pool in cluster.node_pools(name).pools)
-    return NodeAnswer(
-        node=name,
-        outcome=outcome,
-        pinned=pinned,
+    return replace(
+        answer,
         requests=tuple(_requests(subject.claims, reasons, total)),
-        others=tuple(one for one in reasons if one.device is None),
+        others=(*unready, *(one for one in reasons if one.device is None)),
     )
+
+
+def _unready(
+    cluster: Cluster, claims: Iterable[ClaimFact], now: datetime | None
+) -> Iterator[Reason]:
+    """Yield why devices of allocated claims are not ready, on whatever node."""
+    if cluster.profile.features.DeviceBindingAndStatus:
+        for claim in claims:
+            yield from waiting(claim.devices, now)
 
 
 def _reached(cluster: Cluster, reason: Reason) -> Reason:

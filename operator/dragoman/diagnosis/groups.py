@@ -28,6 +28,9 @@ _SAME: Final[Mapping[Code, tuple[str, ...]]] = {
     Code.FEATURE_DISABLED: ("gate",),
     Code.POOL_INCOMPLETE: ("have", "want"),
     Code.POOL_INVALID: ("reason",),
+    Code.BINDING_PENDING: ("conditions",),
+    Code.BINDING_FAILED: ("condition", "reason"),
+    Code.BINDING_TIMEOUT: ("conditions",),
 }
 """Details in which reasons of one group are equal."""
 
@@ -108,6 +111,9 @@ def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str,
     if first.pinned:
         text = f"claim {', '.join(first.pinned)} is allocated for other nodes"
         yield str(Code.NODE_SELECTOR_MISMATCH), text
+    elif first.unavailable:
+        for reason in first.unready:
+            yield str(reason.code), unready_text(reason)
     combined = not any(one.short for one in first.requests)
     if combined and first.requests and not isinstance(first.outcome, BudgetExceeded):
         yield str(Code.NO_COMBINATION), f"no combination serves all requests ({_counts(first)})"
@@ -228,6 +234,11 @@ def _generic(_: Inventory, found: list[Reason]) -> str:
 def words(reason: Reason) -> str:
     """Return the text of a reason without the device that it is about."""
     return str(reason._replace(device=None, pool=None))
+
+
+def unready_text(reason: Reason) -> str:
+    """Name the claim and the device of a claim that a pod waits for, and why."""
+    return f"claim {reason.claim.rpartition('/')[2]}, {reason}"
 
 
 def _counters(_: Inventory, found: list[Reason]) -> str:

@@ -110,6 +110,14 @@ def _phrases(node: NodeAnswer) -> Iterator[Phrase]:
     if node.pinned:
         yield str(Code.NODE_SELECTOR_MISMATCH), "other nodes hold the devices of its claims"
         return
+    if node.unavailable:
+        for one in node.unready:
+            details = one.details
+            failed = str(details.get("condition") or "")
+            missing = ", ".join(details.get("conditions") or ())
+            words = f"has failed ({failed})" if failed else f"is not ready ({missing})"
+            yield str(one.code), f"a device of its claims {words}"
+        return
     if isinstance(node.outcome, BudgetExceeded) and not node.short:
         yield SEARCH_TOO_LONG, f"search too long ({SEARCH_TOO_LONG})"
         return

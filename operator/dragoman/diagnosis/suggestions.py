@@ -103,7 +103,7 @@ def suggest(
     if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
         return ()
     search = _Search(cluster, explanation.subject.claims)
-    nodes = [one for one in explanation.nodes if not one.filtered and not one.pinned]
+    nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
     nodes.sort(key=lambda one: (one.short, one.node))
     if explanation.fatals:
         return tuple(_guards(inventory, search, nodes))

@@ -19,6 +19,15 @@ def seconds(now: str, then: str) -> float | None:
         return None
 
 
+def moment(text: str) -> datetime | None:
+    """Return an API timestamp with its zone, None where the text is not one."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if found.tzinfo is None else found
+
+
 def age(now: str, then: str) -> str:
     """Return the time between two API timestamps in words such as `41s`, `14m`, `5h`, `3d`."""
     elapsed = seconds(now, then)

@@ -171,7 +171,12 @@ func stepsOf(allocator structured.Allocator) int64 {
 	if !stats.IsValid() {
 		return -1
 	}
-	return stats.Call(nil)[0].Field(0).Int()
+	// The stable allocator of 1.34 and 1.35 returns a nil pointer.
+	found := reflect.Indirect(stats.Call(nil)[0])
+	if !found.IsValid() {
+		return -1
+	}
+	return found.Field(0).Int()
 }
 
 // held gathers what claims hold, by the scheduler plugin's rule.

@@ -162,3 +162,26 @@ def test_reasons_that_do_not_fit_are_counted() -> None:
     assert found.text.startswith("60 nodes: 1 tainted")
     assert found.text.rpartition(", ")[2].startswith("and ")
     assert found.text.endswith(" more reasons")
+
+
+@pytest.mark.parametrize(
+    ("reported", "reason", "words"),
+    [
+        ([{"type": "Cut", "status": "True"}], "BindingFailed", "has failed (Cut)"),
+        ([], "BindingTimeout", "is not ready (Cabled)"),
+    ],
+    ids=["failed", "late"],
+)
+def test_a_device_that_did_not_get_ready_is_named_by_its_condition(
+    reported: list[Json], reason: str, words: str
+) -> None:
+    made = held(
+        claim(), ("n1", "a"), bindingConditions=["Cabled"], bindingFailureConditions=["Cut"]
+    )
+    made["status"]["allocation"]["allocationTimestamp"] = "2026-11-22T11:00:00Z"
+    made["status"]["devices"] = [
+        {"driver": DRIVER, "pool": "n1", "device": "a", "conditions": reported}
+    ]
+    found = said(pool("n1", ["a"]), made)
+    assert found.reason == reason
+    assert found.text == f"1 node: 1 a device of its claims {words}"

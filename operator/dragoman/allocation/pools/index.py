@@ -256,10 +256,10 @@ class PoolIndex:
 
     def _shape(self, pool: Pool) -> Shape:
         """Return what decides a search beside usage, so that alike pools have one shape."""
-        if pool.incomplete:
-            return INCOMPLETE
         if pool.invalid:
             return INVALID
+        if pool.incomplete and not pool.contents:
+            return INCOMPLETE
         if not pool.alike:
             return pool.shape
         return self._shapes.setdefault(pool.contents, pool.shape)

@@ -16,7 +16,7 @@ def search_key(found: NodePools, usage: Usage, profile: Profile) -> SearchKey | 
         return None
     key: list[object] = []
     for pool in found.pools:
-        if pool.usable and not pool.alike:
+        if (pool.usable or pool.contents) and not pool.alike:
             return None
         key.append(pool.shape)
         if pool.contents:

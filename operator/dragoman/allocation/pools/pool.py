@@ -29,7 +29,7 @@ class Pool:
         generation: The one that counts.
         want: `resourceSliceCount`.
         have: Slices that were found of it.
-        incomplete: Whether slices are missing or superfluous; then there are no devices.
+        incomplete: Whether slices are missing or superfluous; no devices then, but in 1.34.
         invalid: Why the pool cannot be used, empty if it can.
         slices: Slices with devices for the node, in the order of allocation.
         others: Slices with devices for other nodes, whose counters count.
@@ -89,13 +89,13 @@ class Pool:
         return self._ids
 
     def fill(self, slices: Sequence[Slice], others: Sequence[Slice], counters: Counters) -> None:
-        """Set the content of a usable pool."""
+        """Set the content of a pool that devices are allocated from."""
         self.slices, self.others, self.counters = tuple(slices), tuple(others), counters
         self.devices = tuple(device for item in slices for device in item.devices)
         self.contents = tuple(device.content for device in self.devices)
         self.origins = tuple(item for item in slices for _ in item.devices)
         self.per_device = any(item.per_device for item in slices)
-        self.alike = not self.per_device and not any(map(_special, slices))
+        self.alike = not (self.incomplete or self.per_device or any(map(_special, slices)))
 
     def usage(self, usage: Usage) -> PoolUsage:
         """Return what claims hold of the pool; computed again after one of them changed."""

@@ -109,7 +109,8 @@ class Reason(NamedTuple):
         text = _TEXTS[self.code]
         if self.code is Code.CONSTRAINT_FAILED and "values" in self.details:
             text = _VALUES
-        text = text.format_map(_Details(self))
+        # A condition may lack the message at the end.
+        text = text.format_map(_Details(self)).rstrip(": ")
         where = self.device or self.pool
         return f"{where}: {text}" if where else text
 
@@ -180,7 +181,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.NODE_SELECTOR_MISMATCH: "the claim is allocated for other nodes than {node}",
     Code.CLAIM_ALLOCATING: "the claim is being allocated for another pod",
     Code.BINDING_PENDING: "the device is not ready: waits for {conditions}",
-    Code.BINDING_FAILED: "binding failed: condition {condition} is true ({reason}: {text})",
+    Code.BINDING_FAILED: "binding failed: condition {condition} is true: {reason}: {text}",
     Code.BINDING_TIMEOUT: "the device was not ready within {seconds} s after {since}: {conditions}",
     Code.TIMEOUT: "the search takes more than {steps} steps, or {looks} looks at devices; "
     "kube-scheduler times out",

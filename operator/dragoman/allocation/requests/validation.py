@@ -102,6 +102,18 @@ class Prepared:
             for top in requests:
                 yield from top.alternatives
 
+    def twin(self, request: PreparedRequest) -> PreparedRequest | None:
+        """Return the subrequest whose devices the scheduler of 1.34 and 1.35 takes for a request's.
+
+        Of two subrequests for all devices, the first ones of a list, it remembers under one number
+        which devices selectors match, and so does not look at the selectors of the second.
+        """
+        for requests in self.requests:
+            for top in requests:
+                if request in top.alternatives[1:2] and top.alternatives[0].everything:
+                    return top.alternatives[0]
+        return None
+
     def remembered(self, key: SearchKey) -> Any:
         """Return the result of a search on a node that looks alike, None if none is known."""
         return self._remembered.get(key)

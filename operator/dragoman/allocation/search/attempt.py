@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dragoman.allocation.pools.pool import Pool
+from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.plans import TAINT, Plan
 from dragoman.allocation.requests.request import PreparedRequest
@@ -50,8 +52,8 @@ class Attempt:
         self._profile = prepared.profile
         self._contents = view.contents
         self._in_use = view.in_use
-        self._count = len(self._contents)
-        self._taken = [0] * self._count
+        self._end = view.end
+        self._taken = [0] * len(self._contents)
         self._shares: dict[int, list[dict[str, int]]] = {}
         self._counters = Counters(view, prepared.profile)
         self._groups: dict[object, Groups] = {}
@@ -72,7 +74,7 @@ class Attempt:
         known, plans, admin, own = request.known, request.plans, request.admin, 1 << claim
         consumed, shares = self._view.consumed, self._shares
         per_device = self._view.per_device
-        for position in range(start, self._count):
+        for position in range(start, self._end):
             if admin:
                 if taken_by[position] & own:
                     continue
@@ -97,7 +99,9 @@ class Attempt:
             if taken is not None:
                 self.looks += position - start + 1
                 return taken
-        self.looks += max(self._count - start, 0)
+        self.looks += max(self._end - start, 0)
+        if self._view.broken is not None:
+            raise _invalid(request, self._view.broken)
         return None
 
     def take_exactly(self, request: PreparedRequest, claim: int, position: int) -> Taken | None:
@@ -235,3 +239,7 @@ class Attempt:
             self._counters.refund(taken.position, taken.plan)
         if taken.groups:
             self._groups[self._view.pool(taken.position)].restore(taken.groups)
+
+
+def _invalid(request: PreparedRequest, pool: Pool) -> FatalProblemError:
+    return request.problem(Code.POOL_INVALID, f"pool {pool.id.pool} is invalid: {pool.invalid}")

@@ -171,6 +171,7 @@ class Search:
         self._budget = budget
         self._most_looks = most_looks(budget)
         self._permutations = prepared.profile.stable
+        self._old = prepared.profile.old
         self._stack: list[Frame] = []
 
     def run(self) -> bool:
@@ -239,7 +240,9 @@ class Search:
             if taken is None:
                 return NO
             self._stack.append(Everything(call, taken))
-            return call._replace(picked=call.picked + 1, start=0)
+            # Up to 1.35 the scheduler forgets which subrequest this is, and goes on with the first.
+            alternative = 0 if self._old else call.alternative
+            return call._replace(alternative=alternative, picked=call.picked + 1, start=0)
         taken = attempt.pick(request, call.claim, call.start)
         if taken is None:
             return NO

@@ -25,12 +25,15 @@ class NodeView:
         per_device: Whether some devices are bound to nodes one by one.
         skips: Whether some devices need a node that can do without operations of the driver.
         usage: What claims hold.
+        broken: In 1.34 the first pool that is invalid, which ends an attempt that reaches it.
+        end: Position after the last device that a search reaches.
     """
 
     def __init__(self, found: NodePools, usage: Usage, profile: Profile) -> None:
         self.node = found.node
         self.pools = found.pools
         self.usage = usage
+        self.broken: Pool | None = None
         self.contents: list[Content] = []
         self.in_use: list[bool] = []
         self.consumed: dict[int, Nanos] = {}
@@ -39,6 +42,10 @@ class NodeView:
         self._profile = profile
         for pool in found.pools:
             self._append(pool)
+            if pool.invalid and profile.oldest and self.broken is None:
+                self.broken, self.end = pool, len(self.contents)
+        if self.broken is None:
+            self.end = len(self.contents)
         self.per_device = any(pool.per_device for pool in found.pools)
         self.skips = profile.experimental and any(
             item.skip_node_operations for pool in found.pools for item in pool.slices

@@ -179,6 +179,7 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
         blocks.append(f"{obstacle.message}{remedy}")
     if explanation.fatals:
         blocks += [*_fatal(view, explanation)]
+    blocks += _awaited(explanation)
     for wanted in explanation.subject.wanted:
         blocks += ["", *_claim_lines(wanted)]
     if view.devices:
@@ -221,6 +222,13 @@ def _headline(view: View, explanation: Explanation, title: str, *, planned: bool
     if planned or not since:
         return f"{title} fits on none of {total} nodes."
     return f"{title} waits for devices{since}: it fits on none of {total} nodes."
+
+
+def _awaited(explanation: Explanation) -> Iterator[str]:
+    """Yield what a pod that has a place waits for."""
+    unready = [one for node in explanation.nodes if node.fits for one in node.unready]
+    for text in dict.fromkeys(map(grouping.unready_text, unready)):
+        yield f"{text}: the scheduler waits for its driver before it binds the pod."
 
 
 def _fatal(view: View, explanation: Explanation) -> Iterator[str]:

@@ -464,3 +464,53 @@ def test_bad_input_ends_with_2(tmp_path: Path, arguments: list[str], message: st
     result = invoke("explain", *arguments, "--snapshot", desk.file)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def bound_later(*conditions: Json, allocated: str = "2026-11-22T11:59:00Z") -> Json:
+    """Return a claim of device `n/a`, which its driver makes ready before the pod is bound."""
+    made = held(claim(), ("n", "a"), bindingConditions=["Cabled"], bindingFailureConditions=["Cut"])
+    made["status"]["allocation"]["allocationTimestamp"] = allocated
+    reported = {"driver": DRIVER, "pool": "n", "device": "a", "conditions": list(conditions)}
+    made["status"]["devices"] = [reported]
+    return made
+
+
+def desk_with(tmp_path: Path, made: Json) -> Desk:
+    unready = device("a", bindingConditions=["Cabled"], bindingFailureConditions=["Cut"])
+    return Desk(tmp_path, *nodes("m", "n"), device_class(), pool("n", [unready]), made, pending())
+
+
+def test_a_pod_waits_for_the_driver_of_devices_that_it_has(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, bound_later())
+    printed = desk.run("explain", "pod", "pod", "-n", "ns")
+    assert (
+        f"claim claim, {DRIVER}/n/a: the device is not ready: waits for Cabled: "
+        "the scheduler waits for its driver before it binds the pod."
+    ) in printed
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "why"),
+    [
+        (
+            bound_later({"type": "Cut", "status": "True", "reason": "NoLink"}),
+            "BindingFailed",
+            f"claim claim, {DRIVER}/n/a: binding failed: condition Cut is true: NoLink",
+        ),
+        (
+            bound_later(allocated="2026-11-22T11:00:00Z"),
+            "BindingTimeout",
+            f"claim claim, {DRIVER}/n/a: the device was not ready within 600 s",
+        ),
+    ],
+    ids=["failed", "late"],
+)
+def test_a_device_that_did_not_get_ready_keeps_the_pod_from_every_node(
+    tmp_path: Path, made: Json, code: str, why: str
+) -> None:
+    found = desk_with(tmp_path, made).document("explain", "pod", "pod", "-n", "ns", status=1)
+    assert [(one["nodes"], one["codes"]) for one in found["groups"]] == [(["m", "n"], [code])]
+    assert found["groups"][0]["why"].startswith(why)
+    assert found["schedulerMessage"] == (
+        "0/2 nodes are available: 2 resourceclaim not available on the node."
+    )
