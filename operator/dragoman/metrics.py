@@ -16,6 +16,7 @@ REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 
+MAINTENANCE_STATES = ("in-use", "idle", "expired", "failed")
 COPY_STATES = ("current", "missing", "outdated", "conflict", "unwanted", "leaving")
 DURATIONS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -119,6 +120,20 @@ TAINT_RULES_SERVED = Gauge(
 EVICTIONS_BLOCKED = Gauge(
     "dragoman_evictions_blocked",
     "1 while --evictions=own does nothing, because another controller still evicts pods.",
+    registry=REGISTRY,
+)
+MAINTENANCES = Gauge(
+    "dragoman_device_maintenances",
+    "DeviceMaintenances by state: in-use (claims have devices, or new claims can get them), idle, "
+    "expired, failed (spec.target.where does not compile, or the API server rejects holds).",
+    ["state"],
+    registry=REGISTRY,
+)
+MAINTENANCE_EVICTIONS = Counter(
+    "dragoman_maintenance_evictions_total",
+    "Evictions of pods for DeviceMaintenances, by outcome (evicted; refused, counted once for each "
+    "answer of the Eviction API that differs from the one before).",
+    ["outcome"],
     registry=REGISTRY,
 )
 POOL_STATUS_ANSWERS = Counter(
@@ -237,6 +252,12 @@ def cluster_template_copies(name: str, states: Mapping[str, int]) -> None:
     for state in COPY_STATES:
         total = sum(counts.get(state, 0) for counts in _COPIES.values())
         CLUSTER_TEMPLATE_COPIES.labels(state).set(total)
+
+
+def device_maintenances(states: Mapping[str, int]) -> None:
+    """Count the DeviceMaintenances by state."""
+    for state in MAINTENANCE_STATES:
+        MAINTENANCES.labels(state).set(states.get(state, 0))
 
 
 def request_done(method: str, code: int, seconds: float) -> None:

@@ -82,6 +82,20 @@ class DeviceMaintenance:
             return None
 
     @property
+    def state(self) -> str:
+        """What the stored conditions say: `in-use`, `idle`, `expired` or `failed`."""
+        found = {
+            str(one.get("type")): (one.get("status") == "True", one.get("reason"))
+            for one in items(self.status, "conditions", "status.")
+        }
+        held, reason = found.get(HELD, (False, ""))
+        if found.get(EXPIRED, (False, ""))[0]:
+            return "expired"
+        if reason == "Failed":
+            return "failed"
+        return "idle" if held and found.get(IDLE, (False, ""))[0] else "in-use"
+
+    @property
     def owner(self) -> dict[str, str]:
         """The object as an ownerReference."""
         return {

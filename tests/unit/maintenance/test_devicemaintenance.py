@@ -42,6 +42,22 @@ def test_what_is_read() -> None:
         stored(evict="Soon")
 
 
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        ([], "in-use"),
+        ([("Held", "True", "AllHeld"), ("Idle", "False", "InUse")], "in-use"),
+        ([("Held", "False", "InUse"), ("Idle", "True", "NoClaims")], "in-use"),
+        ([("Held", "True", "AllHeld"), ("Idle", "True", "NoClaims")], "idle"),
+        ([("Held", "Unknown", "Failed"), ("Idle", "Unknown", "NotWatched")], "failed"),
+        ([("Held", "False", "Released"), ("Expired", "True", "UntilPassed")], "expired"),
+    ],
+)
+def test_the_conditions_say_the_state(found: list[tuple[str, str, str]], state: str) -> None:
+    names = ("type", "status", "reason")
+    assert stored(conditions=[dict(zip(names, one, strict=True)) for one in found]).state == state
+
+
 def test_before_the_first_plan_nothing_is_known() -> None:
     assert conditions(Progress())["Held"].startswith("Unknown Starting")
     assert conditions(Progress(fault="no such key: x"))["Held"] == "Unknown Failed: no such key: x"

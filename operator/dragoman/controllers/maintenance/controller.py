@@ -7,10 +7,12 @@ Claims and pods are watched only while a DeviceMaintenance is active.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
+from dragoman import metrics
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.objects import Objects
 from dragoman.controllers.maintenance.run import Run
@@ -79,6 +81,7 @@ class MaintenanceController:
             await self._controller.run()
         finally:
             await self._stop_all()
+            metrics.device_maintenances({})
 
     def enqueue_all(self) -> None:
         """Enqueue every DeviceMaintenance."""
@@ -100,6 +103,7 @@ class MaintenanceController:
         else:
             await self._carry_out(stored, left)
         self.queue.forget(name)
+        metrics.device_maintenances(Counter(one.state for one in self.objects.store))
 
     async def _carry_out(self, stored: DeviceMaintenance, left: float | None) -> None:
         """Hold the devices and evict pods, and write how far it is."""

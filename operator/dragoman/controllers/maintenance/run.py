@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.controllers.maintenance.drainer import Drainer, Order
+from dragoman import metrics
+from dragoman.controllers.maintenance.drainer import Drainer, News, Order, Step
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.backoff import Backoff
@@ -37,7 +38,7 @@ class Run:
     ) -> None:
         self.evict = order.evict
         self._changed = changed
-        self._drainer = Drainer(view, writer, order)
+        self._drainer = Drainer(view, writer, order, _count)
         self._reported: Any = None
         self._fault = ""
         self._task = asyncio.create_task(self._run(), name="devicemaintenance")
@@ -85,3 +86,9 @@ class Run:
             self._reported = state
             self._changed()
         return False
+
+
+def _count(news: News) -> None:
+    """Count evictions; holds are objects, which can be counted in the cluster."""
+    if news.step in {Step.EVICTED, Step.REFUSED}:
+        metrics.MAINTENANCE_EVICTIONS.labels(news.step.value).inc()

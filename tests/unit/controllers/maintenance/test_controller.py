@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman import metrics
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.kube.discovery import Served
@@ -100,15 +101,27 @@ def play(office: Office, script: Callable[[], Any]) -> None:
     asyncio.run(main())
 
 
+def counted(state: str) -> float:
+    return metrics.REGISTRY.get_sample_value("dragoman_device_maintenances", {"state": state}) or 0
+
+
+def evictions() -> float:
+    name = "dragoman_maintenance_evictions_total"
+    return metrics.REGISTRY.get_sample_value(name, {"outcome": "evicted"}) or 0
+
+
 @pytest.mark.parametrize("rules", [True, False], ids=["rules", "held claims"])
 def test_a_device_is_drained_and_comes_back_with_the_end_of_the_object(rules: bool) -> None:
     office = Office(rules=rules, evict="WhenAllowed", reason="XID 79")
+    before = evictions()
 
     async def script() -> None:
         await office.until(lambda: office.conditions().get("Idle") == "True")
         assert office.conditions() == {"Held": "True", "Idle": "True", "Expired": "False"}
         assert office.stored["metadata"]["finalizers"] == [FINALIZER]
         assert len(office.model.evicted) == 1
+        assert counted("idle") == 1
+        assert evictions() == before + 1
         (held,) = office.holds()
         document = office.model.objects[held]
         assert document["metadata"]["annotations"]["dragoman.dev/reason"] == "XID 79"
@@ -157,6 +170,7 @@ def test_an_expression_that_does_not_compile_is_said() -> None:
         await office.until(lambda: office.conditions().get("Held") == "Unknown")
         (held, *_) = office.stored["status"]["conditions"]
         assert held["message"].startswith("spec.target.where: ")
+        await office.until(lambda: counted("failed") == 1)
         assert office.holds() == []
 
     play(office, script)
