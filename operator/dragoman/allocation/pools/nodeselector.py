@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +23,8 @@ _SETS: Final = ("In", "NotIn")
 _INTEGER: Final = r"[+-]?[0-9]{1,40}"
 _NAME: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _PREFIX: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
+_ESCAPES: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
 class NodeSelectorError(ValueError):
@@ -107,8 +109,14 @@ def _errors(term: NodeSelectorTerm, path: str) -> Iterator[str]:
         if requirement.operator not in _SETS:
             yield _unsupported(requirement.operator, within, _SETS)
         elif len(requirement.values) != 1:
-            values = json.dumps(list(requirement.values), separators=(",", ":"))
+            values = _listed(requirement.values)
             yield f"{within}.values: Invalid value: {values}: must have one element"
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return values as Go's encoder of JSON writes them."""
+    written = json.dumps(list(values) or None, separators=(",", ":"), ensure_ascii=False)
+    return written.translate(_ESCAPES)
 
 
 def _expression_errors(requirement: Requirement, path: str) -> Iterator[str]:
@@ -127,7 +135,7 @@ def _label_problems(requirement: Requirement, path: str) -> Iterator[str]:
     values, operator = requirement.values, requirement.operator
     if problem := _key_problem(requirement.key):
         yield f"{path}.key: Invalid value: {quoted(requirement.key)}: {problem}"
-    shown = json.dumps(list(values) or None, separators=(",", ":"))
+    shown = _listed(values)
     if operator in _SETS and not values:
         yield (
             f"{path}.values: Invalid value: {shown}: "
