@@ -83,7 +83,7 @@ def test_the_page_of_explain_shows_its_record() -> None:
 
 
 def test_a_bar_of_explain_is_missed_where_the_number_is_too_large() -> None:
-    found = explained.Record("now", "a machine", "abc", 0.5)
+    found = explained.Record(when="now", machine="a machine", commit="abc", load=0.5)
     found.add("help", {"s": 0.31, "cpu_s": 0.2})
     found.add("explain-1000", {"s": 2.9, "cpu_s": 2.0, "mib": 120.0})
     lines = [line for line in explained.section(found).splitlines() if line.startswith("|")]

@@ -75,10 +75,10 @@ class SelfSigned:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._api = api
-        self._altered = asyncio.Event()
-        self._secret = NamedObject(api, SECRETS, home.secret, home.namespace, altered=self._altered)
+        self._changed = asyncio.Event()
+        self._secret = NamedObject(api, SECRETS, home.secret, home.namespace, changed=self._changed)
         self._configuration = NamedObject(
-            api, CONFIGURATIONS, home.configuration, altered=self._altered
+            api, CONFIGURATIONS, home.configuration, changed=self._changed
         )
         self._hosts = hosts
         self._lifetimes = lifetimes
@@ -102,10 +102,10 @@ class SelfSigned:
         while True:
             try:
                 async with asyncio.timeout(TICK):
-                    await self._altered.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 pass
-            self._altered.clear()
+            self._changed.clear()
             try:
                 self._load()
                 await self._act()
@@ -168,7 +168,7 @@ class SelfSigned:
             carry_out, action, keys, self._hosts, self._lifetimes, self._clock()
         )
         body = {**stored, "data": write_secret(made)}
-        self._secret.take(await self._api.put(self._secret.path, body))
+        self._secret.put(await self._api.put(self._secret.path, body))
 
     async def _publish(self) -> None:
         document = self._configuration.document
@@ -182,7 +182,7 @@ class SelfSigned:
             ],
         }
         path = self._configuration.path
-        self._configuration.take(await self._api.patch(path, body, STRATEGIC_MERGE_PATCH))
+        self._configuration.put(await self._api.patch(path, body, STRATEGIC_MERGE_PATCH))
 
 
 def _data(secret: NamedObject) -> dict[str, str]:

@@ -1,112 +1,109 @@
-"""One object, watched by its name: all that a Role with `resourceNames` allows."""
+"""One object by its name: an informer with a field selector.
+
+A Role with `resourceNames` allows it: the API server takes the name from the field selector.
+"""
 
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
-from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client, find
-from dragoman.kube.decoding import decode
-from dragoman.kube.errors import ApiError
+from dragoman.kube.client import Client
+from dragoman.kube.informer import Informer
+from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.logs import logger
-from dragoman.model.metadata import is_older
+from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.model import Document, Metadata
 
-WATCH_SECONDS = 60
-"""After this time the object is read again, so that nothing is missed for longer."""
 
-log = logger("dragoman.feed")
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """An object as the API server has it."""
+
+    metadata: Metadata
+    document: Document
+
+    @classmethod
+    def parse(cls, body: Document) -> Self:
+        return cls(Metadata.parse(body), body)
 
 
 class NamedObject:
     """Keeps one object as the API server has it.
 
     Args:
-        api: Where it is.
-        resource: Of what kind it is.
+        client: Where it is read.
+        resource: The collection that has it.
         name: Its name.
         namespace: Its namespace; empty for none.
+        changed: Set on every change; several objects may share one.
 
     Attributes:
-        document: The object, None while there is none.
-        synced: Whether it was read at all.
         since: When it last changed, by the monotonic clock.
-        altered: Set on every change; several objects may share one.
     """
 
     def __init__(
         self,
-        api: Client,
+        client: Client,
         resource: Resource,
         name: str,
         namespace: str = "",
         *,
-        altered: asyncio.Event | None = None,
+        changed: asyncio.Event,
     ) -> None:
-        self._api = api
-        self._resource = resource
-        self._name = name
-        self._namespace = namespace
-        self.document: Mapping[str, Any] | None = None
-        self.synced = False
+        self._place = (namespace, name)
+        self._store: Store[_Whole] = Store(DeletedUIDs())
+        self._informer = Informer(
+            client,
+            resource,
+            self._store,
+            _Whole.parse,
+            self._put,
+            self._drop,
+            rolled_back=self._store.roll_back,
+            field_selector=f"metadata.name={name}",
+            namespace=namespace,
+        )
+        self._changed = changed
+        self.path = resource.path(namespace, name)
         self.since = time.monotonic()
-        self.altered = altered or asyncio.Event()
 
     @property
-    def path(self) -> str:
-        """The object's URL path."""
-        return self._resource.path(self._namespace, self._name)
+    def synced(self) -> bool:
+        """Whether it was read at all."""
+        return self._informer.synced.is_set()
+
+    @property
+    def document(self) -> Document | None:
+        """The object, None while it does not exist."""
+        stored = self._store.get(*self._place)
+        return stored.document if stored is not None else None
 
     async def run(self) -> None:
-        """Read and watch until cancelled."""
-        pauses = Backoff()
-        while True:
-            try:
-                await self.read()
-                await self._watch()
-            except (ApiError, ValueError, KeyError, TypeError) as error:
-                pause = pauses.next(getattr(error, "retry_after", None))
-                log.warning(
-                    "Watch failed; will try again", path=self.path, error=str(error), seconds=pause
-                )
-                await asyncio.sleep(pause)
+        """List and watch until cancelled."""
+        await Reflector(self._informer, self._handle).run()
 
     async def read(self) -> None:
-        """Take in the object as it is now; raise ApiError."""
-        self.take(await find(self._api, self.path))
+        """Store the object as it is now; raise ApiError."""
+        await self._informer.refresh(*self._place)
+        self._informer.synced.set()
 
-    def take(self, document: Mapping[str, Any] | None) -> None:
-        """Take in a version of the object, unless it is older than what is known."""
-        self.synced = True
-        if _older(document, self.document) or _version(document) == _version(self.document):
-            return
-        self.document = document
+    def put(self, document: Document) -> None:
+        """Store the response to a write, unless a newer version is stored."""
+        self._put(_Whole.parse(document))
+
+    async def _handle(self, event: Mapping[str, Any]) -> None:
+        self._informer.handle(event)
+
+    def _put(self, found: _Whole) -> None:
+        if self._store.put(found):
+            self._note()
+
+    def _drop(self, found: _Whole) -> None:
+        if self._store.drop(*self._place, found.metadata.uid) is not None:
+            self._note()
+
+    def _note(self) -> None:
         self.since = time.monotonic()
-        self.altered.set()
-
-    async def _watch(self) -> None:
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(WATCH_SECONDS),
-            "fieldSelector": f"metadata.name={self._name}",
-        }
-        async for line in self._api.lines(self._resource.path(self._namespace), query):
-            event = decode(line)
-            if event["type"] == "ERROR":
-                return
-            if event["type"] == "DELETED":
-                await self.read()
-            elif event["type"] != "BOOKMARK":
-                self.take(event["object"])
-
-
-def _version(document: Mapping[str, Any] | None) -> str:
-    return str(document["metadata"]["resourceVersion"]) if document else ""
-
-
-def _older(new: Mapping[str, Any] | None, old: Mapping[str, Any] | None) -> bool:
-    if not new or not old or new["metadata"]["uid"] != old["metadata"]["uid"]:
-        return False
-    return is_older(_version(new), _version(old))
+        self._changed.set()

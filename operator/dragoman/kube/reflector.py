@@ -128,7 +128,8 @@ class Reflector:
 
     async def _check_rollback(self) -> None:
         """List again where the server is at an older version: a watch would stay silent there."""
-        page = await self.informer.client.get(self.informer.path, limit="1")
+        query = {**self.informer.query, "limit": "1"}
+        page = await self.informer.client.get(self.informer.path, **query)
         if is_older(str(page["metadata"]["resourceVersion"]), self._version):
             self._expire()
         self._verify_version = False

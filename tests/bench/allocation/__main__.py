@@ -31,7 +31,7 @@ from dragoman.allocation import (
 )
 from tests.bench.allocation import worlds
 from tests.bench.allocation.bars import GO, OWN, documents, table
-from tests.bench.allocation.record import PATH, Record
+from tests.bench.allocation.record import Record
 from tests.conformance.allocation_oracle import oracle
 from tests.conformance.allocator import agrees
 from tests.conformance.oracle import Oracle
@@ -260,7 +260,7 @@ def resident() -> float:
     "--json",
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=PATH,
+    default=Record.PATH,
     show_default="docs/bench/allocation.json",
 )
 def main(*, pods: int, only_memory: bool, path: Path) -> None:
@@ -298,7 +298,7 @@ def main(*, pods: int, only_memory: bool, path: Path) -> None:
 
 def show(record: Record, scenario: str, competitor: str, values: dict[str, float]) -> None:
     """Record and print the numbers of one competitor."""
-    record.add(scenario, competitor, values)
+    record.add(f"{scenario}/{competitor}", values)
     numbers = ", ".join(f"{name} {value:,.3f}" for name, value in values.items())
     print(f"{scenario}/{competitor}: {numbers}", flush=True)
 

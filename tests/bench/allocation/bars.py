@@ -53,10 +53,10 @@ def documents(record: Record) -> list[dict[str, Any]]:
 
 
 def _verdict(record: Record, bar: Bar) -> Verdict:
-    own = record.value(bar.scenario, OWN, bar.value)
+    own = record.value(f"{bar.scenario}/{OWN}", bar.value)
     if bar.against is None:
         return Verdict(bar, own, None, own)
-    other = record.value(bar.scenario, bar.against, bar.value)
+    other = record.value(f"{bar.scenario}/{bar.against}", bar.value)
     return Verdict(bar, own, other, own / other if own is not None and other else None)
 
 

@@ -12,7 +12,7 @@ def section(record: Record) -> str:
     """Write the part of the page about speed."""
     measured = [verdict for verdict in judge(record) if verdict.own is not None]
     missed = sum(verdict.met is False for verdict in measured)
-    pods = record.value("alike", OWN, "pods") or 0
+    pods = record.value(f"alike/{OWN}", "pods") or 0
     text = (
         f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} beside "
         f"{record.library}, on {record.machine}, load average {record.load:g} before. Both decide "

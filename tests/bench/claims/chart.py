@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.claims.competitors import DRAGOMAN, RAW, STOCK, STOCK_DEFAULT, Competitor
-from tests.bench.claims.record import ROOT, Record
+from tests.bench.claims.record import Record
 from tests.bench.claims.table import number
+from tests.bench.record import ROOT
 
 PATH = ROOT / "docs/bench/claims.svg"
 OWN, OTHER, INK = "#2f6f8f", "#c3c9cf", "#3c4248"

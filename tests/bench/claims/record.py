@@ -1,42 +1,16 @@
 """The record of a benchmark: what docs/bench/claims.json holds."""
 
-import os
-import platform
 import statistics
-import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import orjson
+from tests.bench.record import ROOT, Measurements, commit, minute
 
-ROOT = Path(__file__).parents[3]
 PATH = ROOT / "docs/bench/claims.json"
 OWN_LOAD = 6.0
-
-
-def machine() -> str:
-    """Say what this runs on, without names of hosts."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    cores = len(os.sched_getaffinity(0))
-    return (
-        f"{cores} cores {platform.machine()}, {memory:.0f} GiB, {platform.system()}, "
-        f"CPython {platform.python_version()}"
-    )
-
-
-def minute() -> str:
-    """Return the UTC day and minute."""
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-
-
-def commit() -> str:
-    """Return the short name of the checked-out commit."""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +32,13 @@ class Result:
     fault: str = ""
 
 
-@dataclass(slots=True)
-class Record:
+@dataclass
+class Record(Measurements):
     """All results of one benchmark, and where they were measured.
 
     Attributes:
-        when: UTC day and minute of the beginning.
-        renewed: The same of the latest time when some rows were measured again; empty if never.
-        machine: What it ran on.
-        commit: Of dragoman, as measured last; empty outside of a git checkout.
+        renewed: UTC day and minute of the latest time when some rows were measured again; empty if
+            never.
         kubernetes: Version of the servers.
         scale: Factor to all numbers of objects.
         concurrency: Of the raw client: the one at which it was fastest.
@@ -74,28 +46,21 @@ class Record:
         results: In the order in which they were measured.
     """
 
+    PATH = PATH
     kubernetes: str
     scale: float
-    when: str = field(default_factory=minute)
     renewed: str = ""
-    machine: str = field(default_factory=machine)
-    commit: str = field(default_factory=commit)
     concurrency: int = 0
     tuning: dict[str, float] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path = PATH) -> Self:
+    def read(cls, path: Path | None = None) -> Self:
         """Read a record."""
-        document: dict[str, Any] = orjson.loads(path.read_bytes())
-        results = [Result(**item | {"load": tuple(item["load"])}) for item in document["results"]]
-        return cls(**document | {"results": results})
-
-    def save(self, path: Path = PATH) -> None:
-        """Write the record."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        path.write_bytes(orjson.dumps(asdict(self), option=options))
+        record = super().read(path)
+        found: list[Any] = record.results  # still as the JSON has them
+        record.results = [Result(**item | {"load": tuple(item["load"])}) for item in found]
+        return record
 
     def drop(self, scenarios: Collection[str], competitors: Collection[str]) -> None:
         """Forget what some competitors did in some scenarios, to be measured again."""

@@ -8,8 +8,9 @@ from textwrap import wrap
 from docs import generate_measurements
 from tests.bench.claims import chart
 from tests.bench.claims.bars import judge
-from tests.bench.claims.record import PATH, ROOT, Record
+from tests.bench.claims.record import PATH, Record
 from tests.bench.claims.table import faults
+from tests.bench.record import ROOT
 
 README = ROOT / "README.md"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
-import orjson
-
-from tests.bench.claims.record import ROOT, commit, machine, minute
 from tests.bench.claims.table import markdown
+from tests.bench.record import ROOT, Numbers
 
-PATH = ROOT / "docs/bench/explain.json"
 PAGE = ROOT / "docs/toolkit/explain.md"
 BEGIN, END = "<!-- explain-bench:begin -->\n", "<!-- explain-bench:end -->"
 
@@ -46,38 +40,10 @@ BARS = (
 )
 
 
-@dataclass(slots=True)
-class Record:
-    """All results, and where they were measured.
+class Record(Numbers):
+    """All results, by scenario."""
 
-    Attributes:
-        when: UTC day and minute of the beginning.
-        machine: What it ran on.
-        commit: Of dragoman; empty outside of a git checkout.
-        load: Load average over 1 minute at the beginning.
-        results: Numbers by scenario.
-    """
-
-    when: str = field(default_factory=minute)
-    machine: str = field(default_factory=machine)
-    commit: str = field(default_factory=commit)
-    load: float = 0.0
-    results: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path = PATH) -> Self:
-        """Read a record."""
-        document: dict[str, Any] = orjson.loads(path.read_bytes())
-        return cls(**document)
-
-    def save(self, path: Path = PATH) -> None:
-        """Write the record."""
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        path.write_bytes(orjson.dumps(asdict(self), option=options))
-
-    def add(self, scenario: str, values: Mapping[str, float]) -> None:
-        """Add the numbers of a scenario."""
-        self.results[scenario] = {name: round(value, 3) for name, value in values.items()}
+    PATH = ROOT / "docs/bench/explain.json"
 
 
 def section(record: Record) -> str:

@@ -13,7 +13,7 @@ import click
 from tests.bench.webhook import endurance, generator, hostile
 from tests.bench.webhook.bars import OWN, table
 from tests.bench.webhook.generator import Load, Measured, finished, measure, sending
-from tests.bench.webhook.record import PATH, Record
+from tests.bench.webhook.record import Record
 from tests.bench.webhook.reviews import NUMBER, body, shared
 from tests.conformance.peer import isolation
 from tests.conformance.peer.competitors import DRAGOMAN, EXAMPLE, Running, running
@@ -52,7 +52,7 @@ Examples:
     "--json",
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=PATH,
+    default=Record.PATH,
     show_default="docs/bench/webhook.json",
 )
 def main(*, rounds: int, seconds: float, chosen: tuple[str, ...], memory: bool, path: Path) -> None:

@@ -2,48 +2,25 @@
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass, field
 
-import orjson
-
-from tests.bench.claims.record import ROOT, commit, machine
-
-PATH = ROOT / "docs/bench/webhook.json"
+from tests.bench.record import ROOT, Measurements
 
 
-@dataclass(slots=True)
-class Record:
-    """All results, and where they were measured.
+@dataclass
+class Record(Measurements):
+    """The numbers of several rounds.
 
     Attributes:
         vendor: The vendor's webhook, with its version.
-        when: UTC day and minute of the beginning.
-        machine: What it ran on.
-        commit: Of dragoman; empty outside of a git checkout.
         load: Load average over 1 minute at the beginning.
         results: Numbers of all rounds by `scenario/competitor`; their names end with units.
     """
 
+    PATH = ROOT / "docs/bench/webhook.json"
     vendor: str
-    when: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d %H:%M}")
-    machine: str = field(default_factory=machine)
-    commit: str = field(default_factory=commit)
     load: float = 0.0
     results: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path = PATH) -> Self:
-        """Read a record."""
-        document: dict[str, Any] = orjson.loads(path.read_bytes())
-        return cls(**document)
-
-    def save(self, path: Path = PATH) -> None:
-        """Write the record."""
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        path.write_bytes(orjson.dumps(asdict(self), option=options))
 
     def add(self, scenario: str, competitor: str, values: Mapping[str, float]) -> None:
         """Add the numbers of one round."""

@@ -7,11 +7,11 @@ from textwrap import fill
 
 from docs import generate_measurements
 from tests.bench.claims.chart import OTHER, OWN, STYLE
-from tests.bench.claims.record import ROOT
 from tests.bench.claims.table import number
+from tests.bench.record import ROOT
 from tests.bench.webhook.bars import OWN as DRAGOMAN
 from tests.bench.webhook.bars import VENDOR, judge, table
-from tests.bench.webhook.record import PATH, Record
+from tests.bench.webhook.record import Record
 
 PAGE = ROOT / "docs" / "comparison.md"
 CHART = ROOT / "docs" / "bench" / "webhook.svg"
@@ -81,7 +81,7 @@ def main() -> None:
     PAGE.write_text(renewed(PAGE.read_text(), record))
     draw(record)
     generate_measurements.main()
-    print(f"renewed {PAGE.name} and {CHART.name} from {PATH.name}")
+    print(f"renewed {PAGE.name} and {CHART.name} from {Record.PATH.name}")
 
 
 if __name__ == "__main__":

@@ -17,9 +17,12 @@ WEBHOOK_RULES = (
     {
         **rule(
             *("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-            *("get", "watch", "patch"),
+            *("get", "list", "watch", "patch"),
         ),
         "resourceNames": ["dragoman"],
     },
-    {**rule("", "secrets", "get", "watch", "update"), "resourceNames": ["dragoman-webhook-tls"]},
+    {
+        **rule("", "secrets", "get", "list", "watch", "update"),
+        "resourceNames": ["dragoman-webhook-tls"],
+    },
 )

@@ -54,7 +54,7 @@ async def test_a_secret_that_another_replica_fills_meanwhile_is_left_as_it_is(
         if not others:
             others.append(secret(2, **write_secret(carry_out(action, keys, *rest))))
             server.stored = others[0]
-            kept._secret.take(others[0])  # the watch is faster than the key is made
+            kept._secret.put(others[0])  # the watch is faster than the key is made
         return made
 
     monkeypatch.setattr(certificates, "carry_out", slow)
