@@ -12,8 +12,8 @@ from dragoman.driverconfigs.driverconfigschema import (
     ConfigSpec,
     DriverConfigSchema,
     EntryRules,
-    parse,
 )
+from dragoman.driverconfigs.schemaparser import parse
 
 DESCRIPTION: Final = "dragoman.dev/description"
 

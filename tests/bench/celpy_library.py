@@ -10,7 +10,8 @@ from typing import Any
 
 from celpy import celtypes
 
-from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.semver import Semver, parse_semver
 
 

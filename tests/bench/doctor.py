@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dragoman.allocation import profile
 from dragoman.doctor.examination import examine
 from dragoman.doctor.facts import Facts
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshot import Snapshot
 from tests.support.controlplane import objects

@@ -100,14 +100,14 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         "dragoman-webhook",
         """
         driverconfigschemas.dragoman.dev: list watch
-        validatingwebhookconfigurations.admissionregistration.k8s.io dragoman: get patch watch
+        validatingwebhookconfigurations.admissionregistration.k8s.io dragoman: get list patch watch
         """,
     ),
     "the webhook's certificates": (
         {},
         "Role",
         "dragoman-webhook-tls",
-        "secrets dragoman-webhook-tls: get update watch",
+        "secrets dragoman-webhook-tls: get list update watch",
     ),
     "the webhook whose certificates somebody else keeps": (
         OWN_SECRET,

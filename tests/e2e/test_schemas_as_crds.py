@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.parameters_validation import validate_parameters
 from dragoman.driverconfigs.registry import register
+from dragoman.driverconfigs.schemaparser import parse
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders, test_formats

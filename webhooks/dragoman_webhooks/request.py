@@ -13,6 +13,7 @@ import orjson
 
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.fielderrors import clip
+from dragoman.driverconfigs.unreadable import DuplicateKeys
 
 API_VERSION = "admission.k8s.io/v1"
 REVIEWED_OPERATIONS = frozenset({"CREATE", "UPDATE"})
@@ -128,7 +129,7 @@ def _request(document: Any) -> AdmissionRequest:
 
 def _check_keys(place: str, value: Any) -> None:
     """Raise UnreviewableError where an object repeats a key: which value counts is ambiguous."""
-    if isinstance(value, strictjson.DuplicateKeys):
+    if isinstance(value, DuplicateKeys):
         key = clip(value.duplicate_keys[0], 64)
         raise UnreviewableError(f"{place}{key}: expected the key once, found it repeated")
 

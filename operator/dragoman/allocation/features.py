@@ -30,7 +30,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the allocator supports, by the names of the Go library's fields."""
+    """Features of the allocator, by the names of the Go library's fields."""
 
     AdminAccess: bool = False
     PrioritizedList: bool = False

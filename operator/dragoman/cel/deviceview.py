@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import DefaultMap
-from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.semver import parse_semver
 
 _LISTS: Final = ("ints", "bools", "strings")

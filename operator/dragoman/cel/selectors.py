@@ -8,30 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
-from dragoman.cel.declarations import Version, parse_overload
+from dragoman.cel.declarations import Version
 from dragoman.cel.deviceview import Device, prepare
 from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
-from dragoman.cel.estimate import Path
 from dragoman.cel.representation import NONE, Invalid, Optional, type_name
+from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type
 
 MAX_EXPRESSION: Final = 10 * 1024
 """Longest expression that the API server accepts; longer ones compile, but are not cached."""
-
-_TYPE: Final = "kubernetes.DRADevice"
-_ENTRIES: Final = 32
-_DOMAIN: Final = 63
-_ID: Final = 32
-_DRIVER: Final = 63
-_VALUE: Final = 64
-_INCLUDES: Final = "1.36 member dra_includes_dyn_dyn includes(dyn, dyn) -> bool"
 
 
 class Selector:
@@ -246,75 +238,3 @@ def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> 
         if not error.issues:
             raise
         raise CompileError(f"compilation failed: {error.message}", error.issues) from None
-
-
-@cache
-def environment(
-    version: Version,
-    list_attributes: bool,  # noqa: FBT001 — a cache key, called by position
-    includes: bool,  # noqa: FBT001 — a cache key, called by position
-    consumable_capacity: bool,  # noqa: FBT001 — a cache key, called by position
-) -> Environment:
-    """Return the environment of selectors.
-
-    Args:
-        version: the Kubernetes version of the libraries, such as (1, 36).
-        list_attributes: whether attributes can be lists, so that their type is dyn.
-        includes: whether the function `includes` exists.
-        consumable_capacity: feature gate DRAConsumableCapacity.
-    """
-    attribute = types.DYN if list_attributes else types.ANY
-    fields: dict[str, Type] = {
-        "driver": types.STRING,
-        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
-        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
-    }
-    if consumable_capacity and version >= (1, 34):
-        fields["allowMultipleAllocations"] = types.BOOL
-    extra = {}
-    if includes:
-        _, function, overload = parse_overload(_INCLUDES)
-        extra[function] = (overload,)
-    return Environment(
-        version,
-        variables={"device": types.struct(_TYPE)},
-        structs={_TYPE: fields},
-        size_of_path=_size_of_path,
-        bind=True,
-        extra=extra,
-    )
-
-
-def _size_of_path(path: Path) -> int | None:
-    """Return the declared maximum size of a part of `device`."""
-    if path[0] != "device":
-        return None
-    if len(path) == 1:
-        return 0
-    field, *rest = path[1:]
-    if field == "driver":
-        return _DRIVER if not rest else None
-    if field == "allowMultipleAllocations":
-        return 1 if not rest else None
-    if field not in ("attributes", "capacity"):
-        return None
-    return _size_in_maps(rest, attributes=field == "attributes")
-
-
-def _size_in_maps(path: list[str], *, attributes: bool) -> int | None:
-    if not path:
-        return _ENTRIES
-    if path[0] == "@keys":
-        return _DOMAIN if len(path) == 1 else None
-    if path[0] not in ("@items", "@values"):
-        return None
-    if len(path) == 1:
-        return _ENTRIES
-    if len(path) > 2:
-        return None
-    if path[1] == "@keys":
-        return _ID
-    # A name below an attribute map is an attribute; a capacity has a size only by index.
-    if attributes:
-        return _VALUE
-    return 0 if path[1] in ("@items", "@values") else None

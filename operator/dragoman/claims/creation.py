@@ -60,8 +60,8 @@ def plan_group(facts: HolderFacts) -> Plan:
 def _combine(facts: HolderFacts, policies: tuple[Policy, ...]) -> Plan:
     holder = facts.holder
     decisions = {entry.name: _decide(facts, entry, policies) for entry in holder.entries}
-    asked = (read for decision in decisions.values() for read in decision.live_reads)
-    live_reads = tuple(read for read in asked if read not in facts.failed_reads)
+    planned = (read for decision in decisions.values() for read in decision.live_reads)
+    live_reads = tuple(read for read in planned if read not in facts.failed_reads)
     if live_reads:
         return Plan(live_reads=live_reads)
     creations = tuple(d.create for d in decisions.values() if d.create is not None)
@@ -109,7 +109,7 @@ def _missing(
 
 
 def _of_unknown_form(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
-    """Do not guess at what an entry of a newer API means."""
+    """Leave entries of a newer API alone: their meaning is unknown."""
     if entry.template_name is not None:
         return None
     message = f"{_kind(facts)} {entry.name}: names neither a claim nor a template"
@@ -148,7 +148,7 @@ def _bound(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     """Keep a valid binding, whatever else there is.
 
     A name in the status whose claim is not known may only mean that the claim's event is on its
-    way: the API server is asked before anything else is made. A claim of the pod's PodGroup is as
+    way: the API server is read before anything else is made. A claim of the pod's PodGroup is as
     good as its own.
     """
     name = facts.holder.published_name(entry)
@@ -199,10 +199,10 @@ def _adoption_order(claim: Claim) -> tuple[bool, bool, str, str]:
     return (not claim.consumers, not claim.allocated, claim.metadata.created, claim.metadata.name)
 
 
-def _vanished(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
-    """Replace a lost claim only for a holder that is still there.
+def _lost(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
+    """Replace a lost claim only for a holder that still exists.
 
-    A claim that goes together with its pod is often seen gone before the pod is.
+    A claim that is deleted with its pod is often reported deleted before the pod is.
     """
     holder = facts.holder
     if holder.published_name(entry) is None:
@@ -220,7 +220,7 @@ def _vanished(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
 def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
     """Make a claim from the template.
 
-    A pod's watch may be ahead of the templates': who applies both at once gets all claims at once.
+    The watch of pods may be ahead of that of templates, when both are applied at once.
     """
     assert entry.template_name is not None
     template = facts.templates.get(entry.template_name)
@@ -302,7 +302,7 @@ GROUP_POLICIES: tuple[Policy, ...] = (
     _of_unknown_form,
     _bound,
     _orphaned,
-    _vanished,
+    _lost,
     _from_template,
 )
 POD_POLICIES: tuple[Policy, ...] = (
@@ -312,7 +312,7 @@ POD_POLICIES: tuple[Policy, ...] = (
     _bound,
     _of_group,
     _orphaned,
-    _vanished,
+    _lost,
     _from_template,
 )
 """In this order; the first that answers decides."""

@@ -31,7 +31,7 @@ class Pending:
         reason: Why.
         subject: The entry or claim that it is about.
         message: A sentence for people.
-        after: Seconds until another look is worthwhile; None where an event will tell.
+        after: Seconds until the next reconciliation; None where an event enqueues the key.
         report: Whether it is worth an Event on the object.
     """
 
@@ -44,13 +44,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planner's answer.
+    """The result of a planner.
 
     Attributes:
         actions: What to do now, in this order. Empty when settled.
-        waits: What is not done, and why.
-        looks: What must be read from the API server before anything is decided; the plan is
-            then to be made again with the answers. Actions and looks never come together.
+        pending: What is not done, and why.
+        live_reads: Objects to read from the API server before anything is decided; the next plan
+            has the results. A plan has actions or live reads, never both.
     """
 
     actions: tuple[Action, ...] = ()
@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class HolderFacts:
-    """What `plan_pod` and `plan_group` decide on.
+    """The facts for `plan_pod` and `plan_group`.
 
     Attributes:
         holder: The pod or PodGroup.

@@ -28,7 +28,7 @@ class Mode(StrEnum):
     """What dragoman does about claims."""
 
     OWN = "own"
-    """Be the claim controller: act at once."""
+    """Act at once, as the only claim controller."""
     ASSIST = "assist"
     """Another controller is: act only where it failed, after live reads."""
 

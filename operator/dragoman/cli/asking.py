@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 async def asked(
     kubeconfig: Path | None, context: str | None, ask: Callable[[Client], Awaitable[Answer]]
 ) -> Answer:
-    """Ask an API server; raise click.ClickException where it does not answer as it should."""
+    """Send requests to an API server; raise click.ClickException where they fail."""
     try:
         async with Client(Credentials(kubeconfig, context)) as api:
             return await ask(api)

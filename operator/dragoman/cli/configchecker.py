@@ -151,7 +151,7 @@ class ConfigChecker:
 
     def _parsed(self, drivers: frozenset[str] | None) -> dict[str, DriverConfigSchema]:
         """Parse the schemas of some drivers, or of all; a later source replaces an earlier one."""
-        from dragoman.driverconfigs.driverconfigschema import parse  # noqa: PLC0415 — as above
+        from dragoman.driverconfigs.schemaparser import parse  # noqa: PLC0415 — as above
 
         found: dict[str, DriverConfigSchema] = {}
         own = {one.name: one for one in self._own()}
@@ -179,7 +179,7 @@ class ConfigChecker:
     def _load(self, source: str) -> list[DriverConfigSchema]:
         from dragoman.controllers.driverconfigschemas import catalogue  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.crd import validate_object  # noqa: PLC0415 — as above
-        from dragoman.driverconfigs.driverconfigschema import parse  # noqa: PLC0415 — as above
+        from dragoman.driverconfigs.schemaparser import parse  # noqa: PLC0415 — as above
 
         if "@" in source and (release := catalogue.releases().get(source)):
             return [parse(release)]

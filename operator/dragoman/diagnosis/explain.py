@@ -39,7 +39,7 @@ _UNSELECTED: Final = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
 
 
 def cluster_of(inventory: Inventory) -> Cluster:
-    """Return what the allocator decides on."""
+    """Return the input of the allocator."""
     world = inventory.world
     return Cluster(
         inventory.profile,

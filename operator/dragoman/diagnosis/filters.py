@@ -68,7 +68,7 @@ class Load:
         self.used.setdefault(node, Counter()).update(wanted)
 
     def remove(self, node: str, wanted: Resources) -> None:
-        """Count a pod less on a node."""
+        """Remove a pod from the count of a node."""
         self.used.setdefault(node, Counter()).subtract(wanted)
 
 

@@ -114,14 +114,14 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
 
 
 def of_claim(world: World, claim: api.Claim, template: str = "") -> Subject:
-    """Return the subject of a claim alone, as if a pod without other wishes used it."""
+    """Return the subject of a claim alone, as if a pod without other requests used it."""
     wanted = Wanted(claim, "claim", template)
     pod = _imagined(claim)
     return Subject(pod, (wanted,), (), tuple(_missing_classes(world, (claim,))))
 
 
 def _imagined(claim: api.Claim) -> PodFact:
-    from dragoman.inventory.facts import pod_fact  # noqa: PLC0415 — a cycle of names, not of modules
+    from dragoman.inventory.factparser import pod_fact  # noqa: PLC0415 — a cycle of names, not of modules
 
     namespace = claim.namespace or "default"
     return pod_fact({"metadata": {"name": f"(any pod with {claim.name})", "namespace": namespace}})

@@ -134,8 +134,8 @@ def tainted_in_use(facts: Facts) -> Iterator[Finding]:
         for one in device.owned:
             if one.claim.hold:
                 continue
-            ask = asked(one)
-            taint = untolerated(device.taints, ask.tolerations if ask else ())
+            exact = exact_request(one)
+            taint = untolerated(device.taints, exact.tolerations if exact else ())
             if taint is not None:
                 value = f"={taint.value}" if taint.value else ""
                 source = f" of rule {taint.rule}" if taint.rule else ""
@@ -166,13 +166,13 @@ def admin_overlap(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def asked(holding: Holding) -> ExactRequest | None:
+def exact_request(holding: Holding) -> ExactRequest | None:
     """Return the request, or subrequest, that a device was allocated for."""
     top, _, sub = holding.result.request.partition("/")
     for request in holding.claim.devices.spec.requests:
         if request.name == top:
-            asks = (request.exactly,) if request.exactly else request.first_available
-            return next((ask for ask in asks if not sub or ask.name == sub), None)
+            exacts = (request.exactly,) if request.exactly else request.first_available
+            return next((exact for exact in exacts if not sub or exact.name == sub), None)
     return None
 
 

@@ -39,11 +39,11 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the rules found.
+    """The findings of all rules.
 
     Attributes:
         findings: The worst first, then by id and subject.
-        partial: Rules that could not see everything, with the resources that were not read.
+        partial: Rules whose facts are incomplete, with the resources that were not read.
     """
 
     findings: tuple[Finding, ...]

@@ -148,7 +148,7 @@ def _all_of_broken_pools(facts: Facts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
-        if not claim.results and any(ask.mode == "All" for ask in _asks(facts, key))
+        if not claim.results and any(exact.mode == "All" for exact in _exact_requests(facts, key))
     )
 
 
@@ -164,15 +164,15 @@ def _large_requests(facts: Facts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
-        if not claim.results and any(ask.count >= _MANY for ask in _asks(facts, key))
+        if not claim.results and any(exact.count >= _MANY for exact in _exact_requests(facts, key))
     )
 
 
-def _asks(facts: Facts, key: str) -> list[ExactRequest]:
+def _exact_requests(facts: Facts, key: str) -> list[ExactRequest]:
     return [
-        ask
+        exact
         for request in facts.inventory.world.claims[key].devices.spec.requests
-        for ask in ((request.exactly,) if request.exactly else request.first_available)
+        for exact in ((request.exactly,) if request.exactly else request.first_available)
     ]
 
 

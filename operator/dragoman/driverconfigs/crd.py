@@ -15,7 +15,7 @@ from dragoman.driverconfigs.compiler import CompiledConfig, compile_config
 from dragoman.driverconfigs.driverconfigschema import CLAIM, DENY, ConfigSpec
 from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.parameters_validation import validate_parameters
-from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH
+from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH
 
 
 def compile_crd(document: Mapping[str, Any]) -> CompiledConfig:

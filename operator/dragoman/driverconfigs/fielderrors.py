@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.strictjson import UnreadableValue
+from dragoman.driverconfigs.unreadable import UnreadableValue
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"

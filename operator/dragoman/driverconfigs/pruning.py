@@ -20,8 +20,8 @@ from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors, openapi
 from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.jsonschema import field_errors
-from dragoman.driverconfigs.strictjson import DuplicateKeys, UnreadableValue
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
+from dragoman.driverconfigs.unreadable import DuplicateKeys, UnreadableValue
 
 MAX_FIELD_ERRORS: Final = 50
 """Field errors kept of each kind for one entry; a hostile entry could cause thousands."""

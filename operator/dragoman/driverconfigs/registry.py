@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compiler import OBJECT, Compilation, CompiledSchema, compile_schema
-from dragoman.driverconfigs.driverconfigschema import OFF, DriverConfigSchema, parse
+from dragoman.driverconfigs.driverconfigschema import OFF, DriverConfigSchema
 from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.schemaparser import parse
 
 MAX_COMPILED_BYTES: Final = 128 * 1024 * 1024
 """Memory of all active schemas together, as estimated."""

@@ -92,7 +92,7 @@ class _Walk:
             self.inner(child, schema, path + step, level + 1)
 
     def inner(self, schema: Any, outer: Mapping[str, Any] | None, path: str, level: int) -> None:
-        """Check a schema inside of them; `outer` is the schema that declares the same value."""
+        """Check a schema inside allOf, anyOf, oneOf or not; `outer` declares the same value."""
         if not self._check_node(schema, path, level) or not schema:
             return
         if outer is None:

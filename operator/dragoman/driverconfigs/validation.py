@@ -17,7 +17,7 @@ from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.compiler import CompiledConfig
 from dragoman.driverconfigs.crd import validate_object
-from dragoman.driverconfigs.driverconfigschema import ALLOW, ENFORCE, OFF, WARN, parse
+from dragoman.driverconfigs.driverconfigschema import ALLOW, ENFORCE, OFF, WARN
 from dragoman.driverconfigs.entries import Configured, Entry, configured
 from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.hints import with_hint
@@ -31,6 +31,7 @@ from dragoman.driverconfigs.parameters_validation import (
 )
 from dragoman.driverconfigs.precedence import check_precedence, refused_classes
 from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
+from dragoman.driverconfigs.schemaparser import parse
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
 from dragoman.driverconfigs.verdict import SchemaReference, Verdict, Violation
 

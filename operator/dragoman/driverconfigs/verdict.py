@@ -146,7 +146,7 @@ class Verdict:
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Give the audit annotations, without user values because audit logs travel further."""
+        """Return the audit annotations, without user values: audit logs have more readers."""
         if not (self.schemas or self.unknown_drivers):
             return {}
         verdict = "denied" if not self.allowed else "violations" if self.violations else "clean"

@@ -196,7 +196,7 @@ def _same(document: Document) -> Document:
 
 
 def _slice(document: Document) -> Document:
-    """Take the `basic` around the devices of v1beta1 away."""
+    """Remove the field `basic` that wraps each device of v1beta1."""
     spec = document.get("spec")
     devices = spec.get("devices") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(devices, list):

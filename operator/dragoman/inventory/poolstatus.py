@@ -15,7 +15,8 @@ from typing import Any, Final
 from dragoman.allocation.facts.objects import Content, DeviceTaintRule, PoolID, Slice
 from dragoman.allocation.features import profile
 from dragoman.allocation.pools.assembly import assemble
-from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.inventory.counters import Counters
 from dragoman.inventory.stored import StoredSlice
 from dragoman.model.allocated import AllocatedDevice

@@ -62,14 +62,14 @@ def charges(claim: Claim) -> dict[str, int]:
         if request.exactly is not None:
             found[request.exactly.class_name] += _devices(request.exactly)
         largest: dict[str, int] = {}
-        for ask in request.first_available:
-            largest[ask.class_name] = max(largest.get(ask.class_name, 0), _devices(ask))
+        for exact in request.first_available:
+            largest[exact.class_name] = max(largest.get(exact.class_name, 0), _devices(exact))
         found.update(largest)
     return dict(found)
 
 
-def _devices(ask: ExactRequest) -> int:
-    return ALL_DEVICES if ask.mode == "All" else ask.count or 1
+def _devices(exact: ExactRequest) -> int:
+    return ALL_DEVICES if exact.mode == "All" else exact.count or 1
 
 
 def namespaces(inventory: Inventory) -> tuple[NamespaceRow, ...]:
@@ -150,16 +150,16 @@ def _differences(
 
 
 def _why(claim: Claim, name: str) -> str:
-    asks = [
-        (ask, bool(request.first_available))
+    exacts = [
+        (exact, bool(request.first_available))
         for request in claim.spec.requests
-        for ask in ((request.exactly,) if request.exactly else request.first_available)
-        if ask.class_name == name
+        for exact in ((request.exactly,) if request.exactly else request.first_available)
+        if exact.class_name == name
     ]
-    if any(ask.mode == "All" for ask, _ in asks):
+    if any(exact.mode == "All" for exact, _ in exacts):
         return "allocationMode All"
-    if any(alternative for _, alternative in asks):
+    if any(alternative for _, alternative in exacts):
         return "alternatives of firstAvailable"
-    if any(ask.admin_access for ask, _ in asks):
+    if any(exact.admin_access for exact, _ in exacts):
         return "adminAccess"
     return "requests"

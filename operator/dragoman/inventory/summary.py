@@ -179,8 +179,8 @@ def class_of(holding: Holding) -> str:
     top, _, sub = holding.result.request.partition("/")
     for request in holding.claim.devices.spec.requests:
         if request.name == top:
-            asks = (request.exactly,) if request.exactly else request.first_available
-            return next((ask.class_name for ask in asks if not sub or ask.name == sub), "")
+            exacts = (request.exactly,) if request.exactly else request.first_available
+            return next((exact.class_name for exact in exacts if not sub or exact.name == sub), "")
     return ""
 
 

@@ -64,7 +64,7 @@ def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None
 def classes_of(claim: api.Claim) -> tuple[str, ...]:
     """Return the DeviceClasses that a claim names."""
     return tuple(
-        ask.class_name
+        exact.class_name
         for request in claim.spec.requests
-        for ask in ((request.exactly,) if request.exactly else request.first_available)
+        for exact in ((request.exactly,) if request.exactly else request.first_available)
     )

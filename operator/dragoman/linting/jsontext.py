@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
+from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
 from dragoman.linting.yamltext import MAX_VALUES, UnreadableError
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")

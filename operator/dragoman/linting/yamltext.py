@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from dragoman.driverconfigs.strictjson import MAX_DOCUMENT_DEPTH, DuplicateKeys, InvalidJSONError
+from dragoman.driverconfigs.strictjson import InvalidJSONError
+from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
 
 MAX_VALUES: Final = 100_000
 """Values of one document, aliases written out: a few bytes of YAML can stand for billions."""

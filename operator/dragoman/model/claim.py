@@ -110,7 +110,7 @@ class Claim:
 
     @property
     def protected(self) -> bool:
-        """Whether the scheduler's finalizer keeps the claim from vanishing."""
+        """Whether the claim has the scheduler's finalizer, which delays its deletion."""
         return DELETE_PROTECTION in self.finalizers
 
     def is_for(self, owner_uid: str) -> bool:

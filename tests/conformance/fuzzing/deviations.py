@@ -11,7 +11,8 @@ from dragoman.cel import deviceview, library, selectors
 from dragoman.cel.environment import Program
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.rules import validation
-from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 from tests.conformance.fuzzing.cases import Answer, differences
 
 MUTABLE_QUANTITIES: Final = "quantities never change here, in Go comparing and adding changes them"

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dragoman.cel import selectors
-from dragoman.cel.values.quantity import parse_quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.diagnosis.filters import Load, rejections, requests
 from dragoman.inventory.documents import reduced
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import pod, snapshot
 

@@ -11,7 +11,7 @@ from dragoman.allocation import profile
 from dragoman.doctor.examination import RULES, Diagnosis, examine
 from dragoman.doctor.facts import Facts, Thresholds
 from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshot import Snapshot, Unseen
 from tests.support.controlplane import objects

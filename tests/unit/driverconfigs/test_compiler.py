@@ -10,9 +10,9 @@ import pytest
 from dragoman.cel.values import regex
 from dragoman.cel.values.regex import SMALL_MEMORY
 from dragoman.driverconfigs.compiler import MAX_RULES
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.patterns import MAX_PATTERN_STEPS, PatternCompiler
 from dragoman.driverconfigs.registry import register
+from dragoman.driverconfigs.schemaparser import parse
 from tests.unit.driverconfigs import builders
 
 STRING = {"type": "string"}

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.fielderrors import FieldError
-from dragoman.driverconfigs.strictjson import InvalidText, OutOfRangeNumber
+from dragoman.driverconfigs.unreadable import InvalidText, OutOfRangeNumber
 from tests.unit.driverconfigs.builders import messages
 
 STRING = {"type": "string"}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST, parse
+from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.hints import undecided
+from dragoman.driverconfigs.schemaparser import parse
 from dragoman.driverconfigs.validation import validate_configs
 from dragoman.driverconfigs.verdict import Verdict
 from tests.unit.driverconfigs import builders

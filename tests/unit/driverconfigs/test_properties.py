@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import fielderrors, strictjson
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.parameters_validation import ValidationResult
 from dragoman.driverconfigs.registry import Registry, register
+from dragoman.driverconfigs.schemaparser import parse
 from dragoman.driverconfigs.structural import validate_structural
 from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict

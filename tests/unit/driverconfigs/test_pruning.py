@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, pruning_schema
 from dragoman.driverconfigs.registry import register
+from dragoman.driverconfigs.schemaparser import parse
 from tests.unit.driverconfigs import builders
 from tests.unit.driverconfigs.builders import messages, validated
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import (
     MAX_COMPILED_BYTES,
     RegisteredSchema,
     Registry,
     register,
 )
+from dragoman.driverconfigs.schemaparser import parse
 from dragoman.driverconfigs.status import status
 from dragoman.driverconfigs.validation import validate_configs
 from tests.unit.driverconfigs import builders

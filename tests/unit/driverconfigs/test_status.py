@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.driverconfigs import status as schema_status
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import RegisteredSchema, Registry, register
+from dragoman.driverconfigs.schemaparser import parse
 from tests.unit.driverconfigs import builders
 from tests.unit.driverconfigs.builders import DRIVER, KIND
 

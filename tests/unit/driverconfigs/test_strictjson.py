@@ -7,11 +7,11 @@ import json
 import pytest
 
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.strictjson import (
+from dragoman.driverconfigs.strictjson import InvalidJSONError
+from dragoman.driverconfigs.unreadable import (
     MAX_DOCUMENT_DEPTH,
     DeepValue,
     DuplicateKeys,
-    InvalidJSONError,
     InvalidText,
     OutOfRangeNumber,
     UnreadableValue,

@@ -5,7 +5,7 @@ from typing import Any
 
 from dragoman.allocation import Profile, profile
 from dragoman.inventory.documents import KINDS, reduced
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot, Unseen
 from tests.support.controlplane import objects

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman.allocation import profile
 from dragoman.inventory import summary
 from dragoman.inventory.documents import reduced
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.renaming import renamed
 from dragoman.inventory.snapshot import (

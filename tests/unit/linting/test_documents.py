@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.strictjson import DuplicateKeys
+from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.documents import Positions, UnreadableError, read, steps_of
 
 TEXT = """\

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts import ClaimFact, claim_fact
+from dragoman.inventory.factparser import claim_fact
+from dragoman.inventory.facts import ClaimFact
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, parse_claim, parse_rule
 from dragoman.maintenance.manifests import Origin

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.quantity import Quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 
 _NANO: Final = 9

@@ -12,7 +12,7 @@ from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 
 NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
-"""What a node declares that can do without operations of the driver (1.37, alpha)."""
+"""A node with this declared feature needs no node operations of the driver (1.37, alpha)."""
 
 
 def skipped(item: Slice, profile: Profile) -> bool:

@@ -54,7 +54,7 @@ def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:
 
 
 def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
-    """Return the content with more taints; devices that look alike still do."""
+    """Return the content with more taints; equal devices stay equal."""
     found = _contents.get((content, taints))
     if found is None:
         traits = _traits.setdefault((content.traits, taints), Traits())

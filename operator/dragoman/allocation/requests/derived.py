@@ -16,7 +16,7 @@ from dragoman.cel import types
 from dragoman.cel.environment import Program
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import type_name
-from dragoman.cel.selectors import environment
+from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.types import Type
 from dragoman.cel.values.semver import Semver
 

@@ -51,7 +51,7 @@ PLACE: Final = "\0"
 
 
 def placeholder(index: int) -> str:
-    """Return what stands for the name of a claim, until the claim is known."""
+    """Return the placeholder for the name of a claim that is not known yet."""
     return f"{PLACE}{index}{PLACE}"
 
 

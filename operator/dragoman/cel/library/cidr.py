@@ -7,7 +7,8 @@ from typing import Final
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import Functions, paced
-from dragoman.cel.values.ip import CIDR, is_cidr, parse_cidr, parse_ip
+from dragoman.cel.values.ip import CIDR
+from dragoman.cel.values.ipparser import is_cidr, parse_cidr, parse_ip
 
 
 def _contains_text(network: CIDR, text: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.cel.state import Functions, paced
-from dragoman.cel.values.ip import IP, is_canonical_ip, is_ip, parse_ip
+from dragoman.cel.values.ip import IP
+from dragoman.cel.values.ipparser import is_canonical_ip, is_ip, parse_ip
 
 OVERLOADS: Final[Functions] = {
     "ip_family": lambda address: address.family,

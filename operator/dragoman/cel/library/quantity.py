@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.cel.state import Functions, paced
-from dragoman.cel.values.quantity import Quantity, is_quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import is_quantity, parse_quantity
 
 
 def _is_greater(left: Quantity, right: Quantity) -> bool:

@@ -11,34 +11,20 @@ computes a billion digits for exponents such as `1e1000000000`, which take no ti
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
-_WRONG_FORM: Final = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
-_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
-_TOO_LARGE: Final = "quantity is too large to compute with"
-
-_SHAPE = re.compile(
-    r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII
-)
-_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
-_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in _BINARY.items()}}
-
-_NANO: Final = -9
-_FACTORS: Final = 18
-"""Decimal digits that always fit into an int64."""
-_PLAIN: Final = 400
+TOO_LARGE: Final = "quantity is too large to compute with"
+DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_NAMES = {exponent: name for name, exponent in DECIMAL.items()}
+_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
+PLAIN: Final = 400
 """Largest scale that is multiplied into the mantissa; larger ones stay separate."""
-_DIGITS_MAX: Final = 500
+DIGITS_MAX: Final = 500
 """Digits of the longest number computed with: a bound on time and memory, not on users. CEL charges
 one unit for adding or printing a quantity, and Python's own limit on printing is 4,300 digits."""
 
@@ -76,7 +62,7 @@ class Quantity:
         self.kept = text
         self._text = text
         # Every parsed or computed quantity is a whole number of nanos, so one int orders them all.
-        self.nanos = value * _ten(scale + 9) if -10 < scale <= _PLAIN else None
+        self.nanos = value * ten(scale + 9) if -10 < scale <= PLAIN else None
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1 as this quantity is less than, equal to or greater than the other."""
@@ -133,7 +119,7 @@ class Quantity:
             return None
         if self.value == 0:
             return 0
-        number = self.value * _ten(min(self.scale, 19))
+        number = self.value * ten(min(self.scale, 19))
         return number if INT_MIN <= number <= INT_MAX else None
 
     def __eq__(self, other: object) -> bool:
@@ -151,120 +137,11 @@ class Quantity:
         return f"Quantity({self})"
 
 
-def parse_quantity(text: str) -> Quantity:
-    """Parse a quantity as apimachinery's `ParseQuantity` does.
-
-    Raises:
-        EvaluationError: the text is not a quantity, with apimachinery's message.
-    """
-    match = _SHAPE.fullmatch(text) if text else None
-    if match is None:
-        raise EvaluationError(_WRONG_FORM)
-    sign, zeros, digits, fraction, suffix = match.groups()
-    fraction = fraction or ""
-    family, exponent = _interpret(suffix)
-    negative = sign == "-"
-    small = _small(digits or "0", fraction, family, exponent, text)
-    if small is None and not (zeros or digits or fraction):
-        raise EvaluationError("unable to parse numeric part of quantity")
-    return small or _decimal(digits, fraction, family, exponent, negative=negative)
-
-
-def is_quantity(text: str) -> bool:
-    """Return whether `parse_quantity` accepts the text."""
-    try:
-        parse_quantity(text)
-    except EvaluationError:
-        return False
-    return True
-
-
-def _interpret(suffix: str) -> tuple[str, int]:
-    if (exponent := _DECIMAL.get(suffix)) is not None:
-        return "SI", exponent
-    if (exponent := _BINARY.get(suffix)) is not None:
-        return "binary", exponent
-    match = _EXPONENT.fullmatch(suffix)
-    if match is None or len(match[1]) > 25:
-        raise EvaluationError(_WRONG_SUFFIX)
-    exponent = int(match[1])
-    if not INT_MIN <= exponent <= INT_MAX:
-        raise EvaluationError(_WRONG_SUFFIX)
-    return "exponent", _wrap_int32(exponent)
-
-
 @lru_cache(1024)
-def _ten(exponent: int) -> int:
+def ten(exponent: int) -> int:
+    """Return a power of ten."""
     power: int = 10**exponent
     return power
-
-
-def _wrap_int32(number: int) -> int:
-    return ((number + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
-
-
-def _small(digits: str, fraction: str, family: str, exponent: int, text: str) -> Quantity | None:
-    if family == "binary":
-        factor = 1 << exponent
-        room = -1 if fraction else 15 - len(digits) - exponent * 3 // 10 - 1
-        scale = 0
-    else:
-        factor = 1
-        room = _FACTORS - len(digits) - len(fraction)
-        scale = exponent - len(fraction)
-    if room < 0 or scale < _NANO:
-        return None
-    number = int(digits + fraction)
-    value = number * factor
-    if value > INT_MAX:
-        return None
-    signed = -value if text[0] == "-" else value
-    kept = text if _is_canonical(number, digits + fraction, family, scale) else ""
-    return Quantity(signed, scale, suffix=family, text=kept)
-
-
-def _is_canonical(number: int, digits: str, family: str, scale: int) -> bool:
-    """Return whether Go keeps the text as written, by the same short check."""
-    if family == "binary":
-        return number & 7 != 0
-    return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-
-
-def _decimal(digits: str, fraction: str, family: str, exponent: int, *, negative: bool) -> Quantity:
-    value, scale = _whole(digits + fraction), -len(fraction)
-    if family == "binary":
-        value <<= exponent
-    else:
-        scale += exponent
-    value, scale = _rounded_to_nano(value, scale)
-    if family == "binary":
-        value, scale, family = _capped(value, scale)
-    return Quantity(-value if negative else value, scale, decimal=True, suffix=family)
-
-
-def _whole(digits: str) -> int:
-    digits = digits.lstrip("0")
-    if len(digits) > _DIGITS_MAX:
-        raise EvaluationError(_TOO_LARGE)
-    return int(digits or "0")
-
-
-def _rounded_to_nano(value: int, scale: int) -> tuple[int, int]:
-    """Round a number to whole nanos, away from zero; huge ones keep their scale."""
-    if value == 0 or scale > _PLAIN:
-        return value, scale
-    if scale >= _NANO:
-        return value * _ten(scale - _NANO), _NANO
-    if -scale - 9 > value.bit_length():
-        return 1, _NANO
-    return -(-value // _ten(_NANO - scale)), _NANO
-
-
-def _capped(value: int, scale: int) -> tuple[int, int, str]:
-    one = _ten(-scale)
-    if value > INT_MAX * one:
-        return INT_MAX, 0, "binary"
-    return value, scale, "SI" if 0 < value < one else "binary"
 
 
 def _of_int(number: int) -> Quantity:
@@ -278,9 +155,9 @@ def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
         if small is not None:
             return small
     scale = min(left.scale, right.scale)
-    if max(left.scale, right.scale) - scale > _DIGITS_MAX:
-        raise EvaluationError(_TOO_LARGE)
-    value = left.value * _ten(left.scale - scale) + sign * right.value * _ten(right.scale - scale)
+    if max(left.scale, right.scale) - scale > DIGITS_MAX:
+        raise EvaluationError(TOO_LARGE)
+    value = left.value * ten(left.scale - scale) + sign * right.value * ten(right.scale - scale)
     return Quantity(value, scale, decimal=True, suffix=suffix, computed=True)
 
 
@@ -293,8 +170,8 @@ def _small_sum(left: Quantity, right: Quantity, sign: int, suffix: str) -> Quant
     scale = min(left.scale, right.scale)
     if max(left.scale, right.scale) - scale > 19:
         return None
-    scaled_left = left.value * _ten(left.scale - scale)
-    scaled_right = right.value * _ten(right.scale - scale)
+    scaled_left = left.value * ten(left.scale - scale)
+    scaled_right = right.value * ten(right.scale - scale)
     value = scaled_left + sign * scaled_right
     if all(INT_MIN <= part <= INT_MAX for part in (scaled_left, scaled_right, value)):
         return Quantity(value, scale, suffix=suffix, computed=True)
@@ -316,8 +193,8 @@ def _compare_apart(left: Quantity, right: Quantity) -> int:
     if difference:
         return left.sign() if difference > 0 else -left.sign()
     scale = min(left.scale, right.scale)
-    first = left.value * _ten(left.scale - scale)
-    second = right.value * _ten(right.scale - scale)
+    first = left.value * ten(left.scale - scale)
+    second = right.value * ten(right.scale - scale)
     return (first > second) - (first < second)
 
 
@@ -328,7 +205,7 @@ def _magnitude(quantity: Quantity) -> int:
 def _digit_count(number: int) -> int:
     """Count decimal digits without writing the number."""
     count = max(number.bit_length() * 30103 // 100000 - 1, 0)
-    number //= _ten(count)
+    number //= ten(count)
     while number:
         number //= 10
         count += 1
@@ -357,9 +234,9 @@ def _power_of_ten(exponent: int) -> float:
 def _canonical(quantity: Quantity) -> str:
     if quantity.value == 0:
         return "0"
-    if quantity.suffix == "binary" and quantity.scale <= _PLAIN:
-        one = _ten(max(-quantity.scale, 0))
-        whole = quantity.value * _ten(max(quantity.scale, 0))
+    if quantity.suffix == "binary" and quantity.scale <= PLAIN:
+        one = ten(max(-quantity.scale, 0))
+        whole = quantity.value * ten(max(quantity.scale, 0))
         # Below 1024 and with a fraction, a binary suffix would lose precision.
         if abs(whole) >= 1024 * one and whole % one == 0:
             return _with_binary_suffix(whole // one)
@@ -376,7 +253,7 @@ def _with_binary_suffix(number: int) -> str:
 
 def _with_decimal_suffix(quantity: Quantity) -> str:
     value, scale = _stripped(quantity)
-    value *= _ten(scale % 3)
+    value *= ten(scale % 3)
     scale -= scale % 3
     if quantity.suffix == "exponent":
         return f"{value}e{scale}" if scale else str(value)

@@ -82,7 +82,7 @@ def auth(source: Source, output: str) -> None:
 
 
 async def _rights(client: Client, namespace: str) -> list[tuple[Right, bool, bool]]:
-    """Return whether each right is there in the whole cluster, and in the namespace."""
+    """Return whether each right is granted in the whole cluster, and in the namespace."""
 
     async def allowed(right: Right, where: str) -> bool:
         attributes = {

@@ -84,7 +84,7 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     from dragoman.doctor.examination import examine  # noqa: PLC0415 — heavy, not for --help
     from dragoman.doctor.facts import Facts, Thresholds  # noqa: PLC0415 — as above
     from dragoman.inventory.documents import KINDS  # noqa: PLC0415 — as above
-    from dragoman.inventory.facts import parse  # noqa: PLC0415 — as above
+    from dragoman.inventory.factparser import parse  # noqa: PLC0415 — as above
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
 
     needed = [plural for plural in KINDS.values() if plural != "resourcequotas"]

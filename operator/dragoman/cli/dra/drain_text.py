@@ -87,7 +87,7 @@ def remaining(plan: Plan | None) -> list[str]:
 
 
 def pods(news: Iterable[News]) -> list[dict[str, Any]]:
-    """Return what became of each pod, for programs."""
+    """Return the outcome for each pod, as JSON."""
     found: dict[str, dict[str, Any]] = {}
     for one in news:
         if one.step in (Step.REFUSED, Step.EVICTED, Step.ENDED):

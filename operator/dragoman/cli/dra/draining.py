@@ -52,7 +52,7 @@ class Drain:
     _status: Any = None
 
     def run(self) -> Report:
-        """Carry it out; return what is left."""
+        """Drain the devices; return a report."""
         # Watches log their retries; by default that would go to standard output.
         logs.configure(json=False, level="ERROR")
         ended = ""

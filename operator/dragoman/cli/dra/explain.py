@@ -113,7 +113,7 @@ def _reports(  # noqa: PLR0913 — as above
     from dragoman.cli.dra import explain_pod as pods  # noqa: PLC0415
     from dragoman.cli.dra.files import trees  # noqa: PLC0415
     from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
-    from dragoman.inventory.facts import parse  # noqa: PLC0415
+    from dragoman.inventory.factparser import parse  # noqa: PLC0415
     from dragoman.inventory.inventory import take  # noqa: PLC0415
 
     read = list(trees(filenames))

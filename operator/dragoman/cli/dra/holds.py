@@ -35,7 +35,7 @@ _NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 @output_option
 def holds(source: Source, output: str) -> None:
     """List what keeps devices out of service: DeviceTaintRules and held claims."""
-    from dragoman.inventory.facts import parse  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.inventory.factparser import parse  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.maintenance.holds import read  # noqa: PLC0415 — as above
 

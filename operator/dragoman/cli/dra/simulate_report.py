@@ -16,7 +16,8 @@ from dragoman.diagnosis.files import Planned, overlaid
 from dragoman.diagnosis.filters import LEFT_OUT
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place
 from dragoman.diagnosis.subject import of_pod
-from dragoman.inventory.facts import PodFact, World, parse
+from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts import PodFact, World
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot
 from dragoman.inventory.summary import count_free

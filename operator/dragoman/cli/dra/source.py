@@ -79,12 +79,12 @@ class Source:
 
     def world(self, plurals: Iterable[str]) -> World:
         """Read objects and parse them."""
-        from dragoman.inventory.facts import parse  # noqa: PLC0415 — heavy
+        from dragoman.inventory.factparser import parse  # noqa: PLC0415 — heavy
 
         return parse(self.read(plurals))
 
     def ask(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
-        """Ask the API server something; raise Unusable where it does not answer."""
+        """Send requests to the API server; raise Unusable where it does not answer."""
         from dragoman.cli.dra.connection import ask  # noqa: PLC0415 — heavy
 
         return asyncio.run(ask(self, question))

@@ -128,7 +128,7 @@ def choose(source: Source, wish: Wish) -> Chosen:
     Raises:
         Unusable: A target is malformed, or no device meets the targets.
     """
-    from dragoman.inventory.facts import parse  # noqa: PLC0415 — heavy
+    from dragoman.inventory.factparser import parse  # noqa: PLC0415 — heavy
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.maintenance import holds, targets  # noqa: PLC0415 — as above
 

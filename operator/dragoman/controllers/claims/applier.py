@@ -53,7 +53,7 @@ class Applier:
         served: Which API versions the server has.
         handlers: Where responses go.
         claims: Refreshes a claim whose stored state is out of date.
-        may_write: Whether this process leads; asked before every write.
+        may_write: Whether this process leads; checked before every write.
     """
 
     def __init__(

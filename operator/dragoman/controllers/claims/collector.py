@@ -56,7 +56,9 @@ class ClaimCollector(Collector):
         )
         yield (
             GaugeMetricFamily(
-                "dragoman_build_info", "1; the labels tell what runs.", labels=["version", "python"]
+                "dragoman_build_info",
+                "1; the labels are the versions.",
+                labels=["version", "python"],
             ),
             lambda family: family.add_metric([__version__, platform.python_version()], 1),
         )

@@ -91,7 +91,7 @@ class ClaimMode:
         Args:
             activity: What was seen.
             namespaces: How many namespaces have pods with claims. Where there are several, one
-                alone does not tell of a controller for the cluster.
+                alone does not show a controller for the cluster.
         """
         now, namespace = self._clock(), activity.namespace
         _put(self._active, namespace, now)

@@ -24,7 +24,7 @@ class CopyWriter:
     Args:
         client: Where to.
         templates: Where responses go.
-        may_write: Whether this process leads; asked before every write.
+        may_write: Whether this process leads; checked before every write.
     """
 
     def __init__(

@@ -140,18 +140,18 @@ class Auditor:
         registered = self._schemas.registry.objects.get(name)
         if stored is None or registered is None or registered.active is None:
             return 0
-        told = account.to_report(room)
-        status = account.status(registered.active.generation, told, _now())
+        reported = account.to_report(room)
+        status = account.status(registered.active.generation, reported, _now())
         # First the status: an Event too few is better than one again at every restart.
         await self._schemas.write_status(name, stored.metadata.uid, {"audit": status})
-        for violating in told:
+        for violating in reported:
             self.recorder.warn(
                 self._regarding(violating),
                 reason=REASON,
                 action="Auditing",
                 note=f"DriverConfigSchema {name}: {violating.message}",
             )
-        return len(told)
+        return len(reported)
 
     def _regarding(self, violating: ViolatingObject) -> ObjectReference:
         version = self._stored[violating.kind].api_version

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import Registry, register
+from dragoman.driverconfigs.schemaparser import parse
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer

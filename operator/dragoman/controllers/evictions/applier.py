@@ -28,7 +28,7 @@ log = logger("dragoman.evictions")
 
 
 class Outcome(StrEnum):
-    """What became of an eviction."""
+    """The outcome of an eviction."""
 
     EVICTED = "evicted"
     DELETING = "already-deleting"
@@ -42,7 +42,7 @@ class Applier:
     Args:
         client: Where to.
         recorder: Where Events go.
-        may_write: Whether this process leads; asked before every write.
+        may_write: Whether this process leads; checked before every write.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Applier:
     async def write_progress(
         self, resource: Resource, rule: StoredRule, progress: Progress
     ) -> dict[str, Any] | None:
-        """Write the condition of a rule; return the rule, or None where it is another one now.
+        """Write the condition of a rule; return the rule, or None if it was replaced.
 
         Raises:
             ApiError: The request failed.

@@ -25,7 +25,7 @@ ASSIST_DELAY = 30.0
 STOCK_ACTIVE = 300.0
 """Seconds after its last write during which the stock controller counts as active."""
 BLOCKED_INTERVAL = 5.0
-"""Seconds between checks whether it still is."""
+"""Seconds between checks whether the stock controller still blocks evictions."""
 
 log = logger("dragoman.evictions")
 

@@ -146,7 +146,7 @@ class ExplainController:
                 self._explained.clear()
 
     def stop(self) -> None:
-        """Compute nothing more."""
+        """Stop computing explanations."""
         self._engine.stop()
 
     def register_metrics(self) -> None:

@@ -17,7 +17,8 @@ from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import Note, note
 from dragoman.diagnosis.subject import of_pod
-from dragoman.inventory.facts import PodFact, World, parse
+from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshot import Snapshot
 
@@ -33,7 +34,7 @@ Item = TypeVar("Item")
 
 
 class Engine:
-    """Answers about a world.
+    """Explanations of pods in one state of the cluster.
 
     Args:
         profile: How the scheduler of the cluster behaves.

@@ -18,7 +18,7 @@ from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.pools import REGISTRATION
 from dragoman.inventory.documents import KINDS
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.profiles import server_profile
 from dragoman.inventory.snapshot import Snapshot

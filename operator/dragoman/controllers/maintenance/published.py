@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.allocation.features import profile
 from dragoman.inventory.documents import reduced
-from dragoman.inventory.facts import parse
+from dragoman.inventory.factparser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff

@@ -11,7 +11,8 @@ from typing import Any, Self
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.claims.informers import uses_claims
 from dragoman.inventory.documents import reduced
-from dragoman.inventory.facts import ClaimFact, claim_fact
+from dragoman.inventory.factparser import claim_fact
+from dragoman.inventory.facts import ClaimFact
 from dragoman.kube.client import Client, pages
 from dragoman.kube.discovery import DRA_GROUP, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.errors import ApiError

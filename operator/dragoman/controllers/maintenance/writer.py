@@ -33,7 +33,7 @@ _REFUSED = frozenset({_TOO_MANY, 403, 500})
 
 
 class Result(StrEnum):
-    """What became of an action."""
+    """The outcome of an action."""
 
     DONE = "done"
     EXISTS = "exists"
@@ -47,7 +47,7 @@ class Outcome:
     """The answer to an action.
 
     Attributes:
-        result: What became of it.
+        result: The outcome.
         message: Why it was refused, in the API server's words.
         written: The object as the server answered it; of a rule or a claim.
         retry_after: Seconds that the server asks to wait.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dragoman.driverconfigs.strictjson import DuplicateKeys
+from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.finding import Problem, Steps
 from dragoman.linting.objects import Object, mapping, reach
 from dragoman.linting.validation.claims import check_claim, check_class

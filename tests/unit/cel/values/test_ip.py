@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.ip import is_canonical_ip, is_cidr, is_ip, parse_cidr, parse_ip
+from dragoman.cel.values.ipparser import is_canonical_ip, is_cidr, is_ip, parse_cidr, parse_ip
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.quantity import Quantity, is_quantity, parse_quantity
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import is_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.cli.dra import drain_text as text
 from dragoman.controllers.maintenance.drainer import News, Step
-from dragoman.inventory.facts import claim_fact
+from dragoman.inventory.factparser import claim_fact
 from dragoman.maintenance.holds import Kind
 from dragoman.maintenance.plan import Evict, Plan, plan
 from tests.unit.inventory.builders import claim, held

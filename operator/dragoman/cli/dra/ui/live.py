@@ -14,7 +14,8 @@ from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.explanations import Explainer
 from dragoman.cli.dra.ui.feed import Feed
 from dragoman.cli.dra.ui.page import Page, page
-from dragoman.inventory.facts import World, parse
+from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts import World
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshot import Snapshot
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.driverconfigschema import parse
 from dragoman.driverconfigs.registry import register
+from dragoman.driverconfigs.schemaparser import parse
 from tests.unit.driverconfigs import builders
 
 
