@@ -23,7 +23,7 @@ class _Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """What becomes of the consumers of a claim.
+    """The consumers of a claim, by whether they stay reserved.
 
     Attributes:
         kept: They stay in reservedFor.
