@@ -12,7 +12,7 @@ from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.evictions.controller import EvictionController
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
@@ -120,9 +120,13 @@ class Pods:
 
 @asynccontextmanager
 async def controlling(
-    api: Pods, *claims: ClaimObject, rules: tuple[StoredRule, ...] = (), assist: bool = False
+    api: Pods,
+    *claims: ClaimObject,
+    rules: tuple[StoredRule, ...] = (),
+    slices: tuple[StoredSlice, ...] = (),
+    assist: bool = False,
 ) -> AsyncIterator[EvictionController]:
-    """Run a controller that knows the pods of the model, these claims and these rules."""
+    """Run a controller that knows the pods of the model, these claims, slices and rules."""
     client = cast(Client, api)
     recorder = EventRecorder(client)
     mode = ClaimMode("off", grace=0.0, takeover_after=0.0)
@@ -134,6 +138,8 @@ async def controlling(
         store.informers.pods.handle({"type": "ADDED", "object": pod})
     for claim in claims:
         store.handlers.claim_changed(cast(Any, fact(claim)))
+    for item in slices:
+        devices.slices.changed(item)
     for rule in rules:
         rule_informer.changed(rule)
     devices.slices.synced.set()

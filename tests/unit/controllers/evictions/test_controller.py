@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from dragoman.kube.errors import ApiError
-from tests.unit.claims.objects import pod
+from tests.unit.claims.objects import ClaimObject, PodObject, pod
 from tests.unit.controllers.evictions.model import Fate, Pods, controlling
-from tests.unit.evictions.builders import a_rule, pair, result
+from tests.unit.evictions.builders import DRIVER, a_rule, a_slice, pair, result
+from tests.unit.examples import examples
 from tests.unit.kube.virtual_time import in_virtual_time
 
 RULE = a_rule()
@@ -108,3 +109,67 @@ def test_no_pod_is_evicted_twice_and_none_that_may_stay(seed: int) -> None:
 
     api = run()
     assert api.deletions == {f"leaves-{index}": 1 for index in range(8)}
+
+
+LATER = {"operator": "Exists", "tolerationSeconds": 10**12}
+SOON = {"operator": "Exists", "tolerationSeconds": 60}
+DEVICES = tuple(f"gpu-{index}" for index in range(4))
+World = tuple[list[PodObject], list[ClaimObject], dict[str, str]]
+
+
+def a_world(chance: random.Random) -> World:
+    """Return pods, their claims, and what a rule selects."""
+    users, claims = [], []
+    for index in range(chance.randint(0, 10)):
+        choices: list[list[dict[str, Any]]] = [[], [], [SOON], [LATER], [ALWAYS]]
+        results = [
+            result(one, *chance.choice(choices), pool=f"node-{chance.randint(1, 2)}")
+            for one in chance.sample(DEVICES, chance.randint(1, 2))
+        ]
+        user, held = pair(f"pod-{index}", *results, namespace=f"ns-{chance.randint(1, 3)}")
+        if chance.random() < 0.15:
+            user = user.in_phase(chance.choice(("Succeeded", "Failed")))
+        if chance.random() < 0.1:
+            held = held.changed("status", "reservedFor", to=[])
+        users.append(user)
+        claims.append(held)
+    whole = {"driver": DRIVER, "pool": "node-1", "device": chance.choice(DEVICES)}
+    return users, claims, {key: one for key, one in whole.items() if chance.random() < 0.6}
+
+
+@pytest.mark.parametrize("seed", range(examples(20)))
+def test_a_dry_run_is_what_the_rule_then_does(seed: int) -> None:
+    """The condition of a rule without effect, and then what the same rule does with effect."""
+    users, claims, selector = a_world(random.Random(seed))
+    slices = tuple(a_slice(pool, *DEVICES, pool=pool) for pool in ("node-1", "node-2"))
+
+    @in_virtual_time
+    async def run(effect: str) -> tuple[str, set[str], set[str]]:
+        api = Pods(*users)
+        rule = a_rule(effect=effect, selector=selector)
+        async with controlling(api, *claims, rules=(rule,), slices=slices) as controller:
+            await asyncio.sleep(60)
+            later = {"/".join(one.place) for one in controller.state.planned.values()}
+        message = api.rules[0]["status"]["conditions"][0]["message"]
+        assert set(api.deletions.values()) <= {1}
+        return message, set(api.deletions), later
+
+    message, gone, later = run("None")
+    assert (gone, later) == (set(), set())
+    _, gone, later = run("NoExecute")
+    names = [f"{one.document['metadata']['namespace']}/{one.name}" for one in users]
+    left = later | {one for one in names if one.partition("/")[2] in gone}
+    published, allocated, would, *_ = message.split(". ")
+    assert would.startswith(f"{len(left)} pod{'' if len(left) == 1 else 's'} would be evicted in ")
+    spaces = len({one.partition("/")[0] for one in left})
+    assert f" in {spaces} " in would
+    assert int(published.split()[0]) == sum(
+        selector.items() <= {"driver": DRIVER, "pool": pool, "device": one}.items()
+        for pool in ("node-1", "node-2")
+        for one in DEVICES
+    )
+    assert int(allocated.split()[0]) == sum(
+        selector.items() <= one.items()
+        for held in claims
+        for one in held.document["status"]["allocation"]["devices"]["results"]
+    )
