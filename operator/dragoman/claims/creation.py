@@ -186,11 +186,8 @@ def _generated_for(facts: HolderFacts, holder: Holder, entry: ClaimEntry) -> lis
     uid = holder.metadata.uid
     claims = [
         claim
-        for claim in facts.owned
-        if claim.entry == entry.name
-        and claim.is_for(uid)
-        and not claim.extended
-        and not claim.metadata.deleting
+        for claim in facts.by_entry.get(entry.name, ())
+        if claim.is_for(uid) and not claim.extended and not claim.metadata.deleting
     ]
     return sorted(claims, key=_adoption_order)
 

@@ -129,10 +129,7 @@ def _names_another(facts: ClaimFacts, pod: Pod) -> bool:
     if claim.entry is None or claim.extended or not claim.is_for(pod.metadata.uid):
         return False
     bound = pod.published.get(claim.entry)
-    return bound != claim.metadata.name and any(
-        sibling.metadata.name == bound and sibling.entry == claim.entry
-        for sibling in facts.siblings
-    )
+    return bound != claim.metadata.name and any(twin.metadata.name == bound for twin in facts.twins)
 
 
 def _left_protected(facts: ClaimFacts, reserved: Reservations) -> Plan | None:

@@ -1,6 +1,6 @@
 """What planners are given, and what they answer."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -66,6 +66,7 @@ class HolderFacts:
         holder: The pod or PodGroup.
         claims: Claims of its namespace by name, own writes included.
         owned: The claims that the holder, or the pod's PodGroup, controls.
+        by_entry: The same claims by the entry that they were made for.
         templates: Templates of its namespace by name.
         groups: PodGroups of its namespace by name; None where the API is not served.
         age: Seconds since the holder was created.
@@ -81,6 +82,14 @@ class HolderFacts:
     age: float = 0.0
     live: LiveAnswers = field(default_factory=dict)
     failed_reads: Collection[LiveRead] = ()
+    by_entry: Mapping[str | None, Sequence[Claim]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the claims by entry: a pod may have thousands of both."""
+        by_entry: dict[str | None, list[Claim]] = {}
+        for claim in self.owned:
+            by_entry.setdefault(claim.entry, []).append(claim)
+        object.__setattr__(self, "by_entry", by_entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class ClaimFacts:
         pods: Pods of its namespace by name, as far as they use claims.
         users: Pods that refer to the claim by name.
         groups: PodGroups of its namespace by name; None where the API is not served.
-        siblings: Other claims that the same owner controls.
+        twins: Other claims that the same owner controls, for the same entry.
         duplicate_for: Seconds since another claim for the same entry was first seen beside it.
         gone: UIDs of pods and PodGroups that are known to be deleted.
         owner_missing_for: Seconds since the claim's owner was first found missing; 0 while
@@ -105,7 +114,7 @@ class ClaimFacts:
     pods: Mapping[str, Pod] = field(default_factory=dict)
     users: Collection[Pod] = ()
     groups: Mapping[str, PodGroup] | None = None
-    siblings: Collection[Claim] = ()
+    twins: Collection[Claim] = ()
     duplicate_for: float = 0.0
     deleted: Collection[str] = frozenset()
     owner_missing_for: float = 0.0

@@ -72,17 +72,16 @@ class Gatherer:
     def _claim_facts(self, claim: Claim, live: LiveReads) -> ClaimFacts:
         state = self._state
         metadata = claim.metadata
-        siblings = self._siblings(claim)
+        twins = self._twins(claim)
         uid, elapsed = metadata.uid, state.times.elapsed
-        twins = any(sibling.entry == claim.entry for sibling in siblings)
         idle = claim.protected and not claim.allocated and not claim.consumers
         return ClaimFacts(
             claim=claim,
             pods=state.pods.namespace(metadata.namespace),
             users=state.pods.find("claim", (metadata.namespace, metadata.name)),
             groups=state.groups.namespace(metadata.namespace) if state.groups_served else None,
-            siblings=siblings,
-            duplicate_for=elapsed(uid, "duplicate", holds=twins),
+            twins=twins,
+            duplicate_for=elapsed(uid, "duplicate", holds=bool(twins)),
             deleted=state.deleted,
             owner_missing_for=elapsed(uid, "ownerless", holds=self._owner_is_missing(claim)),
             unchanged_for=elapsed(uid, IDLE, holds=idle, version=metadata.resource_version),
@@ -95,11 +94,13 @@ class Gatherer:
         new = self._state.times.elapsed(holder.metadata.uid, "new", holds=by_clock == 0.0)
         return max(by_clock, new)
 
-    def _siblings(self, claim: Claim) -> list[Claim]:
+    def _twins(self, claim: Claim) -> list[Claim]:
         owner = claim.metadata.owner
         if owner is None:
             return []
-        found = self._state.claims.find("owner", (claim.metadata.namespace, owner.uid))
+        # By entry as well: a pod may have thousands of claims, and each of them is planned.
+        place = (claim.metadata.namespace, owner.uid, claim.entry)
+        found = self._state.claims.find("twin", place)
         return [other for other in found if other.metadata.uid != claim.metadata.uid]
 
     def _owner_is_missing(self, claim: Claim) -> bool:

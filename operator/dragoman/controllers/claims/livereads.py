@@ -15,6 +15,8 @@ from dragoman.kube.singleflight import SingleFlight
 
 CONCURRENT_READS = 64
 """Live reads at the same time, over all keys: one claim may have 256 consumers to read."""
+READS_OF_A_KEY = 16
+"""Live reads at the same time for one key: a pod may have thousands of entries."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,10 @@ class LiveReader:
 
     async def read(self, key: Key, reads: Sequence[LiveRead], live: LiveReads) -> None:
         """Put results into `live`; a read that fails delays no other."""
+        for start in range(0, len(reads), READS_OF_A_KEY):
+            await self._read_some(key, reads[start : start + READS_OF_A_KEY], live)
+
+    async def _read_some(self, key: Key, reads: Sequence[LiveRead], live: LiveReads) -> None:
         results = await asyncio.gather(
             *(self._result(key, read) for read in reads), return_exceptions=True
         )

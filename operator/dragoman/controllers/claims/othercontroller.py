@@ -90,11 +90,11 @@ class OtherController:
         self._other_seen(Activity(metadata.namespace, metadata.created, flapping))
 
     def _check_duplicate(self, claim: Claim, pod: Pod) -> None:
-        place = (pod.metadata.namespace, pod.metadata.uid)
+        place = (pod.metadata.namespace, pod.metadata.uid, claim.entry)
         twins = [
             twin.metadata.name
-            for twin in self._state.claims.find("owner", place)
-            if twin.entry == claim.entry and not twin.metadata.deleting
+            for twin in self._state.claims.find("twin", place)
+            if not twin.metadata.deleting
         ]
         if twins:
             note = (

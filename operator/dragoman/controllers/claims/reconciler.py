@@ -1,6 +1,7 @@
 """Reconciles one key: gather facts, plan, apply; again until the plan is empty."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 
 from dragoman.claims import (
@@ -28,6 +29,9 @@ from dragoman.logs import logger
 
 log = logger("dragoman.claims")
 
+CREATIONS = 16
+"""Claims of one key that are created in one turn: a pod may have thousands of entries, and the rest
+of them then waits behind the pods of other namespaces."""
 PASSES = 16
 """Plans of one key in a row before it is requeued with back-off."""
 
@@ -94,8 +98,8 @@ class Reconciler:
                 return True
             if await self._apply(key, plan.actions) is Outcome.STALE:
                 live.clear()
-            elif _frees_devices(plan):
-                # Other claims' devices come first: the rest of this claim can wait.
+            elif _frees_devices(plan) or len(_creations(plan.actions)) > CREATIONS:
+                # Others come first: the rest of this claim, or of this pod's claims, can wait.
                 self._queue.add(key)
                 return True
         log.warning(
@@ -132,26 +136,33 @@ class Reconciler:
         """Send independent creations at the same time, then the other actions in order.
 
         A status names only claims that exist: an entry whose creation failed is left out of the
-        publication and delays no other entry.
+        publication and delays no other entry. Of more than CREATIONS a random choice is created, so
+        that refused ones never keep the others from their turn.
         """
-        creations = [action for action in actions if isinstance(action, CreateClaim)]
+        planned = creations = _creations(actions)
+        if len(planned) > CREATIONS:
+            creations = random.sample(planned, CREATIONS)
         results = await self._create(creations)
         self._report_refusals(key, creations, results)
         outcome = Outcome.STALE if Outcome.STALE in results else Outcome.DONE
         for _ in range(results.count(Outcome.DONE)):
             self._mode.made_claim()
-        failed = {
+        done = {
             creation.name
             for creation, result in zip(creations, results, strict=True)
-            if result is not Outcome.DONE
+            if result is Outcome.DONE
         }
+        missing = {creation.name for creation in planned} - done
         for action in actions:
             match action:
                 case CreateClaim():
                     continue
                 case PublishClaims():
-                    ready = action.without(failed)
-                    if ready.published and await self._applier.apply(ready) is Outcome.STALE:
+                    ready = action.without(missing)
+                    # While all goes well, one publication in the end suffices.
+                    if not ready.published or len(planned) > len(creations) == len(done):
+                        continue
+                    if await self._applier.apply(ready) is Outcome.STALE:
                         outcome = Outcome.STALE
                 case _:
                     outcome = await self._applier.apply(action)
@@ -176,6 +187,10 @@ class Reconciler:
         for creation, result in zip(creations, results, strict=True):
             if isinstance(result, ApiError):
                 self._events.refusal(key, creation, result)
+
+
+def _creations(actions: Sequence[Action]) -> list[CreateClaim]:
+    return [action for action in actions if isinstance(action, CreateClaim)]
 
 
 def _frees_devices(plan: Plan) -> bool:

@@ -67,7 +67,7 @@ class ClusterState:
             self.deleted, claim=_claims, template=_templates, group=_group
         )
         devices = {"device": _devices} if by_device else {}
-        self.claims: Store[Claim] = Store(self.deleted, owner=_owner, **devices)
+        self.claims: Store[Claim] = Store(self.deleted, owner=_owner, twin=_twin, **devices)
         self.templates: Store[Template] = Store(self.deleted)
         self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
 
@@ -93,6 +93,10 @@ def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
 
 def _devices(claim: Claim) -> Iterator[tuple[str, str, str]]:
     return (device.id for device in claim.devices)
+
+
+def _twin(claim: Claim) -> tuple[tuple[str, str, str | None], ...]:
+    return tuple((*owner, claim.entry) for owner in _owner(claim))
 
 
 def _owner(claim: Claim) -> tuple[tuple[str, str], ...]:

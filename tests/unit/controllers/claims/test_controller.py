@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from functools import reduce
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from dragoman.controllers.claims.livereads import CONCURRENT_READS
 from dragoman.kube.errors import ApiError
 from tests.unit.claims.cases import POD, claim_place
 from tests.unit.claims.model_server import Place
-from tests.unit.claims.objects import NAMESPACE, Json, Object, claim, pod, template
+from tests.unit.claims.objects import NAMESPACE, Json, Object, PodObject, claim, pod, template
 from tests.unit.claims.worlds import world
 from tests.unit.controllers.claims.scenarios import CREATION, USER, failing, many, names, serving
 from tests.unit.controllers.claims.simulation import Fate, ModelApi, process
@@ -300,3 +301,35 @@ async def test_an_assistant_leaves_alone_what_another_controller_did_in_time() -
         api.server.change(POD, lambda found: found.bound("gpu", "theirs"))
         await asyncio.sleep(100.0)
     assert api.server.writes == []
+
+
+ENTRIES = 100
+
+
+def with_many_entries() -> PodObject:
+    """Return a pod with so many entries, all of one template."""
+    return reduce(
+        lambda user, number: user.using(f"e{number}", template="my-template"),
+        range(ENTRIES - 1),
+        USER,
+    )
+
+
+@in_virtual_time
+async def test_a_pod_with_very_many_entries_is_published_once_after_many_turns() -> None:
+    user = with_many_entries()
+    api = serving(user)
+    async with process(api) as running:
+        await running.follow(30.0)
+    assert len(names(api)) == ENTRIES
+    assert Counter(api.server.writes) == {CREATION[0]: ENTRIES, CREATION[1]: 1}
+
+
+@in_virtual_time
+async def test_refused_claims_of_a_pod_with_very_many_entries_do_not_keep_the_others_back() -> None:
+    user = with_many_entries()
+    api = serving(user)
+    api.fate = failing(*[QUOTA] * 40, on=CREATION[0])
+    async with process(api) as running:
+        await running.follow(3000.0)
+    assert len(api.server.get(POD)["status"]["resourceClaimStatuses"]) == ENTRIES
