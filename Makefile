@@ -100,7 +100,7 @@ test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in W
 
 .PHONY: test-versions
 test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)
-	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" $(PY) -m tests.versions
+	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" PROCESSES=$(PROCESSES) $(PY) -m tests.versions
 
 .PHONY: test-upstream
 test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1")
@@ -130,6 +130,10 @@ soak: controlplane ## Break the control plane at random under churn (MINUTES=n S
 .PHONY: bench
 bench: controlplane ## Measure the claim controller beside the built-in one
 	@$(PY) -m tests.bench
+
+.PHONY: bench-scale
+bench-scale: controlplane ## Measure the operator beside 5,000 nodes and 50,000 pods (ARGS="--scale 0.05 --minutes 1")
+	@$(PY) -m tests.bench.scale $(ARGS)
 
 .PHONY: bench-node
 bench-node: controlplane ## Measure jobs on a real node, with each claim controller in turn

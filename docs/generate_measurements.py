@@ -3,6 +3,7 @@
 `make bench` writes the record; a test compares the pages with it.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.bench.allocation.record import Record as Allocations
@@ -10,6 +11,7 @@ from tests.bench.allocation.report import section
 from tests.bench.claims.competitors import STOCK_DEFAULT
 from tests.bench.claims.record import Record
 from tests.bench.claims.table import faults, markdown, number, table
+from tests.bench.scale import record as large
 from tests.bench.webhook.record import Record as Reviews
 
 DOCS = Path(__file__).parent
@@ -86,20 +88,27 @@ def allocation(_: Record) -> str:
     return section(Allocations.read())
 
 
-PAGES = {
-    "operations.md": ("sizing", sizing),
-    "comparison.md": ("measured", comparison),
-    "allocation.md": ("allocation-bench", allocation),
+def scale(_: Record) -> str:
+    """Return the table of large clusters of operations.md, whose numbers have their own record."""
+    return large.section(large.Record.read())
+
+
+PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
+    "operations.md": {"sizing": sizing, "scale": scale},
+    "comparison.md": {"measured": comparison},
+    "allocation.md": {"allocation-bench": allocation},
 }
 
 
 def renewed(page: str, record: Record) -> str:
     """Return the text of a page with the numbers of a record."""
-    mark, written = PAGES[page]
-    begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
-    before, _, rest = (DOCS / page).read_text().partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{written(record)}\n{end}{after}"
+    text = (DOCS / page).read_text()
+    for mark, written in PAGES[page].items():
+        begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n{written(record)}\n{end}{after}"
+    return text
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Run the end-to-end suites on every supported Kubernetes version, and write the table of results.
 
-`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes") builds what is missing,
-runs each suite on each version, and replaces the results of these versions and suites in
-docs/compatibility.md. Results of other versions and suites stay, with their date.
+`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=2) builds what
+is missing, runs each suite on each version, and replaces the results of these versions and suites
+in docs/compatibility.md. Results of other versions and suites stay, with their date.
 """
 
 import json
@@ -62,6 +62,8 @@ def run(version: str, suite: str, folder: Path) -> Result:
     report.unlink(missing_ok=True)
     marker = "node" if suite == "node" else "not slow and not node"
     command = [sys.executable, "-m", "pytest", "-q", "-ra", "-m", marker, f"--junitxml={report}"]
+    if suite != "node":  # a machine has one node
+        command += ["-n", os.environ.get("PROCESSES", "2"), "--no-loadscope-reorder"]
     print(f"{version}, {suite}", flush=True)
     subprocess.run(
         [*command, *SUITES[suite]],
@@ -152,13 +154,13 @@ def main() -> int:
         raise SystemExit(f"unknown suites: {', '.join(unknown)}; known: {', '.join(SUITES)}")
     folder = ROOT / "build/versions"
     folder.mkdir(parents=True, exist_ok=True)
-    results = load()
     ordered: dict[str, dict[str, Result]] = {}
     failed = False
     for version in chosen:
         for suite in suites:
             result = run(version, suite, folder)
             failed |= bool(result.failed)
+            results = load()  # another run may have written since
             results.setdefault(version, {})[suite] = result
             ordered = {one: results[one] for one in versions() if one in results}
             write(ordered)

@@ -184,7 +184,7 @@ def build(recipe: Recipe, module: Path, flags: str, target: Path) -> None:
         output = Path(scratch) / recipe.name
         log = Path(scratch) / "log"
         options = ["-v", "-trimpath", f"-ldflags={flags}", "-o", str(output)]
-        verb = ["test", "-c"] if recipe.test else ["build"]
+        verb = ["test", "-c", "-vet=off"] if recipe.test else ["build"]
         command = [str(go), *verb, *options, f"-tags={','.join(recipe.tags)}", recipe.package]
         with log.open("wb") as sink:
             process = subprocess.Popen(
