@@ -102,6 +102,10 @@ test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in W
 test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)
 	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" PROCESSES=$(PROCESSES) $(PY) -m tests.versions
 
+.PHONY: test-faults
+test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.1")
+	@VERSIONS="$(VERSIONS)" FAULTS="$(FAULTS)" $(PY) -m tests.versions.faults
+
 .PHONY: test-upstream
 test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1")
 	@$(PY) -m tests.upstream $(ARGS)

@@ -3,6 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.upstream import integration
+from tests.upstream.__main__ import only_built_in
 from tests.upstream.kubelet import running
 from tests.upstream.results import FAILED, PASSED, Spec, failures, left_out, read, summary
 
@@ -77,3 +81,43 @@ def test_a_pod_with_a_node_is_reported_as_ready() -> None:
     assert status["phase"] == "Running"
     assert {"type": "Ready", "status": "True"} in status["conditions"]
     assert [one["name"] for one in status["containerStatuses"]] == ["main"]
+
+
+LOG = """=== RUN   TestDRA/all/WorkloadResourceClaims
+    dra.go:12: --- PASS: in a message
+--- PASS: TestDRA (92.00s)
+    --- PASS: TestDRA/all (90.10s)
+        --- FAIL: TestDRA/all/WorkloadResourceClaims (12.50s)
+            --- PASS: TestDRA/all/WorkloadResourceClaims/step (1.00s)
+        --- PASS: TestDRA/all/ShareResourceClaimSequentially (33.00s)
+"""
+
+
+def test_results_of_integration_tests_are_those_of_tests_not_of_steps() -> None:
+    assert integration.read(LOG) == {
+        "all/ShareResourceClaimSequentially": Spec(
+            "all/ShareResourceClaimSequentially", PASSED, 33.0
+        ),
+        "all/WorkloadResourceClaims": Spec("all/WorkloadResourceClaims", FAILED, 12.5),
+    }
+
+
+def test_a_package_that_starts_its_controller_in_another_way_is_refused(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "dra.go").write_text(
+        "package dra\n\tcontroller.Run(claimControllerCtx, 1 /* one */)\n"
+    )
+    (package / "dra_test.go").write_text("package dra\n")
+    integration.copied(package, tmp_path / "copy")
+    copied = {path.name: path.read_text() for path in (tmp_path / "copy").iterdir()}
+    assert list(copied) == ["dra.go"]
+    assert "runClaimController(claimControllerCtx, func()" in copied["dra.go"]
+    (package / "dra.go").write_text("package dra\n")
+    with pytest.raises(RuntimeError, match="starts the claim controller in 0 places"):
+        integration.copied(package, tmp_path / "other")
+
+
+def test_what_passes_with_the_built_in_controller_only_is_named() -> None:
+    ours, stock = made(a=PASSED, b=FAILED), made(a=PASSED, b=PASSED, c=PASSED, d=FAILED)
+    assert only_built_in({"dragoman": ours, "built-in": stock}) == ["b", "c"]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.versions import faults
 from tests.versions.__main__ import Result, read, table, versions
 
 REPORT = """<testsuites><testsuite>
@@ -37,3 +38,16 @@ def test_the_table_names_failures_and_reasons_and_says_what_was_not_run() -> Non
 def test_every_minor_version_from_1_34_on_is_pinned_in_order() -> None:
     found = [version.rpartition(".")[0] for version in versions()]
     assert found == ["v1.34", "v1.35", "v1.36", "v1.37"]
+
+
+def test_readme_has_the_faults_that_were_measured() -> None:
+    readme = faults.PAGE.read_text()
+    assert readme == faults.renewed(readme, faults.load()), "run `make test-faults`"
+
+
+def test_the_table_of_faults_says_yes_no_and_where_a_version_lacks_the_situation() -> None:
+    results = {"v1.34.4": {"finished": True, "crash": None}, "v1.37.1": {"finished": False}}
+    lines = faults.table(results).splitlines()
+    assert lines[0] == "| fault | v1.34.4 | v1.37.1 |"
+    assert lines[2] == "| creates claims again for finished pods that stay | yes | no |"
+    assert lines[-1].endswith("| - | - |")

@@ -9,6 +9,7 @@ but for the claim controller, whose place dragoman takes. docs/upstream.md gets 
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from tests.support.controlplane import binaries, objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
+from tests.upstream import integration
 from tests.upstream.kubelet import Kubelets
 from tests.upstream.results import PASSED, Spec, failures, left_out, read, summary
 
@@ -116,29 +118,56 @@ def record(version: str, lines: list[str]) -> None:
 
 
 def main() -> int:
-    """Run everything; return 1 where a spec passes with the built-in controller only."""
+    """Run everything; return 1 where a test passes with the built-in controller only."""
     parser = argparse.ArgumentParser(prog="python -m tests.upstream", description=__doc__)
     parser.add_argument("--kubernetes", default=binaries.chosen_version(), metavar="VERSION")
     parser.add_argument("--focus", default=FOCUS, metavar="REGEX", help="specs to run")
     parser.add_argument("--folder", type=Path, default=Path("build/upstream"))
+    parser.add_argument("--suite", choices=("e2e", "integration"), help="one of the suites only")
     options = parser.parse_args()
     folder = options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    version = options.kubernetes
-    results = {name: run(name, version, options.focus, folder) for name in (DRAGOMAN, BUILT_IN)}
+    version, worse = options.kubernetes, list[str]()
+    if options.suite != "integration":
+        worse += end_to_end(version, options.focus, folder)
+    if options.suite != "e2e":
+        worse += integrated(version, folder)
+    print("\n".join(f"passes with the built-in controller only: {name}" for name in worse))
+    return 1 if worse else 0
+
+
+def end_to_end(version: str, focus: str, folder: Path) -> list[str]:
+    """Run and record the specs; return those that pass with the built-in controller only."""
+    results = {name: run(name, version, focus, folder) for name in (DRAGOMAN, BUILT_IN)}
     table, out = summary(version, results), left_out(results[DRAGOMAN])
     print("\n".join(["", *table, "", *out]))
     for name, specs in results.items():
         print("\n".join(f"{name}: {line}" for line in failures(specs)))
-    if options.focus == FOCUS:
+    if focus == FOCUS:
         record(version, [*table, "", *(f"* {line}" for line in out)])
-    worse = [
-        spec
-        for spec, stock in results[BUILT_IN].items()
-        if stock.state == PASSED and results[DRAGOMAN][spec].state != PASSED
+    return only_built_in(results)
+
+
+def integrated(version: str, folder: Path) -> list[str]:
+    """Run and record the integration tests; return as `end_to_end`."""
+    results = {
+        name: integration.run(version, folder, name, own=name == DRAGOMAN)
+        for name in (DRAGOMAN, BUILT_IN)
+    }
+    table = integration.summary(version, results)
+    print("\n".join(["", *table]))
+    record(f"{version}-integration", table)
+    return only_built_in(results)
+
+
+def only_built_in(results: Mapping[str, Mapping[str, Spec]]) -> list[str]:
+    """Return the names of tests that pass with the built-in controller, and not with dragoman."""
+    return [
+        name
+        for name, stock in results[BUILT_IN].items()
+        if stock.state == PASSED
+        and (name not in results[DRAGOMAN] or results[DRAGOMAN][name].state != PASSED)
     ]
-    print("\n".join(f"passes with the built-in controller only: {spec}" for spec in worse))
-    return 1 if worse else 0
 
 
 if __name__ == "__main__":

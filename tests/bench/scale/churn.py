@@ -6,7 +6,7 @@ A process of its own sends the requests, so that they do not delay the watch tha
 import asyncio
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.context import SpawnProcess
 
 from tests.bench.claims import objects
@@ -20,22 +20,27 @@ LIFETIME = 10
 Due = tuple[float, Request]
 
 
-def plan(namespace: str, rate: int, seconds: int) -> Iterator[Due]:
+def plan(namespace: str, rate: int, seconds: int, over: Callable[[], bool]) -> Iterator[Due]:
     """Yield requests with the second at which each is due, in order.
 
     Args:
         namespace: Of the pods; has the template.
         rate: Pods created per second.
         seconds: For how long pods are created; the last ones are finished and deleted after it.
+        over: Whether this time has passed: an API server that falls behind gets fewer pods, and
+            the run does not become longer.
     """
+    created: set[int] = set()
     for second in range(seconds + 2 * LIFETIME):
+        if second < seconds and not over():
+            created.add(second)
         for index in range(rate):
             due = second + index / rate
-            if second < seconds:
+            if second in created:
                 yield due, create(namespace, second, index)
-            if LIFETIME <= second < seconds + LIFETIME:
+            if second - LIFETIME in created:
                 yield due, finish(namespace, second - LIFETIME, index)
-        if second >= 2 * LIFETIME:
+        if second - 2 * LIFETIME in created:
             yield second + 1.0, delete(namespace, second - 2 * LIFETIME)
 
 
@@ -76,7 +81,9 @@ def start(server: Server, namespace: str, rate: int, seconds: int) -> SpawnProce
 
 
 def _main(server: Server, namespace: str, rate: int, seconds: int) -> None:
-    asyncio.run(_send(server, plan(namespace, rate, seconds)))
+    end = time.monotonic() + seconds
+    requests = plan(namespace, rate, seconds, lambda: time.monotonic() > end)
+    asyncio.run(_send(server, requests))
 
 
 async def _send(server: Server, requests: Iterator[Due]) -> None:

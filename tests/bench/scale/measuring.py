@@ -80,7 +80,7 @@ def churning(lab: Lab, process: Process, rate: int, seconds: int, say: Say) -> V
     clock = Since(operator=process.pid, **lab.servers())
     with PodWatch(lab.server, namespace) as watch:
         sender = churn.start(lab.server, namespace, rate, seconds)
-        values = follow(watch, process, clock, rate * seconds, say=say, goes_on=sender.is_alive)
+        values = follow(watch, process, clock, say=say, goes_on=sender.is_alive)
         if sender.exitcode:
             raise RuntimeError("the process that creates and finishes pods failed")
     apiserver = lab.plane.processes[API_SERVER].pid
@@ -101,21 +101,20 @@ def follow(
     watch: PodWatch,
     process: Process,
     clock: Since,
-    pods: int,
     *,
     say: Say,
     goes_on: Callable[[], bool],
 ) -> Values:
-    """Read clocks until all pods are created, and wait for the end; return cores and seconds."""
+    """Read clocks while pods are created, and wait for the end; return cores and seconds."""
     began = reported = time.monotonic()
-    used, elapsed = clock.read(), LOOK
+    used, elapsed, created = clock.read(), LOOK, 0
     while goes_on():
         time.sleep(LOOK)
         watch.check()
         process.check()
         now = time.monotonic()
-        if len(watch.created) < pods:
-            used, elapsed = clock.read(), now - began
+        if len(watch.created) > created:
+            used, elapsed, created = clock.read(), now - began, len(watch.created)
         if now - reported >= PROGRESS_SECONDS:
             reported = now
             say(progress(watch, process))

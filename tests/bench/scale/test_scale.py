@@ -1,5 +1,6 @@
 """The order in which pods of `make bench-scale` come and go, and what its table says."""
 
+from collections import Counter
 from itertools import pairwise
 
 from tests.bench.scale.churn import LIFETIME, plan
@@ -9,7 +10,7 @@ RATE, SECONDS = 4, 15
 
 
 def test_pods_are_created_finished_and_deleted_in_order() -> None:
-    steps = [*plan("churn", RATE, SECONDS)]
+    steps = [*plan("churn", RATE, SECONDS, lambda: False)]
     assert all(before <= after for (before, _), (after, _) in pairwise(steps))
     created = {r.body["metadata"]["name"]: due for due, r in steps if r.method == "POST"}
     finished = {r.path.split("/")[-2]: due for due, r in steps if r.method == "PATCH"}
@@ -17,6 +18,12 @@ def test_pods_are_created_finished_and_deleted_in_order() -> None:
     assert len(created) == RATE * SECONDS
     assert {name: due + LIFETIME for name, due in created.items()} == finished
     assert deleted == [str(batch) for batch in range(SECONDS)]
+
+
+def test_no_pod_is_created_when_the_time_is_over_and_those_that_exist_are_still_deleted() -> None:
+    over = iter([False] * 2 + [True] * SECONDS)
+    sent = Counter(r.method for _, r in plan("churn", RATE, SECONDS, lambda: next(over)))
+    assert sent == {"POST": 2 * RATE, "PATCH": 2 * RATE, "DELETE": 2}
 
 
 def test_the_section_extrapolates_memory_and_names_the_limit() -> None:
