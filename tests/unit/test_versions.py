@@ -46,7 +46,10 @@ def test_readme_has_the_faults_that_were_measured() -> None:
 
 
 def test_the_table_of_faults_says_yes_no_and_where_a_version_lacks_the_situation() -> None:
-    results = {"v1.34.4": {"finished": True, "crash": None}, "v1.37.1": {"finished": False}}
+    results: faults.Results = {
+        "v1.34.4": {"finished": True, "crash": None},
+        "v1.37.1": {"finished": False},
+    }
     lines = faults.table(results).splitlines()
     assert lines[0] == "| fault | v1.34.4 | v1.37.1 |"
     assert lines[2] == "| creates claims again for finished pods that stay | yes | no |"
