@@ -90,7 +90,7 @@ def allocation(_: Record) -> str:
 
 def scale(_: Record) -> str:
     """Return the table of large clusters of operations.md, whose numbers have their own record."""
-    return large.section(large.Record.read())
+    return large.section(large.recorded())
 
 
 PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {

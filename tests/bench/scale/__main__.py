@@ -54,7 +54,8 @@ Examples:
 def main(*, scale: float, minutes: float, rate: int, path: Path | None) -> None:
     """Measure memory, CPU and waits of the operator beside many objects."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that control planes are removed
-    record = Record(binaries.chosen_version(), scale, measure(scale, round(60 * minutes), rate))
+    values = measure(scale, round(60 * minutes), rate)
+    record = Record(kubernetes=binaries.chosen_version(), scale=scale, values=values)
     whole = (scale, minutes, rate) == (1.0, 10.0, 200)
     if path or whole:
         record.save(path or PATH)

@@ -1,13 +1,11 @@
 """The record of `make bench-scale`, and the table and the extrapolation that follow from it."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar
 
-import orjson
-
-from tests.bench.claims.record import ROOT, commit, machine, minute
 from tests.bench.claims.table import markdown, number
+from tests.bench.record import ROOT, Measurements
 
 PATH = ROOT / "docs/bench/scale.json"
 NONE_YET = "No complete run is recorded yet: `make bench-scale` writes this table."
@@ -38,38 +36,25 @@ ROWS = (
 """Name, unit and words of each row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(kw_only=True)
+class Record(Measurements):
     """What one run measured.
 
     Attributes:
         kubernetes: Version of the API server.
         scale: Factor to the numbers of objects.
         values: By the names of `ROWS`.
-        when: UTC day and minute of the end.
-        machine: What it ran on.
-        commit: Of dragoman.
     """
 
+    PATH: ClassVar[Path] = PATH
     kubernetes: str
     scale: float
     values: dict[str, float]
-    when: str = field(default_factory=minute)
-    machine: str = field(default_factory=machine)
-    commit: str = field(default_factory=commit)
 
-    @classmethod
-    def read(cls, path: Path = PATH) -> Self | None:
-        """Read a record; None where no run was recorded."""
-        if not path.exists():
-            return None
-        document: dict[str, Any] = orjson.loads(path.read_bytes())
-        return cls(**document)
 
-    def save(self, path: Path = PATH) -> None:
-        """Write the record."""
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        path.write_bytes(orjson.dumps(asdict(self), option=options))
+def recorded() -> Record | None:
+    """Read the record of a complete run; None where there is none."""
+    return Record.read() if PATH.exists() else None
 
 
 def section(record: Record | None) -> str:

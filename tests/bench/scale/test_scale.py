@@ -36,7 +36,7 @@ def test_the_section_extrapolates_memory_and_names_the_limit() -> None:
         "apiserver_cores": 1.0,
         "etcd_cores": 0.1,
     }
-    text = section(Record("v1.36.3", 1.0, values))
+    text = section(Record(kubernetes="v1.36.3", scale=1.0, values=values))
     assert "5 MiB per 1,000 pods with claims, so that 100,000 such pods need 580 MiB" in text
     assert "the operator 1 ms, the API server 5 ms, etcd 0.50 ms" in text
     assert "Limit: the API server takes the most CPU per claim" in text

@@ -5,11 +5,15 @@ import pytest
 from tests.e2e.modes.conftest import MakeOperator
 from tests.e2e.modes.metered import Metered
 from tests.e2e.setup import Setup
+from tests.e2e.versions import VERSION
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER
 
 LONG = 3600.0
+fixed_in_1_37 = pytest.mark.skipif(
+    VERSION >= (1, 37), reason="the built-in controller does not have this fault since 1.37"
+)
 SECOND = f"{CLAIM_CONTROLLER}-second"
 
 
@@ -24,6 +28,7 @@ def check_reported(setup: Setup, operator: Metered, fault: str) -> None:
 
 
 @pytest.mark.slow
+@fixed_in_1_37
 def test_claims_that_are_made_again_for_finished_pods_are_reported(
     setup: Setup, make_operator: MakeOperator
 ) -> None:
@@ -39,6 +44,7 @@ def test_claims_that_are_made_again_for_finished_pods_are_reported(
     assert setup.writes(refused=None).keys() <= {"create events"}
 
 
+@fixed_in_1_37
 def test_a_status_that_loses_and_regains_valid_claims_is_reported(
     setup: Setup, make_operator: MakeOperator
 ) -> None:
