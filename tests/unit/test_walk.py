@@ -1,10 +1,14 @@
-"""A pod event visits the rooms that docs/architecture.md names, and no more than six of them."""
+"""Events and reviews visit the rooms that docs/architecture.md names, at most six of them."""
 
+import asyncio
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
+
+import pytest
 
 from dragoman import handlers
 from dragoman.kube.sharedinformer import SharedInformers
@@ -12,9 +16,11 @@ from tests.unit.claims.objects import pod
 from tests.unit.controllers.claims.scenarios import serving
 from tests.unit.controllers.claims.simulation import process
 from tests.unit.kube.virtual_time import in_virtual_time
+from tests.unit.webhooks.builders import DENIED
+from tests.unit.webhooks.harness import serving as serving_webhook
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "operator/dragoman"
+SOURCES = (ROOT / "operator/dragoman", ROOT / "webhooks/dragoman_webhooks")
 PAGE = (ROOT / "docs/architecture.md").read_text()
 
 
@@ -24,8 +30,8 @@ def section(title: str) -> str:
 
 
 def linked(text: str) -> set[str]:
-    """Return the files and folders below operator/dragoman that a text links to."""
-    return set(re.findall(r"\]\(\.\./operator/dragoman/([^)]+)\)", text))
+    """Return the files and folders of the product that a text links to."""
+    return set(re.findall(r"\]\(\.\./((?:operator|webhooks)/[^)]+)\)", text))
 
 
 def rooms(title: str) -> list[str]:
@@ -42,8 +48,8 @@ class Walk:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(SOURCE):
-            self.files[str(path.relative_to(SOURCE))] = None
+        if event == "call" and any(path.is_relative_to(source) for source in SOURCES):
+            self.files[str(path.relative_to(ROOT))] = None
 
 
 @in_virtual_time
@@ -69,18 +75,33 @@ async def walked() -> list[str]:
     return list(walk.files)
 
 
-def test_a_pod_event_visits_the_rooms_of_the_page_in_their_order() -> None:
-    named = rooms("The way of one pod event")
-    visited = [name for name in walked() if name in named]
-    assert visited == named
+async def reviewed() -> list[str]:
+    """Let a review come in by the webhook's socket, and follow it until it is answered."""
+    walk = Walk()
+    async with serving_webhook() as client:
+        sys.setprofile(walk)
+        try:
+            status, text = await client.post(DENIED)
+        finally:
+            sys.setprofile(None)
+    assert status == 200
+    assert '"allowed":false' in text
+    return list(walk.files)
+
+
+WAYS: dict[str, Callable[[], list[str]]] = {
+    "The way of one pod event": walked,
+    "The way of one review": lambda: asyncio.run(reviewed()),
+}
+
+
+@pytest.mark.parametrize("title", WAYS)
+def test_it_visits_the_rooms_of_the_page_in_their_order_and_nothing_unnamed(title: str) -> None:
+    files, named = WAYS[title](), rooms(title)
+    assert [name for name in files if name in named] == named
     assert len(named) <= 6
-
-
-def test_a_pod_event_visits_nothing_that_the_page_does_not_name() -> None:
-    named = linked(section("The way of one pod event"))
-    unnamed = [
-        name for name in walked() if name not in named and str(Path(name).parent) not in named
-    ]
+    all_named = linked(section(title))
+    unnamed = [one for one in files if not {one, str(Path(one).parent)} & all_named]
     assert unnamed == []
 
 

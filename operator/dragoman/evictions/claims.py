@@ -7,9 +7,9 @@ from typing import Final
 
 from dragoman.allocation.facts.objects import Taint
 from dragoman.allocation.pools.taints import tolerates
-from dragoman.evictions.facts import DeviceKey, Due, Reason, seconds
+from dragoman.evictions.facts import Due, Reason, seconds
 from dragoman.evictions.pools import Pools
-from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
+from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
 from dragoman.model import AllocatedDevice, Claim
 
 LONGEST: Final = 1e11

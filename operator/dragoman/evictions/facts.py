@@ -12,12 +12,10 @@ from dragoman.model import Claim, Metadata, Pod
 
 if TYPE_CHECKING:
     from dragoman.evictions.pools import Pools
-    from dragoman.evictions.rules import ActiveRules
+    from dragoman.evictions.rules import ActiveRules, DeviceKey
 
 Place = tuple[str, str]
 """Namespace and name."""
-DeviceKey = tuple[str, str, str]
-"""Driver, pool and device."""
 
 
 class Reason(NamedTuple):

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Taint
-from dragoman.evictions.facts import DeviceKey
-from dragoman.evictions.rules import NO_EXECUTE, selects
+from dragoman.evictions.rules import NO_EXECUTE, DeviceKey, selects
 from dragoman.inventory.stored import UNTAINTED, StoredSlice
 
 Taints = Mapping[str, tuple[Taint, ...]]

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dragoman.allocation.facts.objects import DeviceTaintRule
-from dragoman.evictions.facts import DeviceKey
 from dragoman.inventory.stored import StoredRule
 
 NO_EXECUTE: Final = "NoExecute"
+DeviceKey = tuple[str, str, str]
+"""Driver, pool and device."""
 
 
 def evicts(rule: StoredRule | None) -> bool:

@@ -1,12 +1,13 @@
-"""One pool of devices, as the nodes see it for which the same slices are relevant."""
+"""One pool of devices, as the nodes see it for which the same slices are relevant, and its use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from dragoman.allocation.facts.amounts import Amount
 from dragoman.allocation.facts.objects import Content, Device, DeviceID, PoolID, Slice
-from dragoman.allocation.pools.usage import PoolUsage, Usage
+from dragoman.allocation.pools.usage import Holder, Nanos, Usage
 
 Counters = Mapping[tuple[str, str], Amount]
 """Counters of a pool by counter set and name."""
@@ -109,3 +110,90 @@ class Pool:
 def _special(item: Slice) -> bool:
     selector = item.node_selector
     return bool(item.skip_node_operations) or (selector is not None and len(selector.terms) > 1)
+
+
+class PoolUsage:
+    """What claims hold of one pool, by the position of a device in it.
+
+    Attributes:
+        in_use: Whether the device is held as a whole.
+        shared: Whether shares of the device are held.
+        consumed: Capacity that shares consume in nanos; only where a share names any.
+        key: Equal where nothing that decides an allocation differs.
+    """
+
+    __slots__ = ("_available", "_pool", "_usage", "consumed", "in_use", "key", "shared")
+
+    def __init__(self, pool: Pool, usage: Usage) -> None:
+        self._pool = pool
+        self._usage = usage
+        self._available: dict[tuple[str, str], int] | None = None
+        held = usage.of_pool(pool.id)
+        self.consumed: dict[int, Nanos] = {}
+        self.shared: frozenset[int] = frozenset()
+        if not held:
+            self.in_use = [False] * len(pool.devices)
+        else:
+            self.in_use = [_alone(held.get(device.name)) for device in pool.devices]
+            self._add_shares(held)
+        self.key = self._key()
+
+    def _add_shares(self, held: Mapping[str, list[Holder]]) -> None:
+        shared = set()
+        for position, device in enumerate(self._pool.devices):
+            for holder in held.get(device.name, ()):
+                if holder.share_id is None:
+                    continue
+                shared.add(position)
+                if holder.consumed is not None:
+                    _add(self.consumed.setdefault(position, {}), holder.consumed)
+        self.shared = frozenset(shared)
+
+    def _key(self) -> tuple[Any, ...]:
+        mask = 0
+        for position, used in enumerate(self.in_use):
+            if used:
+                mask |= 1 << position
+        counters = tuple(self.available.items()) if self._pool.counters else ()
+        if not self.shared:
+            return (mask, counters)
+        consumed = tuple((at, tuple(sorted(sums.items()))) for at, sums in self.consumed.items())
+        return (mask, counters, self.shared, consumed)
+
+    @property
+    def available(self) -> dict[tuple[str, str], int]:
+        """What is left of each counter in nanos, after all held devices of the pool on any node.
+
+        A negative number means that a slice changed below its devices.
+        """
+        if self._available is None:
+            self._available = {name: value.nanos for name, value in self._pool.counters.items()}
+            for content in self.held_contents():
+                for consumption in content.consumes:
+                    for name, value in consumption.counters.items():
+                        key = (consumption.counter_set, name)
+                        if key in self._available:
+                            self._available[key] -= value.nanos
+        return self._available
+
+    def held_contents(self) -> Iterator[Content]:
+        """Yield the devices of the pool, on any node, that are held or shared."""
+        held = self._usage.of_pool(self._pool.id)
+        if held:
+            for item in (*self._pool.slices, *self._pool.others):
+                yield from _held_of(item, held)
+
+
+def _held_of(item: Slice, held: Mapping[str, list[Holder]]) -> Iterator[Content]:
+    for device in item.devices:
+        if device.name in held:
+            yield device.content
+
+
+def _alone(holders: list[Holder] | None) -> bool:
+    return holders is not None and any(holder.share_id is None for holder in holders)
+
+
+def _add(sums: Nanos, consumed: Mapping[str, Amount]) -> None:
+    for name, value in consumed.items():
+        sums[name] = sums.get(name, 0) + value.nanos

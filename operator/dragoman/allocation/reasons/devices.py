@@ -8,8 +8,8 @@ from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.facts.amounts import printed
 from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
-from dragoman.allocation.pools.pool import Pool
-from dragoman.allocation.pools.usage import Holder, PoolUsage
+from dragoman.allocation.pools.pool import Pool, PoolUsage
+from dragoman.allocation.pools.usage import Holder
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.reasons.obstacles import Judged, Obstacle, exceeded, judge
 from dragoman.allocation.requests.plans import Plan

@@ -7,7 +7,7 @@ with such devices only.
 from __future__ import annotations
 
 from dragoman.allocation.facts.objects import Content
-from dragoman.allocation.pools.usage import PoolUsage
+from dragoman.allocation.pools.pool import PoolUsage
 
 Intersection = frozenset[str] | None
 """What the devices of a counter set have in common; None while none of them has groups."""

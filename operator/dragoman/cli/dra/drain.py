@@ -69,11 +69,7 @@ MECHANISMS: Final = ("auto", "rule", "claim")
 @output_option
 def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
+    wish: Wish,
     reason: str,
     timeout: float,
     rate: float | None,
@@ -101,7 +97,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
         timeout=timeout,
         grace=grace_period,
     )
-    sys.exit(carry_out(source, Wish(names, node, where, dry_run, yes), options, output))
+    sys.exit(carry_out(source, wish, options, output))
 
 
 def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:

@@ -54,11 +54,7 @@ Exit status:
 @output_option
 def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
+    wish: Wish,
     reason: str,
     mechanism: str,
     wait: bool,  # noqa: FBT001 — as above
@@ -81,4 +77,4 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
         wait=wait,
         timeout=timeout,
     )
-    sys.exit(carry_out(source, Wish(names, node, where, dry_run, yes), options, output))
+    sys.exit(carry_out(source, wish, options, output))

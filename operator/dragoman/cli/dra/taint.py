@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -36,13 +37,9 @@ Exit status:
 @click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
 @connected
 @output_option
-def taint(  # noqa: PLR0913, PLR0917 — one parameter for each option
+def taint(
     source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
+    wish: Wish,
     reason: str,
     output: str,
 ) -> None:
@@ -56,7 +53,7 @@ def taint(  # noqa: PLR0913, PLR0917 — one parameter for each option
     from dragoman.maintenance.holds import Kind, parse_taint  # noqa: PLC0415 — as above
     from dragoman.maintenance.plan import Evict  # noqa: PLC0415 — as above
 
-    given = [name for name in names if ":" in name]
+    given = [name for name in wish.names if ":" in name]
     if len(given) != 1:
         raise click.UsageError(
             "give one taint as KEY[=VALUE]:EFFECT, such as example.com/xid=79:NoSchedule"
@@ -65,8 +62,8 @@ def taint(  # noqa: PLR0913, PLR0917 — one parameter for each option
         wanted = parse_taint(given[0])
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    targets = tuple(name for name in names if ":" not in name)
-    chosen = choose(source, Wish(targets, node, where, dry_run, yes))
+    targets = tuple(name for name in wish.names if ":" not in name)
+    chosen = choose(source, replace(wish, names=targets))
     require_devices(chosen)
     if "devicetaintrules" not in chosen.inventory.world.listed:
         raise Unusable(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -96,12 +97,19 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 
 
 def targeted(command: Command) -> Command:
-    """Add TARGET, --node, --where, --dry-run and --yes."""
+    """Add TARGET, --node, --where, --dry-run and --yes; the command gets a Wish as `wish`."""
+
+    @wraps(command)
+    def run(**options: Any) -> Any:
+        wish = Wish(**{name: options.pop(name) for name in _FIELDS})
+        return command(wish=wish, **options)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        run = option(run)
+    return run
 
 
+_FIELDS: Final = tuple(one.name for one in fields(Wish))
 _OPTIONS: Final = (
     click.argument("names", metavar="[TARGET]…", nargs=-1, shell_complete=_complete),
     click.option(

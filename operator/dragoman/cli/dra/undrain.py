@@ -29,18 +29,10 @@ Exit status:
 @targeted
 @connected
 @output_option
-def undrain(  # noqa: PLR0913, PLR0917 — one parameter for each option
-    source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
-    output: str,
-) -> None:
+def undrain(source: Source, wish: Wish, output: str) -> None:
     """Put devices back in service: delete what `drain` or `hold` created for them.
 
     TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
     deleted; those of a DeviceMaintenance end with that object.
     """
-    undo(source, Wish(names, node, where, dry_run, yes), "undrain", output)
+    undo(source, wish, "undrain", output)

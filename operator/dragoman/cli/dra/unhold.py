@@ -14,18 +14,10 @@ from dragoman.cli.dra.undrain import EXAMPLES
 @targeted
 @connected
 @output_option
-def unhold(  # noqa: PLR0913, PLR0917 — one parameter for each option
-    source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
-    output: str,
-) -> None:
+def unhold(source: Source, wish: Wish, output: str) -> None:
     """Put devices back in service: delete what `hold` or `drain` created for them.
 
     TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
     deleted; those of a DeviceMaintenance end with that object.
     """
-    undo(source, Wish(names, node, where, dry_run, yes), "unhold", output)
+    undo(source, wish, "unhold", output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -29,25 +30,16 @@ Exit status:
 @targeted
 @connected
 @output_option
-def untaint(  # noqa: PLR0913, PLR0917 — one parameter for each option
-    source: Source,
-    names: tuple[str, ...],
-    node: str,
-    where: str,
-    dry_run: bool,  # noqa: FBT001 — click passes by name
-    yes: bool,  # noqa: FBT001 — as above
-    output: str,
-) -> None:
+def untaint(source: Source, wish: Wish, output: str) -> None:
     """Remove taints of `kubectl dra taint`: kubectl dra untaint TARGET… [KEY[:EFFECT]-].
 
     Taints that a driver publishes in its ResourceSlices are the driver's, and stay.
     """
     from dragoman.maintenance.releasing import is_taint  # noqa: PLC0415 — heavy, not for --help
 
-    given = [name for name in names if name.endswith("-")]
+    given = [name for name in wish.names if name.endswith("-")]
     if len(given) > 1:
         raise click.UsageError("give at most one taint as KEY- or KEY:EFFECT-")
     key, _, effect = (given[0][:-1] if given else "").partition(":")
-    targets = tuple(name for name in names if not name.endswith("-"))
-    wish = Wish(targets, node, where, dry_run, yes)
-    undo(source, wish, "untaint", output, is_taint(key, effect))
+    targets = tuple(name for name in wish.names if not name.endswith("-"))
+    undo(source, replace(wish, names=targets), "untaint", output, is_taint(key, effect))
