@@ -1,6 +1,7 @@
 """DevicePoolReports: what they say, and how rarely they are written."""
 
 import asyncio
+import random
 from collections import Counter
 from typing import Any, cast
 
@@ -64,8 +65,8 @@ class Setup:
         metadata = {"name": pool, "uid": pool}
         self.devices.slices.handle({"type": kind, "object": {"metadata": metadata, "spec": spec}})
 
-    def allocate(self, name: str, device: str, version: int = 1) -> None:
-        results = [{"driver": "d", "pool": "p", "device": device}] if device else []
+    def allocate(self, name: str, device: str, version: int = 1, pool: str = "p") -> None:
+        results = [{"driver": "d", "pool": pool, "device": device}] if device else []
         body = {
             "metadata": {
                 "name": name,
@@ -158,3 +159,27 @@ async def test_the_next_leader_writes_only_changes_and_deletes_old_reports() -> 
     following.publish("p", "a", kind="DELETED")
     await asyncio.sleep(1)
     assert api.reports == {}
+
+
+@in_virtual_time
+async def test_few_writes_while_many_claims_come_and_go() -> None:
+    """500 pools, and ten claims a second for a minute: at most two writes of each pool."""
+    setup, chance = Setup(Api()), random.Random(7)
+    pools = [f"p{index}" for index in range(500)]
+    for pool in pools:
+        setup.publish(pool, "a", "b", "c", "d")
+    await asyncio.sleep(10)
+    assert set(setup.api.writes.values()) == {1}
+    setup.api.writes.clear()
+    for index in range(600):
+        pool = chance.choice(pools[:50] if index % 2 else pools)
+        setup.allocate(f"claim-{index}", chance.choice("abcd"), pool=pool)
+        await asyncio.sleep(0.1)
+    assert max(setup.api.writes.values()) == 2
+    await asyncio.sleep(40)
+    used = sum(one["report"]["used"] for one in setup.api.reports.values())
+    taken = {(one.pool, one.device) for claim in setup.state.claims for one in claim.devices}
+    assert used == len(taken)
+    setup.api.writes.clear()
+    await asyncio.sleep(600)
+    assert not setup.api.writes
