@@ -76,7 +76,7 @@ class NodeAnswer:
     Attributes:
         node: Its name.
         filtered: Why the scheduler leaves the node out before it looks at devices.
-        outcome: What the allocator says; None where it was not asked.
+        outcome: What the allocator says; None where it was not called.
         pinned: Allocated claims of the pod that cannot be used on the node.
         requests: Requests with their devices; only where the allocator found no solution.
         others: Reasons about pools, the node, all requests, or claims that are allocated.

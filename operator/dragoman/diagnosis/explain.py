@@ -183,23 +183,23 @@ def _requests(
         if reason.device is not None:
             found.setdefault((reason.claim, reason.request), []).append(reason)
     for claim in claims:
-        for name, ask, alternative in asks(claim):
+        for name, request, alternative in exact_requests(claim):
             kept_away = tuple(found.get((claim.key, name), ()))
-            wanted = ask.count
-            if ask.mode == "All":
+            wanted = request.count
+            if request.mode == "All":
                 unselected = sum(one.code in _UNSELECTED for one in kept_away)
                 wanted = max(total - unselected, 1)
             free = total - len(kept_away)
             yield RequestAnswer(claim.key, name, wanted, free, kept_away, alternative)
 
 
-def asks(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:
-    """Yield what a claim asks for: the full name, the ask, whether it is an alternative."""
+def exact_requests(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:
+    """Yield the full names and requests of a claim, and whether each is an alternative."""
     for request in claim.spec.requests:
         if request.exactly is not None:
             yield request.name, request.exactly, False
-        for ask in request.first_available:
-            yield f"{request.name}/{ask.name}", ask, True
+        for alternative in request.first_available:
+            yield f"{request.name}/{alternative.name}", alternative, True
 
 
 def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:

@@ -50,5 +50,5 @@ class Extended:
 
 
 def uses_extended_resources(cluster: Cluster, subject: Subject) -> bool:
-    """Whether a DeviceClass may serve a resource that the pod's containers ask for."""
+    """Whether a DeviceClass may serve a resource that the pod's containers request."""
     return bool(Extended(cluster, subject).served)

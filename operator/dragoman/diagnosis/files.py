@@ -122,18 +122,18 @@ def _request(request: Any) -> Any:
         return request
     changed = dict(request)
     if isinstance(request.get("exactly"), Mapping):
-        changed["exactly"] = _ask(request["exactly"])
+        changed["exactly"] = _exact(request["exactly"])
     if isinstance(request.get("firstAvailable"), list):
         changed["firstAvailable"] = [
-            _ask(one) if isinstance(one, Mapping) else one for one in request["firstAvailable"]
+            _exact(one) if isinstance(one, Mapping) else one for one in request["firstAvailable"]
         ]
     return changed
 
 
-def _ask(ask: Mapping[str, Any]) -> Document:
-    mode = ask.get("allocationMode") or "ExactCount"
-    count = {"count": ask.get("count") or 1} if mode == "ExactCount" else {}
-    return {**ask, "allocationMode": mode, **count}
+def _exact(request: Mapping[str, Any]) -> Document:
+    mode = request.get("allocationMode") or "ExactCount"
+    count = {"count": request.get("count") or 1} if mode == "ExactCount" else {}
+    return {**request, "allocationMode": mode, **count}
 
 
 def _key(document: Document) -> str:

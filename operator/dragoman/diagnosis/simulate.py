@@ -136,7 +136,7 @@ def _place_one(room: _Room, placement: Placement, pod: PodFact, name: str) -> bo
 
 
 def _subject(room: _Room, pod: PodFact, name: str) -> Subject:
-    """Return what a copy asks for: new claims from templates, its own ones until allocated."""
+    """Return what a copy requests: new claims from templates, its own ones until allocated."""
     found = of_pod(room.inventory.world, pod, planned=True)
     wanted = []
     for one in found.wanted:
@@ -239,8 +239,8 @@ def largest(inventory: Inventory, pod: PodFact) -> int:
     for count in _counts():
         first = claim.spec.requests[0]
         assert first.exactly is not None  # checked above
-        ask = replace(first.exactly, mode="ExactCount", count=count)
-        more = (replace(first, exactly=ask), *claim.spec.requests[1:])
+        request = replace(first.exactly, mode="ExactCount", count=count)
+        more = (replace(first, exactly=request), *claim.spec.requests[1:])
         bigger = replace(claim, spec=replace(claim.spec, requests=more))
         if not any(
             isinstance(allocate(node, (bigger,), cluster, budget=BUDGET), Allocated)

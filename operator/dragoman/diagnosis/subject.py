@@ -1,4 +1,4 @@
-"""What a pod asks for: its claims, and what stands in the way before any node is looked at.
+"""What a pod requests: its claims, and what stands in the way before any node is looked at.
 
 Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter.
 """
@@ -50,7 +50,7 @@ class Wanted:
     """A claim without devices.
 
     Attributes:
-        claim: What it asks for.
+        claim: What it requests.
         entry: The pod's entry.
         template: The template it is made from; empty for a claim of its own.
     """
@@ -89,7 +89,7 @@ class Subject:
 
 
 def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
-    """Find out what a pod asks for.
+    """Find out what a pod requests.
 
     Args:
         world: The cluster, with the objects of a file in it.
@@ -186,14 +186,13 @@ def _missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obst
         return
     for claim in claims:
         for request in claim.spec.requests:
-            asks = (request.exactly,) if request.exactly else request.first_available
-            for ask in asks:
-                if ask.class_name not in world.classes:
+            for exact in request.alternatives:
+                if exact.class_name not in world.classes:
                     yield Obstacle(
                         Code.CLASS_NOT_FOUND,
-                        f"claim {claim.name}, request {ask.name}: "
-                        f"device class {ask.class_name} does not exist",
-                        _class_remedy(world, ask.class_name),
+                        f"claim {claim.name}, request {exact.name}: "
+                        f"device class {exact.class_name} does not exist",
+                        _class_remedy(world, exact.class_name),
                     )
 
 

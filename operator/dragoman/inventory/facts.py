@@ -51,7 +51,7 @@ class ClaimFact:
 
     Attributes:
         claim: Identity, consumers and origin.
-        devices: What it asks for and what it was allocated.
+        devices: What it requests and what it was allocated.
         results: The allocated devices, in their order.
         allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
         conditions: Conditions that the driver reported, by device.

@@ -91,13 +91,13 @@ def containers_of(pod: PodFact, claim: ClaimFact, request: str) -> tuple[str, ..
     name = claim.claim.metadata.name
     top = request.partition("/")[0]
     if pod.pod.extended_claim == name:
-        return _unique(container for container, asked in pod.extended if asked == top)
+        return _unique(container for container, requested in pod.extended if requested == top)
     entries = {one.name for one in pod.pod.entries if pod.pod.published_name(one) == name}
     return _unique(
         container.name
         for container in pod.containers
-        for entry, asked in container.claims
-        if entry in entries and asked in ("", top)
+        for entry, requested in container.claims
+        if entry in entries and requested in ("", top)
     )
 
 

@@ -62,14 +62,15 @@ def charges(claim: Claim) -> dict[str, int]:
         if request.exactly is not None:
             found[request.exactly.class_name] += _devices(request.exactly)
         largest: dict[str, int] = {}
-        for exact in request.first_available:
-            largest[exact.class_name] = max(largest.get(exact.class_name, 0), _devices(exact))
+        for alternative in request.first_available:
+            name = alternative.class_name
+            largest[name] = max(largest.get(name, 0), _devices(alternative))
         found.update(largest)
     return dict(found)
 
 
-def _devices(exact: ExactRequest) -> int:
-    return ALL_DEVICES if exact.mode == "All" else exact.count or 1
+def _devices(request: ExactRequest) -> int:
+    return ALL_DEVICES if request.mode == "All" else request.count or 1
 
 
 def namespaces(inventory: Inventory) -> tuple[NamespaceRow, ...]:
@@ -150,16 +151,16 @@ def _differences(
 
 
 def _why(claim: Claim, name: str) -> str:
-    exacts = [
+    requests = [
         (exact, bool(request.first_available))
         for request in claim.spec.requests
-        for exact in ((request.exactly,) if request.exactly else request.first_available)
+        for exact in request.alternatives
         if exact.class_name == name
     ]
-    if any(exact.mode == "All" for exact, _ in exacts):
+    if any(exact.mode == "All" for exact, _ in requests):
         return "allocationMode All"
-    if any(alternative for _, alternative in exacts):
+    if any(alternative for _, alternative in requests):
         return "alternatives of firstAvailable"
-    if any(exact.admin_access for exact, _ in exacts):
+    if any(exact.admin_access for exact, _ in requests):
         return "adminAccess"
     return "requests"

@@ -166,7 +166,7 @@ def count_free(inventory: Inventory, devices: Iterable[Device]) -> int:
 
 
 def _lost(inventory: Inventory) -> Counter[str]:
-    """Count lost devices by the class that the claim asked for."""
+    """Count lost devices by the class that the claim requested."""
     found: Counter[str] = Counter()
     for device in inventory.devices.values():
         if device.state is State.LOST:
@@ -179,8 +179,8 @@ def class_of(holding: Holding) -> str:
     top, _, sub = holding.result.request.partition("/")
     for request in holding.claim.devices.spec.requests:
         if request.name == top:
-            exacts = (request.exactly,) if request.exactly else request.first_available
-            return next((exact.class_name for exact in exacts if not sub or exact.name == sub), "")
+            names = (one.class_name for one in request.alternatives if not sub or one.name == sub)
+            return next(names, "")
     return ""
 
 

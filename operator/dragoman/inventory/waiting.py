@@ -16,7 +16,7 @@ class Waiting:
     Attributes:
         pod: The pod.
         claims: The claims, or `entry (template NAME)` while a claim has not been made.
-        classes: DeviceClasses that these claims ask for, each once for each mention.
+        classes: DeviceClasses that these claims request, each once for each mention.
     """
 
     pod: PodFact
@@ -43,7 +43,7 @@ def gated(pod: PodFact) -> bool:
 
 
 def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None]]:
-    """Yield the claims of a pod that have no devices, with what each asks for if that is known."""
+    """Yield the claims of a pod that have no devices, with what each requests if that is known."""
     namespace = pod.pod.metadata.namespace
     for entry in pod.pod.entries:
         if pod.pod.needs_no_claim(entry):
@@ -64,7 +64,5 @@ def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None
 def classes_of(claim: api.Claim) -> tuple[str, ...]:
     """Return the DeviceClasses that a claim names."""
     return tuple(
-        exact.class_name
-        for request in claim.spec.requests
-        for exact in ((request.exactly,) if request.exactly else request.first_available)
+        exact.class_name for request in claim.spec.requests for exact in request.alternatives
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import BATCH, WORLDS, batches
 from tests.e2e.toolkit.test_explain import explained, holder, named, probe
 from tests.e2e.toolkit.worlds import TAINT, Stage, World, make
 from tests.support.controlplane.api import Json
@@ -21,9 +21,7 @@ PATIENCE, AGAIN = 30, 4
 """Seconds until a pod must be placed, and in which it must not be."""
 PROBES = 8
 """Pods that are tried for a world until one is refused for a reason that can be changed."""
-BATCHES = [
-    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
-]
+BATCHES = batches(FIRST, TRIED)
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=str)
@@ -59,8 +57,9 @@ def test_a_change_lets_the_pod_run_exactly_where_it_is_named(
         # The scheduler may try a pod before it has seen the change, and again when it has.
         while time.monotonic() < deadline and not (suggested and not wrong):
             time.sleep(0.5)
+            there = stage.pods()
             for name in [*wrong] if suggested else [*chosen]:
-                placed = bool(stage.api.get("pods", "probe", name)["spec"].get("nodeName"))
+                placed = bool(there[name, "probe"]["spec"].get("nodeName"))
                 if placed is suggested:
                     wrong.pop(name, None)
                 elif not suggested:

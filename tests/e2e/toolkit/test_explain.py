@@ -11,13 +11,13 @@ import yaml
 
 from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import WORLDS, batches
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 
-BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
+BATCHES = batches(0, WORLDS)
 SEEN: Counter[str] = Counter()
 """Codes of reasons that any world had."""
 ENOUGH, TIMES = 2000, 20

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import WORLDS, batches
 from tests.e2e.toolkit.test_explain import holder, named
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make
 from tests.support.controlplane import objects
@@ -15,9 +15,7 @@ from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 90_000
 TRIED = max(WORLDS // 4, 10)
-BATCHES = [
-    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
-]
+BATCHES = batches(FIRST, TRIED)
 REPLICAS = 12
 
 

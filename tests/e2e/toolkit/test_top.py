@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import WORLDS, batches
 from tests.e2e.toolkit.worlds import Stage, World, make
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
@@ -18,9 +18,7 @@ MOST = 24
 """Pods that are tried for one class."""
 
 
-BATCHES = [
-    range(start, min(start + BATCH, FIRST + SHARE)) for start in range(FIRST, FIRST + SHARE, BATCH)
-]
+BATCHES = batches(FIRST, SHARE)
 """Seeds, as many at a time as worlds stand side by side."""
 
 

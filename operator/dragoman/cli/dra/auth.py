@@ -75,7 +75,7 @@ def auth(source: Source, output: str) -> None:
     """
     if source.snapshot:
         raise click.UsageError("rights are those of a user in a cluster: leave --snapshot out")
-    rows = source.ask(lambda client: _rights(client, source.namespace))
+    rows = source.call(lambda client: _rights(client, source.namespace))
     report = _report(rows, source.namespace)
     show(report, output)
     sys.exit(report.status)

@@ -74,7 +74,7 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
         return ()
     try:
         target = path.format(namespace=source.namespace)
-        answer: Mapping[str, Any] = source.ask(
+        answer: Mapping[str, Any] = source.call(
             lambda client: asyncio.wait_for(client.get(target, limit="500"), SECONDS)
         )
         return answer.get("items") or ()

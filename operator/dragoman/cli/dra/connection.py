@@ -47,8 +47,8 @@ class UserCredentials(Credentials):
             )
 
 
-async def ask(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
-    """Ask the API server something; raise Unusable where it does not answer as it should."""
+async def call(source: Source, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+    """Call the API server; raise Unusable where it does not answer as it should."""
     with explained():
         async with client_of(source) as client:
             return await question(client)

@@ -58,7 +58,7 @@ class Drain:
         ended = ""
         began = time.monotonic()
         try:
-            self.source.ask(self._drain)
+            self.source.call(self._drain)
         except TimeoutError:
             ended = f"Timeout after {duration(time.monotonic() - began)}"
         except KeyboardInterrupt:

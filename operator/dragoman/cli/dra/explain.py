@@ -111,6 +111,7 @@ def _reports(  # noqa: PLR0913 — as above
     # Heavy, and not needed for --help.
     from dragoman.cli.dra import explain_objects as objects  # noqa: PLC0415
     from dragoman.cli.dra import explain_pod as pods  # noqa: PLC0415
+    from dragoman.cli.dra.explain_report import View  # noqa: PLC0415
     from dragoman.cli.dra.files import trees  # noqa: PLC0415
     from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
     from dragoman.inventory.factparser import parse  # noqa: PLC0415
@@ -123,7 +124,7 @@ def _reports(  # noqa: PLR0913 — as above
     if node and node not in world.nodes:
         raise Unusable(f"node {node} not found")
     with Progress() as progress:
-        view = pods.View(inventory, node, devices=devices, progress=progress)
+        view = View(inventory, node, devices=devices, progress=progress)
         if filenames:
             return _of_files(view, planned.pods, planned.claims, planned.templates)
         if kind == "class":
@@ -145,8 +146,9 @@ def _of_files(
     templates: tuple[str, ...],
 ) -> list[Report]:
     from dragoman.cli.dra import explain_pod as pods  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.explain_report import View  # noqa: PLC0415 — as above
 
-    assert isinstance(view, pods.View)
+    assert isinstance(view, View)
     if found_pods:
         return [pods.pod(view, key, planned=True) for key in found_pods]
     alone = [pods.claim(view, key) for key in claims]
@@ -161,7 +163,7 @@ def _kubelet(source: Source, uid: str) -> str:
     if source.snapshot:
         return ""
 
-    async def ask(client: object) -> str:
+    async def last_warning(client: object) -> str:
         from dragoman.kube.client import Client  # noqa: PLC0415 — heavy
         from dragoman.kube.errors import ApiError  # noqa: PLC0415 — heavy
 
@@ -174,4 +176,4 @@ def _kubelet(source: Source, uid: str) -> str:
         events = sorted(found.get("items") or (), key=lambda one: str(one.get("lastTimestamp")))
         return str(events[-1].get("message") or "") if events else ""
 
-    return source.ask(ask)
+    return source.call(last_warning)

@@ -89,7 +89,7 @@ def previewed(source: Source, chosen: Chosen, facts: Facts) -> Preview:
     wanted = [one.key for one in evictions(facts)]
     if source.snapshot or not wanted or len(wanted) > _READ_PODS:
         return preview(facts, chosen.selection.devices)
-    pods, budgets = source.ask(lambda client: _protections(client, wanted))
+    pods, budgets = source.call(lambda client: _protections(client, wanted))
     refusals = predict((pods[key] for key in wanted if key in pods), budgets)
     if facts.evict is Evict.NOW:
         refusals = {}

@@ -47,7 +47,7 @@ def undo(
         require_devices(chosen)
     if not wish.dry_run:
         confirm(len(chosen.selection.devices), wish, command)
-        missing = source.ask(lambda client: _delete(client, found.deleted))
+        missing = source.call(lambda client: _delete(client, found.deleted))
     else:
         missing = set()
     report = _report(chosen, found, missing)

@@ -42,7 +42,7 @@ def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: s
         raise click.UsageError("a snapshot cannot be repaired: leave --snapshot out")
     namespace, slash, rest = name.partition("/")
     where, claim = (namespace, rest) if slash else (source.namespace, name)
-    report = source.ask(lambda client: _repair(client, where, claim, plan, dry_run=dry_run))
+    report = source.call(lambda client: _repair(client, where, claim, plan, dry_run=dry_run))
     show(report, output)
     sys.exit(report.status)
 

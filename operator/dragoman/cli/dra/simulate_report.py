@@ -187,7 +187,7 @@ def _short(why: Explanation | None) -> str:
 
 
 def _free(inventory: Inventory, pod: PodFact) -> int:
-    """Count the free devices of the DeviceClasses that a pod asks for."""
+    """Count the free devices of the DeviceClasses that a pod requests."""
     subject = of_pod(inventory.world, pod, planned=True)
     names = {name for claim in subject.claims for name in classes_of(claim)}
     members = {one.id: one for name in names for one in inventory.members.get(name, ())}

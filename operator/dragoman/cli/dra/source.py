@@ -75,7 +75,7 @@ class Source:
         with Progress() as progress:
             from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
 
-            return self.ask(lambda client: Reader(client, self.namespace, progress).read(plurals))
+            return self.call(lambda client: Reader(client, self.namespace, progress).read(plurals))
 
     def world(self, plurals: Iterable[str]) -> World:
         """Read objects and parse them."""
@@ -83,11 +83,17 @@ class Source:
 
         return parse(self.read(plurals))
 
+<<<<<<< HEAD
     def ask(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Send requests to the API server; raise Unusable where it does not answer."""
         from dragoman.cli.dra.connection import ask  # noqa: PLC0415 — heavy
+=======
+    def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Call the API server; raise Unusable where it does not answer."""
+        from dragoman.cli.dra.connection import call  # noqa: PLC0415 — heavy
+>>>>>>> d0cb247 (Split suggestions and explain by sense; let worlds forbid amounts of capacity)
 
-        return asyncio.run(ask(self, question))
+        return asyncio.run(call(self, question))
 
     def profile(self, world: World) -> Profile:
         """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""

@@ -101,7 +101,7 @@ def _carry_out(
         for line in lines:
             click.echo(line, err=True)
         confirm(len(found.devices), chosen.wish, "taint")
-        created = source.ask(lambda client: _create(client, selectors, wanted, reason))
+        created = source.call(lambda client: _create(client, selectors, wanted, reason))
         lines = [f"devicetaintrule.resource.k8s.io/{name} created ({wanted})" for name in created]
     document = {
         **notes.header(chosen.inventory.world),

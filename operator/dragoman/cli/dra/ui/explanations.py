@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from dragoman.cli.dra import explain_pod
+from dragoman.cli.dra.explain_report import View
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.inventory.inventory import Inventory
 
@@ -20,7 +21,7 @@ class Explainer:
     """
 
     def __init__(self, inventory: Inventory) -> None:
-        self._view = explain_pod.View(inventory)
+        self._view = View(inventory)
 
     def explain(self, pod: str) -> Report:
         """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""

@@ -82,7 +82,7 @@ class WaitingPod:
     Attributes:
         key: `namespace/name`.
         namespace: Of the pod.
-        classes: DeviceClasses that its claims ask for.
+        classes: DeviceClasses that its claims request.
         numbers: Places of these in `Page.class_names`.
         claims: Claims without devices.
         since: When the scheduler refused it first, as an API timestamp; empty where unknown.

@@ -1,0 +1,96 @@
+"""Second searches: whether a pod fits after one change, and what a change is in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman.allocation import Allocated, Claim, Cluster, allocate
+from dragoman.allocation.facts.claims import ExactRequest
+
+SEARCHES: Final = 256
+"""Second searches for one answer."""
+BUDGET: Final = 20_000
+"""Steps of each."""
+
+
+class Kind(StrEnum):
+    """Changes; names are part of the JSON output."""
+
+    END_HOLDER = "EndHolder"
+    ADD_TOLERATION = "AddToleration"
+    COMPLETE_POOL = "CompletePool"
+    GUARD_SELECTOR = "GuardSelector"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change after which the pod fits.
+
+    Attributes:
+        kind: What is changed.
+        node: Where the pod fits then.
+        text: In words, to follow "It fits ".
+        details: What exactly; JSON types only.
+    """
+
+    kind: Kind
+    node: str
+    text: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Change = Callable[[], AbstractContextManager[tuple[Claim, ...]]]
+
+
+@dataclass(slots=True)
+class Search:
+    """Second searches, as many as may be made.
+
+    Attributes:
+        cluster: Changed and restored for each search.
+        claims: Of the pod.
+        left: Searches that may still be made.
+    """
+
+    cluster: Cluster
+    claims: tuple[Claim, ...]
+    left: int = SEARCHES
+
+    def fits(self, node: str, change: Change) -> bool:
+        """Whether the pod fits on a node after a change."""
+        if self.left <= 0:
+            return False
+        self.left -= 1
+        with change() as claims:
+            outcome = allocate(node, claims, self.cluster, budget=BUDGET)
+            return isinstance(outcome, Allocated)
+
+
+def with_requests(
+    claim: Claim, names: set[str], change: Callable[[ExactRequest], ExactRequest]
+) -> Claim:
+    """Return a claim of which some requests are changed.
+
+    Args:
+        claim: It stays as it is.
+        names: Requests by name, subrequests as `request/subrequest`.
+        change: Returns the changed request.
+    """
+    requests = tuple(
+        replace(
+            outer,
+            exactly=change(outer.exactly)
+            if outer.exactly is not None and outer.name in names
+            else outer.exactly,
+            first_available=tuple(
+                change(request) if f"{outer.name}/{request.name}" in names else request
+                for request in outer.first_available
+            ),
+        )
+        for outer in claim.spec.requests
+    )
+    return replace(claim, spec=replace(claim.spec, requests=requests))
