@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from dragoman.allocation.facts.objects import Content, DeviceID, PoolID, Taint
@@ -66,7 +67,7 @@ class Device:
         return tuple(one for one in self.holdings if not one.result.admin)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inventory:
     """Everything that is known about devices.
 
@@ -75,8 +76,6 @@ class Inventory:
         profile: How the scheduler of the cluster behaves.
         pools: By driver and name.
         devices: Current ones in the order of the allocator, then lost ones.
-        members: Devices of each DeviceClass, in the same order; lost ones excluded.
-        failures: Class name to why a selector fails.
         counters: What partitions of each pool have left.
     """
 
@@ -84,9 +83,23 @@ class Inventory:
     profile: Profile
     pools: Mapping[PoolID, Pool]
     devices: Mapping[DeviceID, Device]
-    members: Mapping[str, tuple[Device, ...]]
-    failures: Mapping[str, str] = field(default_factory=dict)
     counters: Mapping[PoolID, Counters] = field(default_factory=dict)
+
+    @property
+    def members(self) -> Mapping[str, tuple[Device, ...]]:
+        """Devices of each DeviceClass, in the order of the allocator; lost ones excluded."""
+        return self._matched[0]
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Class name to why a selector fails."""
+        return self._matched[1]
+
+    @cached_property
+    def _matched(self) -> tuple[Mapping[str, tuple[Device, ...]], Mapping[str, str]]:
+        # Every selector of every class on every device: only for answers that count by class.
+        classes = Classes(self.profile)
+        return _members(self.world, self.devices, classes), classes.failures
 
 
 def take(world: World, profile: Profile) -> Inventory:
@@ -106,9 +119,7 @@ def take(world: World, profile: Profile) -> Inventory:
         devices.setdefault(device.id, device)
     for key in sorted(held.keys() - devices.keys()):
         devices[key] = Device(key, State.LOST, holdings=held[key])
-    classes = Classes(profile)
-    members = _members(world, devices, classes)
-    return Inventory(world, profile, found, devices, members, classes.failures, counters)
+    return Inventory(world, profile, found, devices, counters)
 
 
 def _tainted(fact: SliceFact, world: World, profile: Profile) -> SliceFact:

@@ -37,7 +37,7 @@ def allocated(claims: list[Json]) -> Counter[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=str)
 def test_numbers_are_those_of_the_scheduler(
-    plane: ControlPlane, stage: Stage, seeds: range
+    plane: ControlPlane, stage: Stage, seeds: range, tmp_path: Path
 ) -> None:
     worlds = [make(seed, prefix="top") for seed in seeds]
     stage.build(worlds)
@@ -54,7 +54,9 @@ def test_numbers_are_those_of_the_scheduler(
         stage.add(held)
         pods = [one["metadata"] for one in held if one["kind"] == "Pod"]
         stage.settled((one["namespace"], one["name"]) for one in pods)
-        arguments = ("--kubeconfig", plane.kubeconfig, "-o", "json")
+        snapshot = tmp_path / "after.jsonl"
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        arguments = ("--snapshot", snapshot, "-o", "json")
         top = dra("top", *arguments).document["classes"]
         rows = {row["name"]: row for row in top}
         for world in worlds:

@@ -175,8 +175,8 @@ class World:
 
     # Claims and pods ------------------------------------------------------------------------------
 
-    def ask(self, driver: str, *, calm: bool, alternative: bool = False) -> Json:
-        """Make what one request asks for."""
+    def request(self, driver: str, *, calm: bool, alternative: bool = False) -> Json:
+        """Make what one request is for."""
         made: Json = {"deviceClassName": f"{self.name}-c{self.drivers.index(driver)}"}
         count = self.random.choice((1, 1, 1, 2, 3))
         if not calm and self.chance(0.1):
@@ -203,12 +203,12 @@ class World:
             driver = self.random.choice(self.drivers)
             if not calm and self.chance(0.15):
                 alternatives = [
-                    {"name": f"s{part}", **self.ask(driver, calm=calm, alternative=True)}
+                    {"name": f"s{part}", **self.request(driver, calm=calm, alternative=True)}
                     for part in range(2)
                 ]
                 requests.append({"name": f"r{index}", "firstAvailable": alternatives})
             else:
-                requests.append({"name": f"r{index}", "exactly": self.ask(driver, calm=calm)})
+                requests.append({"name": f"r{index}", "exactly": self.request(driver, calm=calm)})
         devices: Json = {"requests": requests}
         if not calm and self.chance(0.2):
             driver = self.random.choice(self.drivers)
