@@ -20,6 +20,8 @@ FIRST = 50_000
 TRIED = max(WORLDS // 4, BATCH)
 PATIENCE, AGAIN = 30, 4
 """Seconds until a pod must be placed, and in which it must not be."""
+ENOUGH, CHANGES = 2000, 300
+"""So many worlds have so many changes of each sort."""
 CARRIED_OUT: Counter[tuple[bool, str]] = Counter()
 """Changes by whether they were suggested, and by kind."""
 PROBES = 8
@@ -82,11 +84,12 @@ def changes(
     return chosen
 
 
-def test_changes_of_both_kinds_were_carried_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_enough_changes_were_carried_out(capsys: pytest.CaptureFixture[str]) -> None:
     """After all worlds: print how many."""
     with capsys.disabled():
         print("\nchanges carried out, suggested or not:", dict(CARRIED_OUT.most_common()))
-    assert {suggested for suggested, _ in CARRIED_OUT} == {True, False}
+    counts = Counter(suggested for suggested, _ in CARRIED_OUT.elements())
+    assert WORLDS < ENOUGH or min(counts[True], counts[False]) >= CHANGES
 
 
 def choice(world: World, said: Any, stage: Stage, *, suggested: bool) -> Json | None:
@@ -175,8 +178,8 @@ def exact_requests(claim: Json) -> list[tuple[str, Json]]:
         if "exactly" in request:
             found.append((request["name"], request["exactly"]))
         found += [
-            (f"{request['name']}/{request['name']}", request)
-            for request in request.get("firstAvailable", ())
+            (f"{request['name']}/{exact['name']}", exact)
+            for exact in request.get("firstAvailable", ())
         ]
     return found
 
