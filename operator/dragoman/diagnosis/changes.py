@@ -25,18 +25,21 @@ class Changes:
 
     Attributes:
         copies: Pairs of a node and how many virtual nodes like it are added.
+        added: Virtual nodes of files.
         without_nodes: Nodes that are taken away; pods on them are not placed elsewhere.
         without_pods: `namespace/name` of pods that end; claims that only they use come free.
         rules: Taints of devices.
     """
 
     copies: tuple[tuple[str, int], ...] = ()
+    added: tuple[Virtual, ...] = ()
     without_nodes: tuple[str, ...] = ()
     without_pods: tuple[str, ...] = ()
     rules: tuple[DeviceTaintRule, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.copies or self.without_nodes or self.without_pods or self.rules)
+        nodes = self.copies or self.added or self.without_nodes
+        return bool(nodes or self.without_pods or self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Virtual:
 
     Attributes:
         node: The node.
-        slices: Copies of the slices of the node that it is like.
+        slices: Of its file, or copies of the slices of the node that it is like.
     """
 
     node: NodeFact
@@ -61,14 +64,13 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
     for name in changes.without_nodes:
         if name not in world.nodes:
             raise ChangeError(f"node {name} not found")
-    virtual = tuple(
-        copied(world, like, number)
-        for like, count in _counted(changes)
-        for number in range(1, count + 1)
-    )
     gone = set(changes.without_nodes)
     nodes = {name: node for name, node in world.nodes.items() if name not in gone}
-    nodes |= {one.node.node.name: one.node for one in virtual}
+    virtual = _virtual(world, changes)
+    for one in virtual:
+        if nodes.setdefault(one.node.node.name, one.node) is not one.node:
+            name = one.node.node.name
+            raise ChangeError(f"node {name} is there already; --without-node {name} replaces it")
     slices = [one for one in world.slices if one.slice.node_name not in gone]
     slices += [one for copy in virtual for one in copy.slices]
     after = replace(
@@ -80,11 +82,20 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
     return _without_pods(after, changes.without_pods), virtual
 
 
+def _virtual(world: World, changes: Changes) -> tuple[Virtual, ...]:
+    copies = (
+        copied(world, like, number)
+        for like, count in _counted(changes)
+        for number in range(1, count + 1)
+    )
+    return (*copies, *changes.added)
+
+
 def _counted(changes: Changes) -> Iterable[tuple[str, int]]:
     total: dict[str, int] = {}
     for like, count in changes.copies:
         total[like] = total.get(like, 0) + count
-    if sum(total.values()) > MAX_NODES:
+    if sum(total.values()) + len(changes.added) > MAX_NODES:
         raise ChangeError(f"at most {MAX_NODES} virtual nodes can be added")
     return total.items()
 

@@ -12,7 +12,6 @@ from dragoman.cli.dra.output import Exit, Progress, Unusable, show
 from dragoman.cli.dra.source import Source, connected, output_option
 
 if TYPE_CHECKING:
-    from dragoman.diagnosis.changes import Changes
     from dragoman.inventory.snapshot import Snapshot
 
 _EXAMPLES: Final = """\
@@ -20,6 +19,7 @@ _EXAMPLES: Final = """\
 Examples:
   kubectl dra simulate -f job.yaml --replicas 12
   kubectl dra simulate -f job.yaml --replicas 12 --add-node like=node-1,count=2
+  kubectl dra simulate -f job.yaml --add-node new-node.yaml   # a Node and its ResourceSlices
   kubectl dra simulate -f job.yaml --without-pod web/render
   kubectl dra simulate -f job.yaml --without-node node-4 --fill
   kubectl dra simulate -f job.yaml --taint gpu.nvidia.com/node-4=broken:NoSchedule
@@ -59,8 +59,8 @@ _NEEDS: Final = (
     "--add-node",
     "added",
     multiple=True,
-    metavar="like=NODE[,count=N]",
-    help="Add virtual nodes with the labels, resources and devices of a node.",
+    metavar="like=NODE[,count=N]|FILE",
+    help="Add virtual nodes: with the labels, resources and devices of a node, or those of a file.",
 )
 @click.option(
     "--without-node",
@@ -107,12 +107,26 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     # Heavy, and not needed for --help.
     from dragoman.cli.dra import simulate_report as reports  # noqa: PLC0415
     from dragoman.cli.dra.files import trees  # noqa: PLC0415
-    from dragoman.diagnosis.changes import ChangeError  # noqa: PLC0415
+    from dragoman.diagnosis.addednodes import added as nodes_of  # noqa: PLC0415
+    from dragoman.diagnosis.changes import ChangeError, Changes, taint_rule  # noqa: PLC0415
 
     read = list(trees((*filenames, *classes)))
+    files = [(name, list(trees([name]))) for name in added if not _is_copy(name)]
     snapshot: Snapshot = source.read(_NEEDS)
     try:
-        changes = _changes(source.namespace, added, without_node, without_pod, taints)
+        changes = Changes(
+            copies=tuple(_copies(text) for text in added if _is_copy(text)),
+            added=tuple(
+                one
+                for name, documents in files
+                for one in nodes_of(documents, snapshot.taken, f"--add-node {name}")
+            ),
+            without_nodes=without_node,
+            without_pods=tuple(
+                pod if "/" in pod else f"{source.namespace}/{pod}" for pod in without_pod
+            ),
+            rules=tuple(map(taint_rule, taints)),
+        )
         with Progress() as progress:
             question = reports.Question(source, snapshot, read, changes, replicas, fill=fill)
             report = reports.answer(question, progress)
@@ -122,21 +136,9 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     sys.exit(Exit(report.status))
 
 
-def _changes(
-    namespace: str,
-    added: tuple[str, ...],
-    without_node: tuple[str, ...],
-    without_pod: tuple[str, ...],
-    taints: tuple[str, ...],
-) -> Changes:
-    from dragoman.diagnosis.changes import Changes, taint_rule  # noqa: PLC0415 — heavy
-
-    return Changes(
-        copies=tuple(map(_copies, added)),
-        without_nodes=without_node,
-        without_pods=tuple(pod if "/" in pod else f"{namespace}/{pod}" for pod in without_pod),
-        rules=tuple(map(taint_rule, taints)),
-    )
+def _is_copy(text: str) -> bool:
+    """Whether --add-node names a node to copy, and not a file."""
+    return text.startswith(("like=", "count="))
 
 
 def _copies(text: str) -> tuple[str, int]:

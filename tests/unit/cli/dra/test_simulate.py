@@ -97,6 +97,48 @@ def test_virtual_nodes_have_devices_of_their_own(shop: Shop) -> None:
     ]
 
 
+def test_nodes_of_a_file_have_the_slices_of_the_file(shop: Shop) -> None:
+    file = shop.folder / "node.yaml"
+    file.write_text(yaml.safe_dump_all([objects.node("new"), pool("new", 3)]))
+    document = shop.simulate("--replicas", 7, "--add-node", file, status=1)
+    assert (document["placedNow"], document["placed"]) == (3, 6)
+    assert counts(document) == {"m": (1, 1), "n": (2, 2), "new": (None, 3)}
+    kinds = [(one["kind"], one["metadata"]["name"]) for one in document["virtual"]]
+    assert kinds == [("Node", "new"), ("ResourceSlice", f"new-{DRIVER}-0")]
+    both = shop.simulate("--replicas", 9, "--add-node", file, "--add-node", "like=m", status=1)
+    assert both["placed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("manifests", "message"),
+    [
+        pytest.param([pool("new", 3)], "the file has no Node", id="no node"),
+        pytest.param(
+            [objects.node("new"), pool("m", 3)],
+            "has no spec.nodeName of a node in the file (new)",
+            id="slice of another node",
+        ),
+        pytest.param(
+            [objects.node("m")],
+            "node m is there already; --without-node m replaces it",
+            id="node is there",
+        ),
+        pytest.param(
+            [objects.node("new"), {**pool("new", 1), "spec": {"driver": 1}}],
+            "resourceslices new-",
+            id="malformed slice",
+        ),
+    ],
+)
+def test_a_file_of_other_nodes_is_refused(shop: Shop, manifests: list[Json], message: str) -> None:
+    file, nodes = shop.folder / "job.yaml", shop.folder / "node.yaml"
+    file.write_text(yaml.safe_dump_all(job()))
+    nodes.write_text(yaml.safe_dump_all(manifests))
+    result = invoke("simulate", "-f", file, "--add-node", nodes, "--snapshot", shop.file)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
 def test_tainted_devices_do_not_count(shop: Shop) -> None:
     document = shop.simulate("--fill", "--taint", f"{DRIVER}/n/device-2=broken:NoSchedule")
     assert (document["placedNow"], document["placed"]) == (3, 2)
@@ -139,6 +181,7 @@ def test_a_class_from_a_file(shop: Shop) -> None:
     ("arguments", "message"),
     [
         pytest.param(["--add-node", "like=x"], "node x not found", id="no such node"),
+        pytest.param(["--add-node", "no-such-file"], "no-such-file", id="no file"),
         pytest.param(["--add-node", "count=2"], "expected like=NODE", id="like nothing"),
         pytest.param(["--add-node", "like=n,count=0"], "from 1 to 1000", id="no copies"),
         pytest.param(["--without-node", "x"], "node x not found", id="no node to take away"),
