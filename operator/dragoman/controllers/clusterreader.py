@@ -47,6 +47,7 @@ class Reader:
         progress: Called with a plural and how many objects of it were read.
         wanted: Called with a plural and an object; what it refuses is dropped page by page.
         unseen: What was refused.
+        places: Where each resource was listed, and in which namespace; empty for all.
     """
 
     client: Client
@@ -54,6 +55,7 @@ class Reader:
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
     wanted: Predicate = lambda plural, document: True  # noqa: ARG005 — everything is
     unseen: list[Unseen] = field(default_factory=list)
+    places: dict[str, tuple[Resource, str]] = field(default_factory=dict)
 
     async def read(self, plurals: Iterable[str]) -> Snapshot:
         """Read these resources side by side.
@@ -62,7 +64,7 @@ class Reader:
             ApiError: The API server does not answer, or refuses for another reason than rights.
             NotServedError: It does not serve Dynamic Resource Allocation.
         """
-        taken = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        taken = now()
         version, served = await asyncio.gather(self.client.get("/version"), self._served())
         plurals = dict.fromkeys(plurals)
         wanted = [plural for plural in plurals if plural in served]
@@ -141,6 +143,7 @@ class Reader:
                 if error.code != _EXPIRED or attempt == 2:
                     raise
             else:
+                self.places[resource.plural] = resource, namespace
                 return tuple(found)
         raise AssertionError("unreachable")
 
@@ -156,6 +159,11 @@ class Reader:
             if not following:
                 return
             query["continue"] = following
+
+
+def now() -> str:
+    """Return the time as API objects have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _rank(version: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,8 @@ from dragoman.cli.dra.output import Exit, Progress, Unusable
 from dragoman.cli.dra.source import Source, connected
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
-    from dragoman.cli.dra.ui.live import Live, Read
+    from dragoman.cli.dra.ui.live import Cluster, Live
+    from dragoman.controllers.clusterwatcher import Watcher
     from dragoman.inventory.inventory import Inventory
     from dragoman.inventory.snapshot import Snapshot
 
@@ -27,6 +29,8 @@ NEEDS: Final = (
     *("deviceclasses", "devicetaintrules", "resourcequotas"),
 )
 """What the page is computed from."""
+LISTING: Final = 5.0
+"""Least seconds between two lists where the cluster cannot be watched."""
 EXPLAINING: Final = 30.0
 """Seconds for explanations of one file."""
 _GOODBYE: Final = 0.5
@@ -62,10 +66,10 @@ Exit status:
 @click.option(
     "--interval",
     type=click.FloatRange(0.5),
-    default=5.0,
+    default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two readings of the cluster, while a browser shows the page.",
+    help="Least time between two updates of the page; without the right to watch, 5 at least.",
 )
 @connected
 def ui(source: Source, no_browser: bool, port: int, interval: float) -> None:  # noqa: FBT001 — click
@@ -85,8 +89,8 @@ async def _serve(source: Source, port: int, interval: float, *, browser: bool) -
     from dragoman.cli.dra.ui.live import Live  # noqa: PLC0415 — heavy
     from dragoman.cli.dra.ui.serve import HOST, TOKEN_BYTES, application  # noqa: PLC0415 — heavy
 
-    async with _reading(source) as read:
-        live = Live(title(source), read, source.profile, interval)
+    async with _cluster(source, interval) as cluster:
+        live = Live(title(source), cluster, source.profile, interval)
         await live.start()
         token = secrets.token_urlsafe(TOKEN_BYTES)
         runner = web.AppRunner(application(live, token), access_log=None, shutdown_timeout=_GOODBYE)
@@ -118,27 +122,64 @@ def _open(address: str) -> None:
         click.echo("There is no browser to open: follow the address above.", err=True)
 
 
+@dataclass
+class _File:
+    """A snapshot, which never changes.
+
+    Attributes:
+        snapshot: What is in it.
+    """
+
+    snapshot: Snapshot
+
+    async def read(self) -> Snapshot:
+        """Return it."""
+        return self.snapshot
+
+    async def changed(self) -> None:
+        """Wait until cancelled."""
+        await asyncio.Event().wait()
+
+
+@dataclass
+class _Watched:
+    """A cluster that is watched.
+
+    Attributes:
+        watcher: Keeps its objects.
+    """
+
+    watcher: Watcher
+
+    async def read(self) -> Snapshot:
+        """Return the cluster as it is now; raise Unusable where it does not answer."""
+        from dragoman.cli.dra.connection import explained  # noqa: PLC0415 — heavy
+
+        with explained(), Progress() as progress:
+            self.watcher.progress = progress
+            return await self.watcher.read()
+
+    async def changed(self) -> None:
+        """Wait until it is to be read again."""
+        await self.watcher.changed()
+
+
 @asynccontextmanager
-async def _reading(source: Source) -> AsyncIterator[Read]:
+async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
     """Yield what reads the source, over one connection."""
     if source.snapshot:
-        snapshot = source.read(NEEDS)
-
-        async def read_file() -> Snapshot:
-            return snapshot
-
-        yield read_file
+        yield _File(source.read(NEEDS))
         return
-    from dragoman.cli.dra.connection import client_of, explained  # noqa: PLC0415 — heavy
-    from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
+    from dragoman import logs  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.connection import client_of  # noqa: PLC0415 — heavy
+    from dragoman.controllers.clusterwatcher import Watcher  # noqa: PLC0415 — heavy
 
+    # Watches log their retries; the page shows what is wrong.
+    logs.configure(json=False, level="ERROR")
     async with client_of(source) as client:
-
-        async def read_cluster() -> Snapshot:
-            with explained(), Progress() as progress:
-                return await Reader(client, source.namespace, progress).read(NEEDS)
-
-        yield read_cluster
+        watcher = Watcher(client, source.namespace, NEEDS, max(interval, LISTING))
+        async with watcher.watching():
+            yield _Watched(watcher)
 
 
 def title(source: Source) -> str:

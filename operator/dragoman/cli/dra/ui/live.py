@@ -1,12 +1,12 @@
-"""The cluster as the page shows it: read again and again while a browser follows."""
+"""The cluster as the page shows it: read again after each change while a browser follows."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol
 
 from dragoman.allocation.features import Profile
 from dragoman.cli.dra.output import Unusable
@@ -25,7 +25,15 @@ REST: Final = 4
 """Readings begin after this many times the duration of the one before: a fifth of the time at
 most is spent on them, by this process and by the API server."""
 
-Read = Callable[[], Awaitable[Snapshot]]
+
+class Cluster(Protocol):
+    """Where the objects come from."""
+
+    async def read(self) -> Snapshot:
+        """Return the cluster as it is now; raise Unusable where it does not answer."""
+
+    async def changed(self) -> None:
+        """Wait until it is to be read again."""
 
 
 class Live:
@@ -33,16 +41,16 @@ class Live:
 
     Args:
         title: Name of the cluster.
-        read: Reads it; raises Unusable where it does not answer.
+        cluster: Where the objects come from.
         profile: Returns how its scheduler behaves; raises Unusable for an unknown version.
-        interval: Seconds between two readings; they take longer where the cluster is large.
+        interval: Least seconds between two readings; more where the cluster is large.
     """
 
     def __init__(
-        self, title: str, read: Read, profile: Callable[[World], Profile], interval: float
+        self, title: str, cluster: Cluster, profile: Callable[[World], Profile], interval: float
     ) -> None:
         self._title = title
-        self._read = read
+        self._cluster = cluster
         self._profile = profile
         self._interval = interval
         self._feed: Feed | None = None
@@ -77,6 +85,7 @@ class Live:
             await self._search()
             elapsed = time.monotonic() - begun
             await asyncio.sleep(max(self._interval, REST * elapsed))
+            await self._cluster.changed()
 
     async def search_all(self) -> None:
         """Explain all pods that wait, which is all that changes where nothing is read again."""
@@ -137,7 +146,7 @@ class Live:
                 self._explainer = Explainer(inventory)
 
     async def _next(self) -> tuple[Inventory, Page]:
-        snapshot = await self._read()
+        snapshot = await self._cluster.read()
         return await asyncio.to_thread(self._computed, snapshot)
 
     def _computed(self, snapshot: Snapshot) -> tuple[Inventory, Page]:
