@@ -1,4 +1,4 @@
-"""Rights that a command needs to write, checked before its first write."""
+"""Rights beyond those to list, checked before the first write of a command, or by `auth`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,50 @@ def evicting(*, force: bool) -> tuple[Need, ...]:
     return (Need("delete", "pods") if force else Need("create", "pods/eviction"),)
 
 
-async def require(client: Client, needs: Iterable[Need]) -> None:
-    """Raise Unusable naming every right that is missing; nothing was written then."""
+def of_command(
+    command: str, namespace: str, plurals: Iterable[str], *, rules: bool, binding: bool
+) -> tuple[Need, ...]:
+    """Return what a command needs beside the rights to list.
+
+    Args:
+        command: One of `auth.COMMANDS`.
+        namespace: Of claims that hold devices.
+        plurals: What `ui` watches, as `resource.group`.
+        rules: Whether DeviceTaintRules are served: holds are rules then, else claims.
+        binding: Whether the API server authorizes allocations on `resourceclaims/binding`, as
+            since Kubernetes 1.36.
+    """
+    where = "" if command in ("release", "adopt") else namespace
+    parts = ("status", "binding") if binding else ("status",)
+    status = tuple(Need("patch", f"resourceclaims/{part}", DRA, where) for part in parts)
+    undone = (
+        (Need("delete", "devicetaintrules", DRA),)
+        if rules
+        else (*status, Need("delete", "resourceclaims", DRA, namespace))
+    )
+    held = dict.fromkeys((*WATCHED, *holding(namespace, rules=rules), *undone))
+    match command:
+        case "ui":
+            return tuple(Need("watch", *plural.partition(".")[::2]) for plural in plurals)
+        case "hold":
+            return tuple(held)
+        case "drain":
+            budgets = Need("list", "poddisruptionbudgets", "policy")
+            return (*held, budgets, *evicting(force=False), *evicting(force=True))
+        case "taint":
+            return (
+                Need("create", "devicetaintrules", DRA),
+                Need("delete", "devicetaintrules", DRA),
+            )
+        case "release":
+            return status
+        case "adopt":
+            return (Need("patch", "resourceclaims", DRA),)
+    raise ValueError(command)
+
+
+async def granted(client: Client, needs: Iterable[Need]) -> dict[Need, bool]:
+    """Return whether the API server grants each right to the user."""
 
     async def allowed(need: Need) -> bool:
         resource, _, subresource = need.resource.partition("/")
@@ -74,8 +116,12 @@ async def require(client: Client, needs: Iterable[Need]) -> None:
         }
         return bool((await client.post(_REVIEWS, body))["status"].get("allowed"))
 
-    wanted = [*needs]
-    granted = await asyncio.gather(*map(allowed, wanted))
-    missing = [str(need) for need, found in zip(wanted, granted, strict=True) if not found]
+    wanted = [*dict.fromkeys(needs)]
+    return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
+
+
+async def require(client: Client, needs: Iterable[Need]) -> None:
+    """Raise Unusable naming every right that is missing; nothing was written then."""
+    missing = [str(need) for need, found in (await granted(client, needs)).items() if not found]
     if missing:
         raise Unusable(f"nothing was changed: you may not {', '.join(missing)}")

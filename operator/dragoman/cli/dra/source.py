@@ -83,15 +83,9 @@ class Source:
 
         return parse(self.read(plurals))
 
-<<<<<<< HEAD
-    def ask(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
-        """Send requests to the API server; raise Unusable where it does not answer."""
-        from dragoman.cli.dra.connection import ask  # noqa: PLC0415 — heavy
-=======
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Call the API server; raise Unusable where it does not answer."""
         from dragoman.cli.dra.connection import call  # noqa: PLC0415 — heavy
->>>>>>> d0cb247 (Split suggestions and explain by sense; let worlds forbid amounts of capacity)
 
         return asyncio.run(call(self, question))
 
