@@ -26,6 +26,8 @@ from tests.support.controlplane.process import Process, free_ports
 
 pytestmark = pytest.mark.slow
 NAMESPACE = "dragoman-system"
+PAGE = frozenset({".css", ".js", ".j2"})
+"""Suffixes of what the page of `kubectl dra ui` is made from."""
 Start = Callable[..., Process]
 
 
@@ -225,3 +227,11 @@ def test_an_image_for_the_other_architecture_has_its_programs(tmp_path: Path) ->
     for path in [root / "usr/bin/python3.13", *(root / "app").rglob("*.so")]:
         assert path.read_bytes()[18:20] == aarch64, path
     assert (root / "app/dragoman/__pycache__/__init__.cpython-313.pyc").exists()
+
+
+def test_the_page_of_the_toolkit_has_its_files(runnable: Unpacked) -> None:
+    source, inside = CHECKOUT / "operator/dragoman/cli/dra/ui", "app/dragoman/cli/dra/ui"
+    files = [path.relative_to(source) for path in source.rglob("*.*") if path.suffix in PAGE]
+    assert {path.name for path in files} >= {"page.css", "page.js", "page.html.j2"}
+    for path in files:
+        assert (runnable.root / inside / path).read_bytes() == (source / path).read_bytes()

@@ -1,6 +1,7 @@
 """Versions, packages and the chart as they are released."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from tests.release import chart, versions
 from tests.support.controlplane import binaries
 
 ROOT = Path(__file__).parents[2]
+DATA = frozenset({".css", ".js", ".j2", ".json", ".yaml"})
+"""Suffixes of files beside the code."""
 DIGEST = f"sha256:{'a' * 64}"
 
 
@@ -74,6 +77,30 @@ def test_the_wheel_says_where_to_find_what(packages: Path) -> None:
     assert {"Source", "Issues", "Documentation", "Changelog"} <= urls.keys()
     assert metadata["Author"] == "dragoman maintainers"
     assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def test_the_page_of_the_toolkit_is_made_from_the_wheel_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "app")
+    source = ROOT / "operator/dragoman"
+    data = {path.relative_to(source) for path in source.rglob("*") if path.suffix in DATA}
+    assert {path.name for path in data} >= {"page.css", "page.js", "page.html.j2"}
+    assert [path for path in data if not (tmp_path / "app/dragoman" / path).is_file()] == []
+    snapshot, page = ROOT / "examples/toolkit/cluster.jsonl", tmp_path / "page.html"
+    command = [sys.executable, "-m", "dragoman", "top", "--html", str(page)]
+    subprocess.run(
+        [*command, "--snapshot", str(snapshot)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "app")},
+        check=True,
+        capture_output=True,
+    )
+    html = page.read_text()
+    assert (source / "cli/dra/ui/static/page.css").read_text().strip() in html
+    assert "node-1" in html
 
 
 def test_a_digest_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Names for shell completion, read from the cluster; silence where it does not answer in time."""
+"""Names for shell completion, from the cluster or a snapshot; silence where there is no answer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
+
+    from dragoman.cli.dra.source import Source
 
 SECONDS: Final = 3.0
 """How long a shell waits for names."""
@@ -28,6 +30,11 @@ def device_classes(context: click.Context, _: click.Parameter, begun: str) -> li
 def nodes(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the name of a node."""
     return items(_names(context, "/api/v1/nodes"), begun)
+
+
+def pods(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a pod in the namespace of the options."""
+    return items(in_namespace("pods")(context), begun)
 
 
 def in_namespace(plural: str) -> Callable[[click.Context], list[str]]:
@@ -56,6 +63,18 @@ def _names(context: click.Context, path: str) -> list[str]:
     return [item["metadata"]["name"] for item in _listed(context, path)]
 
 
+def contexts(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a context of the kubeconfig."""
+    from kubernetes.config import kube_config  # noqa: PLC0415 — only while a shell completes
+
+    file = context.params.get("kubeconfig")
+    try:
+        found, _active = kube_config.list_kube_config_contexts(str(file) if file else None)
+    except Exception:  # noqa: BLE001 — a message would land in the user's command line
+        return []
+    return items((one["name"] for one in found), begun)
+
+
 def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
     """List a collection with the connection options given so far; nothing on any failure."""
     import asyncio  # noqa: PLC0415 — only while a shell completes
@@ -63,6 +82,8 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
     from dragoman.cli.dra.source import Source  # noqa: PLC0415 — as above
 
     given = context.params
+    if given.get("snapshot"):
+        return _of_snapshot(Source(snapshot=given["snapshot"]), context, path)
     source = Source(
         kubeconfig=given.get("kubeconfig"),
         context=given.get("context"),
@@ -70,8 +91,6 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
         groups=tuple(given.get("groups") or ()),
         namespace_option=given.get("namespace_option") or "",
     )
-    if given.get("snapshot"):
-        return ()
     try:
         target = path.format(namespace=source.namespace)
         answer: Mapping[str, Any] = source.call(
@@ -80,6 +99,19 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
         return answer.get("items") or ()
     except Exception:  # noqa: BLE001 — a message would land in the user's command line
         return ()
+
+
+def _of_snapshot(source: Source, context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
+    """List what a snapshot has of a collection, in the namespace of -n where one is given."""
+    plural = path.rpartition("/")[2]
+    namespace = context.params.get("namespace_option") or ""
+    try:
+        found = source.read((plural,)).of(plural)
+    except Exception:  # noqa: BLE001 — a message would land in the user's command line
+        return ()
+    if not namespace or "{namespace}" not in path:
+        return found
+    return [one for one in found if one["metadata"].get("namespace") == namespace]
 
 
 def items(names: Iterable[str], begun: str) -> list[CompletionItem]:

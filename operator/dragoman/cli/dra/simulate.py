@@ -73,6 +73,7 @@ _NEEDS: Final = (
     "--without-pod",
     multiple=True,
     metavar="[NAMESPACE/]POD",
+    shell_complete=completion.pods,
     help="End a pod; claims that only it uses come free.",
 )
 @click.option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from dragoman.cli.dra.completion import contexts as complete_contexts
 from dragoman.cli.dra.completion import namespaces as complete_namespaces
 from dragoman.cli.dra.output import FORMATS, Progress, Unusable
 
@@ -143,7 +144,10 @@ _OPTIONS: Final = (
     ),
     click.option("-A", "--all-namespaces", is_flag=True, help="Show objects of all namespaces."),
     click.option(
-        "--context", metavar="NAME", help="Context of the kubeconfig; by default its current one."
+        "--context",
+        metavar="NAME",
+        shell_complete=complete_contexts,
+        help="Context of the kubeconfig; by default its current one.",
     ),
     click.option(
         "--kubeconfig",

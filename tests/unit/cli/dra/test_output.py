@@ -1,0 +1,56 @@
+"""Reports that follow each other: redrawn in place on a terminal, below each other elsewhere."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from dragoman.cli.dra.output import Exit, Report, Table, watch
+
+REPORTS = [
+    Report(
+        "TopClasses", {"free": free}, (Table(("CLASS", "FREE"), (("gpu", str(free)),)),), Exit.CLEAR
+    )
+    for free in (11, 22)
+]
+
+
+class Terminal(io.StringIO):
+    """Standard output of a user at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, output: str = "table") -> str:
+    monkeypatch.setattr(sys, "stdout", stream)
+    watch(REPORTS, output)
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_the_last_table_in_the_place_of_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    first, _, rest = watched(monkeypatch, Terminal()).partition("11")
+    between = rest[: rest.index("22")]
+    assert "CLASS" in first
+    assert "\x1b[2K" in between  # the lines of the first table are erased
+    assert "\x1b[1A" in between  # from below
+
+
+def test_a_file_has_one_table_below_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = watched(monkeypatch, io.StringIO())
+    assert printed.index("11") < printed.index("22")
+    assert "\x1b" not in printed
+    assert printed.count("CLASS") == 2
+
+
+def test_programs_get_one_document_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = watched(monkeypatch, io.StringIO(), "json")
+    decoder = json.JSONDecoder()
+    first, end = decoder.raw_decode(printed)
+    second, _ = decoder.raw_decode(printed[end:].lstrip())
+    assert [first["free"], second["free"]] == [11, 22]
