@@ -7,7 +7,8 @@ from typing import Any
 
 from dragoman.diagnosis.changes import ChangeError, Virtual
 from dragoman.diagnosis.files import overlaid
-from dragoman.inventory.facts import SliceFact, World, parse
+from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts import SliceFact, World
 from dragoman.inventory.snapshot import Snapshot
 
 
