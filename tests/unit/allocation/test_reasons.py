@@ -73,6 +73,17 @@ def test_pools() -> None:
     assert details(found, Code.POOL_OBSOLETE) == {"generation": 1, "newer": 7, "slice": "s"}
 
 
+def test_an_incomplete_pool_serves_in_1_34_but_not_an_invalid_one() -> None:
+    short = slice_("s", [device("d")])
+    short["spec"]["pool"]["resourceSliceCount"] = 3
+    old = profile("1.34")
+    assert isinstance(allocate("node-1", pod(), cluster(short, of=old)), Allocated)
+    found = reasons(short, wanted=claim("c", request(count=2)), of=old)
+    assert [reason.code for reason in found] == [Code.NOT_ENOUGH_DEVICES]
+    twice = slice_("s", [device("d"), device("d")])
+    assert reasons(twice, of=old)[0].code is Code.POOL_INVALID
+
+
 def test_selectors_show_what_they_read() -> None:
     attributes = {"model": {"string": "a100"}}
     expression = 'device.attributes["gpu.example.com"].model == "h100"'
