@@ -6,7 +6,8 @@ from random import Random
 from typing import Any
 
 from dragoman.allocation.parsing.objects import parse_taint_rule
-from dragoman.inventory.poolstatus import PoolFacts, pool_statuses
+from dragoman.inventory.currentpools import PoolFacts
+from dragoman.inventory.poolstatus import pool_statuses
 from dragoman.inventory.stored import StoredSlice
 from dragoman.model import Claim
 

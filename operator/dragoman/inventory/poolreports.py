@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID
-from dragoman.inventory.poolstatus import CurrentPool, invalid_reason, is_tainted
+from dragoman.inventory.currentpools import CurrentPool
+from dragoman.inventory.poolstatus import invalid_reason, is_tainted
 
 MOST_HOLDERS: Final = 128
 LONGEST_STATE: Final = 256

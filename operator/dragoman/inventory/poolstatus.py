@@ -6,85 +6,19 @@ that the allocator finds invalid says so, and only shareable devices count in th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
-from typing import Any, Final
+from typing import Final
 
-from dragoman.allocation.facts.objects import Content, DeviceTaintRule, PoolID, Slice
+from dragoman.allocation.facts.objects import Content, DeviceTaintRule
 from dragoman.allocation.features import profile
 from dragoman.allocation.pools.assembly import assemble
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import parse_quantity
-from dragoman.inventory.counters import Counters
-from dragoman.inventory.stored import StoredSlice
-from dragoman.model.allocated import AllocatedDevice
+from dragoman.inventory.currentpools import CurrentPool, PoolFacts, current_pools
+from dragoman.inventory.poolviews import Json, view_of
 
 LONGEST_ERROR: Final = 256
 """Bytes of `validationError`."""
-MOST_ITEMS: Final = 32
-"""Items of `partitionSummary` and of `capacity`."""
 INCOMPLETE: Final = "PoolIncomplete:"
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _PROFILE: Final = profile("1.37")
-Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PoolFacts:
-    """What the status of pools is computed from.
-
-    Attributes:
-        slices: ResourceSlices with content, of all pools that are wanted.
-        devices: Allocated devices of all claims.
-        rules: DeviceTaintRules.
-    """
-
-    slices: Iterable[StoredSlice]
-    devices: Iterable[AllocatedDevice] = ()
-    rules: Iterable[DeviceTaintRule] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentPool:
-    """A pool in its highest generation.
-
-    Attributes:
-        id: Driver and pool.
-        slices: Those of that generation, by name.
-        used: Allocated devices by name, without admin access.
-    """
-
-    id: PoolID
-    slices: tuple[StoredSlice, ...]
-    used: Mapping[str, tuple[AllocatedDevice, ...]] = field(default_factory=dict)
-
-    @property
-    def contents(self) -> list[tuple[str, str, Content]]:
-        """Name, own partition attribute and content of each device."""
-        return [
-            (device.name, one.partition_attribute, device.content)
-            for one in self.slices
-            if one.content is not None
-            for device in one.content.devices
-        ]
-
-    @property
-    def node(self) -> str:
-        """The node that all slices belong to; empty where they have none or differ."""
-        nodes = {one.content.node_name or "" for one in self.slices if one.content is not None}
-        return nodes.pop() if len(nodes) == 1 else ""
-
-    @property
-    def missing(self) -> bool:
-        """Whether slices are missing."""
-        return len(self.slices) < self.slices[0].slice_count
-
-    @property
-    def where(self) -> str:
-        """`driver/pool`, for messages."""
-        return f"{self.id.driver}/{self.id.pool}"
 
 
 def pool_statuses(
@@ -104,28 +38,6 @@ def pool_statuses(
 def is_incomplete(status: Json) -> bool:
     """Whether slices of a pool are missing, which its driver may still publish."""
     return str(status.get("validationError", "")).startswith(INCOMPLETE)
-
-
-def current_pools(facts: PoolFacts) -> list[CurrentPool]:
-    """Return the wanted pools, by driver and pool."""
-    grouped: defaultdict[PoolID, list[StoredSlice]] = defaultdict(list)
-    for one in facts.slices:
-        grouped[one.pool_id].append(one)
-    used: dict[PoolID, defaultdict[str, list[AllocatedDevice]]] = {
-        key: defaultdict(list) for key in grouped
-    }
-    for device in facts.devices:
-        held = used.get(PoolID(device.driver, device.pool))
-        if held is not None and not device.admin:
-            held[device.device].append(device)
-    found = []
-    for key in sorted(grouped):
-        newest = max(one.generation for one in grouped[key])
-        current = [one for one in grouped[key] if one.generation == newest]
-        current.sort(key=lambda one: one.metadata.name)
-        held = used[key]
-        found.append(CurrentPool(key, tuple(current), {name: tuple(held[name]) for name in held}))
-    return found
 
 
 def _status(
@@ -148,7 +60,7 @@ def _status(
     reason = invalid_reason(pool)
     error = f"PoolInvalid: pool {pool.where}: {reason}" if reason else ""
     if views:
-        summary, shareable, problem = _views(pool, attribute)
+        summary, shareable, problem = view_of(pool, attribute)
         error = error or problem
         if summary and not error:
             status["partitionSummary"] = summary
@@ -200,149 +112,6 @@ def invalid_reason(pool: CurrentPool) -> str:
         if built is not None and built.invalid:
             return built.invalid
     return ""
-
-
-# Views ------------------------------------------------------------------------------------------
-
-
-def _views(pool: CurrentPool, attribute: str | None) -> tuple[list[Json], Json | None, str]:
-    """Return the views of partitions and of shares, and the first problem."""
-    declared = any(own for _, own, _ in pool.contents)
-    devices = [
-        (name, own or ("" if declared else attribute or ""), content)
-        for name, own, content in pool.contents
-    ]
-    summary: list[Json] = []
-    problem = ""
-    if any(own for _, own, _ in devices):
-        slices = [one.content for one in pool.slices if one.content is not None]
-        if any(one.shared_counters for one in slices):
-            summary, problem = _partitions(pool, devices, slices)
-        else:
-            problem = (
-                f"PartitionTypeMissing: pool {pool.where} declares partitionTypeAttribute but "
-                "publishes no sharedCounters"
-            )
-    shareable, excess = _shareable(pool)
-    return summary, shareable, problem or excess
-
-
-def _partitions(
-    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
-) -> tuple[list[Json], str]:
-    groups: dict[tuple[str, str], list[tuple[str, Content]]] = {}
-    for name, attribute, content in devices:
-        if not content.consumes or not attribute:
-            continue
-        kind = _partition_type(pool.id.driver, content, attribute)
-        if kind is None:
-            where = f'device "{name}" in pool {pool.where}'
-            return [], (
-                f"PartitionTypeMissing: {where} does not carry partition type attribute "
-                f'"{attribute}"'
-            )
-        members = groups.setdefault((attribute, kind), [])
-        members.append((name, content))
-        if _cost(content) != _cost(members[0][1]):
-            return [], (
-                f'PartitionCostMismatch: devices of partition type "{kind}" in pool '
-                f"{pool.where} consume different counters"
-            )
-    left = _counters(pool, devices, slices)
-    summary = [
-        {
-            "attribute": attribute,
-            "type": kind,
-            "total": len(members),
-            "allocatable": left.most(one for name, one in members if name not in pool.used),
-        }
-        for (attribute, kind), members in sorted(groups.items())
-    ]
-    if len(summary) > MOST_ITEMS:
-        return [], (
-            f"PartitionSummaryOverCap: pool {pool.where} has {len(summary)} partition types, "
-            f"exceeding the maximum of {MOST_ITEMS}"
-        )
-    return summary, ""
-
-
-def _counters(
-    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
-) -> Counters:
-    left = Counters(
-        {
-            (group.name, name): amount.nanos
-            for one in slices
-            for group in one.shared_counters
-            for name, amount in group.counters.items()
-        }
-    )
-    for name, _, content in devices:
-        if name in pool.used:
-            left.deduct(content)
-    return left
-
-
-def _partition_type(driver: str, content: Content, attribute: str) -> str | None:
-    """Return the value of an attribute, whose domain is the driver's where it has none."""
-    found = content.attributes.get(attribute)
-    if found is None and attribute.startswith(f"{driver}/"):
-        found = content.attributes.get(attribute.removeprefix(f"{driver}/"))
-    value = None if found is None else found.get("string")
-    return value if isinstance(value, str) else None
-
-
-def _cost(content: Content) -> frozenset[tuple[str, str, int]]:
-    return frozenset(
-        (one.counter_set, name, amount.nanos)
-        for one in content.consumes
-        for name, amount in one.counters.items()
-    )
-
-
-def _shareable(pool: CurrentPool) -> tuple[Json | None, str]:
-    shareable = {name: content for name, _, content in pool.contents if content.shareable}
-    if not shareable:
-        return None, ""
-    totals: defaultdict[str, list[Quantity]] = defaultdict(list)
-    for content in shareable.values():
-        for name, capacity in content.capacity.items():
-            totals[name].append(parse_quantity(str(capacity.value)))
-    if len(totals) > MOST_ITEMS:
-        return None, (
-            f"ShareableSummaryOverCap: pool {pool.where} has {len(totals)} shareable capacity "
-            f"keys, exceeding the maximum of {MOST_ITEMS}"
-        )
-    used = sum(name in pool.used for name in shareable)
-    return {
-        "fullyAvailableDevices": len(shareable) - used,
-        "partiallyAvailableDevices": used,
-        "capacity": [_capacity(pool, shareable, name, totals[name]) for name in sorted(totals)],
-    }, ""
-
-
-def _capacity(
-    pool: CurrentPool, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
-) -> Json:
-    consumed = [
-        parse_quantity(amount)
-        for device, held in pool.used.items()
-        if device in shareable
-        for one in held
-        for key, amount in one.consumed
-        if key == name
-    ]
-    total = reduce(Quantity.add, totals)
-    taken = reduce(Quantity.add, consumed) if consumed else parse_quantity("0")
-    available = total.sub(taken)
-    if available.sign() < 0:
-        available = parse_quantity("0")
-    return {
-        "name": name,
-        "total": str(total),
-        "consumed": str(taken),
-        "available": str(available),
-    }
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from dragoman.allocation.parsing.objects import parse_taint_rule
-from dragoman.inventory.poolstatus import PoolFacts, is_incomplete, pool_statuses
+from dragoman.inventory.currentpools import PoolFacts
+from dragoman.inventory.poolstatus import is_incomplete, pool_statuses
 from dragoman.inventory.stored import StoredSlice
 from dragoman.model import AllocatedDevice
 

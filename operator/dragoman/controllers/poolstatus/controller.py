@@ -10,7 +10,8 @@ from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.requests import Request, answer
 from dragoman.evictions.facts import seconds
-from dragoman.inventory.poolstatus import PoolFacts, pool_statuses
+from dragoman.inventory.currentpools import PoolFacts
+from dragoman.inventory.poolstatus import pool_statuses
 from dragoman.inventory.stored import StoredSlice
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError

@@ -8,8 +8,8 @@ from typing import Any
 from dragoman.allocation.facts.objects import PoolID
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.inventory.currentpools import PoolFacts, current_pools
 from dragoman.inventory.poolreports import report, report_name
-from dragoman.inventory.poolstatus import PoolFacts, current_pools
 from dragoman.inventory.stored import StoredRule, StoredSlice
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, Client, pages
 from dragoman.kube.controller import Controller, NotLeadingError
