@@ -66,7 +66,7 @@ def test_what_was_left_out_has_a_reason() -> None:
         )
     }
     assert left_out(specs) == [
-        "2 left out: needs containers that run (context `kubelet`)",
+        "2 left out: needs containers that run (contexts with a kubelet)",
         "1 left out: gate is off",
         "1 left out: tests no part of the control plane that this run has",
     ]

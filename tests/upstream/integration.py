@@ -36,6 +36,8 @@ TESTS: Final = (
 """The tests that start the claim controller, but for one that reads metrics of its process."""
 OPERATOR = (sys.executable, "-m", "dragoman", "operator", "--claims=own", "--no-leader-elect")
 SECONDS: Final = 1200
+FIXTURES: Final = "k8s.io/kubernetes@{version}/cmd/kube-apiserver/app/testing/testdata"
+"""Where the test API server keeps its certificate, below $TEST_SRCDIR: its sources' folder."""
 RESULT: Final = re.compile(r"^ *--- (PASS|FAIL|SKIP): TestDRA/(\S+) \(([0-9.]+)s\)$", re.MULTILINE)
 STATES: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
@@ -110,8 +112,10 @@ def run(version: str, folder: Path, name: str, *, own: bool) -> dict[str, Spec]:
     etcd = binaries.find(["etcd"], version)["etcd"]
     logs = folder / f"{version}-{name}-{NAME}"
     shutil.rmtree(logs, ignore_errors=True)
-    logs.mkdir(parents=True)
+    (logs / "src" / FIXTURES.format(version=version)).mkdir(parents=True)
     environment = os.environ | {
+        "TEST_SRCDIR": str(logs / "src"),
+        "TEST_WORKSPACE": ".",
         "PATH": f"{etcd.parent}{os.pathsep}{os.environ['PATH']}",
         "CONFIGURATIONS": CONFIGURATIONS,
         "CLAIM_CONTROLLER": " ".join(OPERATOR) if own else "",

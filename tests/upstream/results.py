@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-NEEDS_KUBELET = "needs containers that run (context `kubelet`)"
+NEEDS_KUBELET = "needs containers that run (contexts with a kubelet)"
 NOT_CHOSEN = "tests no part of the control plane that this run has"
 
 
@@ -52,7 +52,8 @@ def reason(spec: Spec) -> str:
     """Say why a spec was left out."""
     if spec.message:
         return spec.message
-    return NEEDS_KUBELET if " kubelet " in f" {spec.name} " else NOT_CHOSEN
+    needs = " kubelet " in f" {spec.name} " or "KubeletMinVersion" in spec.name
+    return NEEDS_KUBELET if needs else NOT_CHOSEN
 
 
 def summary(version: str, results: Mapping[str, Mapping[str, Spec]]) -> list[str]:
