@@ -77,7 +77,11 @@ EXPLAINED = {
             "an allocation or a reservation is patched in resourceclaims/status"
         ),
     },
-    "webhook": {"list driverconfigschemas.dragoman.dev": PAGED},
+    "webhook": {
+        "list driverconfigschemas.dragoman.dev": PAGED,
+        "list secrets": PAGED,
+        "list validatingwebhookconfigurations.admissionregistration.k8s.io": PAGED,
+    },
 }
 """What the chart grants although the log of these tests does not show it, and why."""
 
