@@ -95,8 +95,9 @@ test-hostile: controlplane ## Attack webhook, operator and logs at full size; pr
 	@DRAGOMAN_HOSTILE=1 $(PYTEST) -s -m hostile
 
 .PHONY: test-explain
-test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters
-	@DRAGOMAN_WORLDS=$(WORLDS) $(PYTEST) -ra tests/e2e/toolkit
+test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters from SEED on
+	@DRAGOMAN_WORLDS=$(WORLDS) $(if $(SEED),DRAGOMAN_SEED=$(SEED)) DRAGOMAN_EVENT_PODS=500 \
+		$(PYTEST) -ra tests/e2e/toolkit tests/e2e/explain
 
 .PHONY: test-versions
 test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)

@@ -29,6 +29,16 @@ class Answer:
         """The JSON that was printed."""
         return json.loads(self.output)
 
+    @property
+    def documents(self) -> list[Any]:
+        """All JSON that was printed, one document after the other."""
+        decoder, text, found = json.JSONDecoder(), self.output.strip(), []
+        while text:
+            document, end = decoder.raw_decode(text)
+            found.append(document)
+            text = text[end:].lstrip()
+        return found
+
 
 def dra(*arguments: object, expected: Sequence[int] = (0,)) -> Answer:
     """Run `kubectl dra …`; raise AssertionError for an exit status that is not expected."""

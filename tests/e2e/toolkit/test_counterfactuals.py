@@ -2,6 +2,7 @@
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,21 +10,23 @@ from typing import Any
 import pytest
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import BATCH, WORLDS, batches
 from tests.e2e.toolkit.test_explain import explained, holder, named, probe
 from tests.e2e.toolkit.worlds import TAINT, Stage, World, make
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 50_000
-TRIED = max(WORLDS // 4, BATCH)
+TRIED = max(WORLDS * 2 // 5, BATCH)
 PATIENCE, AGAIN = 30, 4
 """Seconds until a pod must be placed, and in which it must not be."""
+ENOUGH, CHANGES = 2000, 300
+"""So many worlds have so many changes of each sort."""
+CARRIED_OUT: Counter[tuple[bool, str]] = Counter()
+"""Changes by whether they were suggested, and by kind."""
 PROBES = 8
 """Pods that are tried for a world until one is refused for a reason that can be changed."""
-BATCHES = [
-    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
-]
+BATCHES = batches(FIRST, TRIED)
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=str)
@@ -42,16 +45,9 @@ def test_a_change_lets_the_pod_run_exactly_where_it_is_named(
                 stage.plane.delete_pod(*key)
         snapshot = tmp_path / "before.jsonl"
         dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
-        chosen: dict[str, tuple[list[Json], Json]] = {}
-        for world in worlds:
-            for _ in range(PROBES):
-                manifests = probe(world)
-                said = explained(manifests, snapshot, tmp_path)
-                change = choice(world, said, stage, suggested=suggested)
-                if change is not None:
-                    chosen[world.name] = (carried_out(stage, world, manifests, change), change)
-                    break
+        chosen = changes(stage, worlds, snapshot, tmp_path, suggested=suggested)
         assert chosen
+        CARRIED_OUT.update((suggested, change["kind"]) for _, change in chosen.values())
         stage.add([one for manifests, _ in chosen.values() for one in manifests])
         stage.settled((name, "probe") for name in chosen)
         wrong = {name: change for name, (_, change) in chosen.items()}
@@ -59,8 +55,9 @@ def test_a_change_lets_the_pod_run_exactly_where_it_is_named(
         # The scheduler may try a pod before it has seen the change, and again when it has.
         while time.monotonic() < deadline and not (suggested and not wrong):
             time.sleep(0.5)
+            there = stage.pods()
             for name in [*wrong] if suggested else [*chosen]:
-                placed = bool(stage.api.get("pods", "probe", name)["spec"].get("nodeName"))
+                placed = bool(there[name, "probe"]["spec"].get("nodeName"))
                 if placed is suggested:
                     wrong.pop(name, None)
                 elif not suggested:
@@ -68,6 +65,31 @@ def test_a_change_lets_the_pod_run_exactly_where_it_is_named(
         assert wrong == {}
     finally:
         stage.remove(worlds)
+
+
+def changes(
+    stage: Stage, worlds: list[World], snapshot: Path, folder: Path, *, suggested: bool
+) -> dict[str, tuple[list[Json], Json]]:
+    """Carry out a change in each world that has one; return it with the pod to be tried then."""
+    chosen: dict[str, tuple[list[Json], Json]] = {}
+    for _ in range(PROBES):
+        probes = {one.name: (one, probe(one)) for one in worlds if one.name not in chosen}
+        if not probes:
+            break
+        said = explained((manifests for _, manifests in probes.values()), snapshot, folder)
+        for name, (world, manifests) in probes.items():
+            change = choice(world, said[name], stage, suggested=suggested)
+            if change is not None:
+                chosen[name] = (carried_out(stage, world, manifests, change), change)
+    return chosen
+
+
+def test_enough_changes_were_carried_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """After all worlds: print how many."""
+    with capsys.disabled():
+        print("\nchanges carried out, suggested or not:", dict(CARRIED_OUT.most_common()))
+    counts = Counter(suggested for suggested, _ in CARRIED_OUT.elements())
+    assert WORLDS < ENOUGH or min(counts[True], counts[False]) >= CHANGES
 
 
 def choice(world: World, said: Any, stage: Stage, *, suggested: bool) -> Json | None:
@@ -143,20 +165,21 @@ def end_holder(stage: Stage, world: World, _: list[Json], change: Json) -> None:
 def add_toleration(_: Stage, world: World, manifests: list[Json], change: Json) -> None:
     toleration = {"key": change["key"], "operator": "Exists", "effect": change["effect"]}
     for claim in manifests[:-1]:
-        for name, ask in asks(claim):
+        for name, request in exact_requests(claim):
             key = f"{world.name}/{claim['metadata']['name']}:{name}"
             if change["requests"] is None or key in change["requests"]:
-                ask.setdefault("tolerations", []).append(toleration)
+                request.setdefault("tolerations", []).append(toleration)
 
 
-def asks(claim: Json) -> list[tuple[str, Json]]:
+def exact_requests(claim: Json) -> list[tuple[str, Json]]:
     """Return the requests and subrequests of a claim by their full names."""
     found = []
     for request in claim["spec"]["devices"]["requests"]:
         if "exactly" in request:
             found.append((request["name"], request["exactly"]))
         found += [
-            (f"{request['name']}/{ask['name']}", ask) for ask in request.get("firstAvailable", ())
+            (f"{request['name']}/{exact['name']}", exact)
+            for exact in request.get("firstAvailable", ())
         ]
     return found
 
@@ -178,8 +201,8 @@ def complete_pool(stage: Stage, world: World, _: list[Json], change: Json) -> No
 
 def guard_selector(stage: Stage, world: World, manifests: list[Json], change: Json) -> None:
     for claim in manifests[:-1]:
-        for _, ask in asks(claim):
-            for selector in ask.get("selectors", ()):
+        for _, request in exact_requests(claim):
+            for selector in request.get("selectors", ()):
                 if selector["cel"]["expression"] == change["expression"]:
                     selector["cel"]["expression"] = change["guarded"]
     assert change["origin"].startswith("claim"), (stage, world, change)

@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ import yaml
 
 from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import WORLDS, batches
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 
-BATCHES = [range(start, min(start + BATCH, WORLDS)) for start in range(0, WORLDS, BATCH)]
+BATCHES = batches(0, WORLDS)
 SEEN: Counter[str] = Counter()
 """Codes of reasons that any world had."""
 ENOUGH, TIMES = 2000, 20
@@ -60,9 +61,7 @@ def test_verdicts_are_those_of_the_scheduler(
         snapshot = tmp_path / "before.jsonl"
         dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
         probes = {world.name: probe(world) for world in worlds}
-        said = {
-            name: explained(manifests, snapshot, tmp_path) for name, manifests in probes.items()
-        }
+        said = explained(probes.values(), snapshot, tmp_path)
         stage.add([one for manifests in probes.values() for one in manifests])
         decided = stage.settled((name, "probe") for name in probes)
         faults = [
@@ -87,12 +86,13 @@ def named(manifests: list[Json]) -> list[tuple[str, str]]:
     return [(one["namespace"], one["name"]) for one in pods]
 
 
-def explained(manifests: list[Json], snapshot: Path, folder: Path) -> Any:
-    """Return what `explain -f` says before the manifests are applied."""
-    file = folder / f"{manifests[0]['metadata']['namespace']}.yaml"
-    file.write_text(yaml.safe_dump_all(manifests))
+def explained(probes: Iterable[list[Json]], snapshot: Path, folder: Path) -> dict[str, Any]:
+    """Return what `explain -f` says before manifests are applied, by the namespace of the pod."""
+    file = folder / "probes.yaml"
+    file.write_text(yaml.safe_dump_all([one for manifests in probes for one in manifests]))
     arguments = ("-f", file, "--snapshot", snapshot, "--devices", "-o", "json")
-    return dra("explain", *arguments, expected=(0, 1)).document
+    found = dra("explain", *arguments, expected=(0, 1)).documents
+    return {one["namespace"]: one for one in found}
 
 
 def compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:

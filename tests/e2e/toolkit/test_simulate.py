@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.conftest import BATCH, WORLDS
+from tests.e2e.toolkit.conftest import SEED, WORLDS, batches
 from tests.e2e.toolkit.test_explain import holder, named
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make
 from tests.support.controlplane import objects
@@ -15,10 +15,12 @@ from tests.support.controlplane.plane import ControlPlane
 
 FIRST = 90_000
 TRIED = max(WORLDS // 4, 10)
-BATCHES = [
-    range(start, min(start + BATCH, FIRST + TRIED)) for start in range(FIRST, FIRST + TRIED, BATCH)
-]
+BATCHES = batches(FIRST, TRIED)
 REPLICAS = 12
+FILLED = max(WORLDS // 40, 2)
+"""Worlds that are filled, pod by pod."""
+MOST = 60
+"""Pods of one of them."""
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=str)
@@ -49,14 +51,48 @@ def test_as_many_pods_are_placed(
         stage.remove(worlds)
 
 
-def simulated(world: World, claim: Json, snapshot: Path, folder: Path) -> int:
+def test_fill_ends_where_the_scheduler_refuses(
+    plane: ControlPlane, stage: Stage, tmp_path: Path
+) -> None:
+    worlds = [make(seed, prefix="fill") for seed in range(FIRST + SEED, FIRST + SEED + FILLED)]
+    stage.build(worlds)
+    try:
+        snapshot = tmp_path / "before.jsonl"
+        stage.add([one for world in worlds for one in holder(world, 0)])
+        stage.settled([(world.name, "held-0") for world in worlds])
+        dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
+        claims = {world.name: world.claim("more", calm=True) for world in worlds}
+        said = {
+            one.name: simulated(one, claims[one.name], snapshot, tmp_path, "--fill")
+            for one in worlds
+        }
+        placed = {one.name: filled(stage, one, claims[one.name]) for one in worlds}
+        assert placed == said
+    finally:
+        stage.remove(worlds)
+
+
+def filled(stage: Stage, world: World, claim: Json) -> int:
+    """Return how many pods with a claim of their own are placed until the first refusal."""
+    for number in range(MOST):
+        name = f"more-{number}"
+        made = {**claim, "metadata": {"name": name, "namespace": world.name}}
+        stage.add([made, world.pod(name, name)])
+        (pod,) = stage.settled([(world.name, name)]).values()
+        if not pod["spec"].get("nodeName"):
+            return number
+    return MOST
+
+
+def simulated(world: World, claim: Json, snapshot: Path, folder: Path, *how: str) -> int:
     """Return how many pods with a claim of their own fit, as `simulate` says."""
     template = objects.template("more", world.name, "none")
     template["spec"]["spec"] = claim["spec"]
     pod = objects.pod("more", world.name, templates={"a": "more"}, nodeSelector={LABEL: world.name})
     file = folder / f"{world.name}.yaml"
     file.write_text(yaml.safe_dump_all([template, pod]))
-    arguments = ("-f", file, "--replicas", REPLICAS, "--snapshot", snapshot, "-o", "json")
+    count = how or ("--replicas", str(REPLICAS))
+    arguments = ("-f", file, *count, "--snapshot", snapshot, "-o", "json")
     placed: int = dra("simulate", *arguments, expected=(0, 1)).document["placed"]
     return placed
 

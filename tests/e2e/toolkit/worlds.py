@@ -26,6 +26,12 @@ SELECTORS = (
     'device.capacity["{driver}"].memory.isGreaterThan(quantity("3Gi"))',
 )
 BROKEN = 'device.attributes["{driver}"].spare'
+POLICIES: tuple[Json, ...] = (
+    {"validRange": {"min": "1Gi", "step": "1Gi"}},
+    {"validRange": {"min": "1Gi", "max": "2Gi", "step": "1Gi"}},
+    {"validValues": ["1Gi", "2Gi"]},
+)
+"""What a claim may take of shared memory; the latter two forbid 5Gi."""
 TAINT = {"key": "example.com/broken", "value": "yes"}
 
 
@@ -47,7 +53,6 @@ class World:
     nodes: list[str] = field(default_factory=list)
     drivers: list[str] = field(default_factory=list)
     manifests: list[Json] = field(default_factory=list)
-    counted: int = 0
 
     def chance(self, share: float) -> bool:
         """Return True with this probability."""
@@ -149,10 +154,8 @@ class World:
         if kind == "shares":
             made["allowMultipleAllocations"] = True
             if self.chance(0.6):
-                made["capacity"]["memory"]["requestPolicy"] = {
-                    "default": "1Gi",
-                    "validRange": {"min": "1Gi", "step": "1Gi"},
-                }
+                policy = {"default": "1Gi", **self.random.choice(POLICIES)}
+                made["capacity"]["memory"]["requestPolicy"] = policy
         return made
 
     def rule(self) -> Json:
@@ -172,8 +175,8 @@ class World:
 
     # Claims and pods ------------------------------------------------------------------------------
 
-    def ask(self, driver: str, *, calm: bool, alternative: bool = False) -> Json:
-        """Make what one request asks for."""
+    def request(self, driver: str, *, calm: bool, alternative: bool = False) -> Json:
+        """Make what one request is for."""
         made: Json = {"deviceClassName": f"{self.name}-c{self.drivers.index(driver)}"}
         count = self.random.choice((1, 1, 1, 2, 3))
         if not calm and self.chance(0.1):
@@ -200,12 +203,12 @@ class World:
             driver = self.random.choice(self.drivers)
             if not calm and self.chance(0.15):
                 alternatives = [
-                    {"name": f"s{part}", **self.ask(driver, calm=calm, alternative=True)}
+                    {"name": f"s{part}", **self.request(driver, calm=calm, alternative=True)}
                     for part in range(2)
                 ]
                 requests.append({"name": f"r{index}", "firstAvailable": alternatives})
             else:
-                requests.append({"name": f"r{index}", "exactly": self.ask(driver, calm=calm)})
+                requests.append({"name": f"r{index}", "exactly": self.request(driver, calm=calm)})
         devices: Json = {"requests": requests}
         if not calm and self.chance(0.2):
             driver = self.random.choice(self.drivers)
@@ -258,11 +261,9 @@ class Stage:
 
     def remove(self, worlds: Iterable[World]) -> None:
         """Delete it all; namespaces stay, empty."""
-        for world in worlds:
-            self.plane.clear_namespace(world.name)
-            for manifest in world.manifests:
-                kind = self.api.home(manifest).plural
-                self.api.delete(kind, manifest["metadata"]["name"])
+        there = list(worlds)
+        self.api.in_parallel(self.plane.clear_namespace, [world.name for world in there])
+        self.api.in_parallel(self._delete, [one for world in there for one in world.manifests])
 
     def add(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Create objects side by side, claims before pods."""
@@ -277,10 +278,19 @@ class Stage:
         assert wanted, "no pods to wait for"
 
         def decided() -> dict[tuple[str, str], Json] | None:
-            found = {key: self.api.get("pods", key[1], key[0]) for key in sorted(wanted)}
-            return found if all(map(_decided, found.values())) else None
+            found = {key: pod for key, pod in self.pods().items() if key in wanted}
+            settled = len(found) == len(wanted) and all(map(_decided, found.values()))
+            return found if settled else None
 
-        return wait_for(decided, 60, f"decisions about {len(wanted)} pods", every=0.2)
+        return wait_for(decided, 120, f"decisions about {len(wanted)} pods", every=0.3)
+
+    def pods(self) -> dict[tuple[str, str], Json]:
+        """Return all pods by namespace and name, in one request."""
+        listed = self.api.list("pods")
+        return {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed}
+
+    def _delete(self, manifest: Mapping[str, Any]) -> None:
+        self.api.delete(self.api.home(manifest).plural, manifest["metadata"]["name"])
 
     def _create(self, manifest: Mapping[str, Any]) -> None:
         try:
