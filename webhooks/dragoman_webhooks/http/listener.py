@@ -25,6 +25,9 @@ WAITING = 64
 """Sockets in that line; while it is longer, nothing is accepted."""
 TURN = 0.05
 """Seconds in which one of `HANDSHAKES` must complete while others wait, or the oldest is closed."""
+CROWDED_TIMEOUT = 1.0
+"""Seconds that a handshake has if it begins as the last of `HANDSHAKES`. aiofastnet keeps what it
+has of a handshake that was closed until then, about 60 KiB."""
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted."""
 RETRY = 0.1
@@ -50,7 +53,6 @@ class Listener:
         self._make = make
         self._tls = tls
         self._timeout = timeout
-        self._tls_timeout = timeout if tls else None
         self._accepting: dict[asyncio.Task[None], socket.socket] = {}
         self._silent: OrderedDict[socket.socket, asyncio.TimerHandle] = OrderedDict()
         self._line: asyncio.Queue[socket.socket] = asyncio.Queue()
@@ -167,6 +169,8 @@ class Listener:
         task.add_done_callback(lambda done: self._handshakes.pop(done, None))
 
     async def _shake_hands(self, accepted: socket.socket) -> None:
+        crowded = len(self._handshakes) >= HANDSHAKES
+        timeout = min(self._timeout, CROWDED_TIMEOUT) if crowded else self._timeout
         # A client that speaks no TLS or is too slow has been closed by the transport.
         with suppress(OSError):
             await aiofastnet.connect_accepted_socket(
@@ -174,8 +178,8 @@ class Listener:
                 self._make,
                 accepted,
                 ssl=self._tls,
-                ssl_handshake_timeout=self._tls_timeout,
-                ssl_shutdown_timeout=self._tls_timeout,
+                ssl_handshake_timeout=timeout if self._tls else None,
+                ssl_shutdown_timeout=self._timeout if self._tls else None,
             )
 
 
