@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import Any, Final
 
 import orjson
-from jsonschema.protocols import Validator
 
 from dragoman.cel.budget import PatternBudget, compiling
 from dragoman.cel.values.regex import SMALL_MEMORY
@@ -29,6 +28,7 @@ from dragoman.driverconfigs.patterns import ADVICE, MAX_PATTERN_STEPS, PatternCo
 from dragoman.driverconfigs.pruning import PruningSchema, pruning_schema, validate_defaults
 from dragoman.driverconfigs.rules import Rules, compile_rules, count_rules, size_of_rules
 from dragoman.driverconfigs.structural import StructuralResult, validate_structural
+from dragoman.driverconfigs.validator import Validator
 
 MAX_SCHEMA_BYTES: Final = 128 * 1024
 """Size of one config's schema as compact JSON."""

@@ -1,4 +1,4 @@
-"""Validation of values: a structural schema as a validator of the `jsonschema` package.
+"""Validation of values: a structural schema becomes a validator.
 
 `translate` writes OpenAPI's dialect (`nullable`, boolean `exclusiveMinimum`, int-or-string, list
 types) in JSON Schema's keywords. Pruning and defaulting come before, CEL rules after, so titles,
@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from jsonschema.protocols import Validator
-from jsonschema.validators import create
-
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import fielderrors, formats
@@ -21,6 +18,7 @@ from dragoman.driverconfigs.keywords import ERROR_STEPS, KEYWORDS, Enum, identit
 from dragoman.driverconfigs.openapi import is_int_or_string
 from dragoman.driverconfigs.patterns import PatternCompiler
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
+from dragoman.driverconfigs.validator import Validator
 
 JSONSchema = dict[str, Any]
 
@@ -30,8 +28,6 @@ _UNCHANGED: Final = (
 )  # fmt: skip
 
 _VISIT_STEPS: Final = 2
-
-_VALIDATOR: Final = create(meta_schema={}, validators=KEYWORDS, id_of=lambda _schema: "")
 
 _REASONS: Final = {
     "type": fielderrors.TYPE_INVALID,
@@ -70,7 +66,7 @@ def build_validator(schema: JSONSchema, patterns: PatternCompiler | None = None)
     def build(one: JSONSchema) -> Validator:
         prepared = {word: prepare.get(word, _unchanged)(value) for word, value in one.items()}
         # First in the dictionary, so that its steps are spent before any other keyword runs.
-        return _VALIDATOR({"x-steps": _VISIT_STEPS + len(one)} | prepared)
+        return Validator({"x-steps": _VISIT_STEPS + len(one)} | prepared, KEYWORDS)
 
     def build_named(named: dict[str, JSONSchema]) -> dict[str, Validator]:
         return {name: build(child) for name, child in named.items()}
@@ -98,8 +94,8 @@ def field_errors(validator: Validator, value: Any) -> Iterator[FieldError]:
     budget, suggesting = steps.current.get(), SuggestionBudget()
     for error in validator.iter_errors(value):
         budget.spend(ERROR_STEPS)
-        keyword, detail = str(error.validator), error.message
-        allowed = error.validator_value
+        keyword, detail = error.keyword, error.message
+        allowed = error.expected
         if isinstance(allowed, Enum) and isinstance(error.instance, str):
             before = suggesting.steps
             detail += _suggestion(error.instance, allowed.values, suggesting)

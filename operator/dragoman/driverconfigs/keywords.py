@@ -1,26 +1,22 @@
-"""The keywords of JSON Schema for the `jsonschema` package, with a cost each.
+"""The keywords of JSON Schema, with a cost each.
 
-They replace the package's own for three reasons: every step is spent from the review's budget
-before it runs (a legal schema can keep the stock keywords busy for minutes), patterns run on RE2,
-and integers are literal. `jsonschema.build_validator` prepares their values: sub-schemas are
+They are dragoman's own for three reasons: every step is spent from the review's budget before it
+runs (a legal schema can keep the stock keywords of a library busy for minutes), patterns run on
+RE2, and integers are literal. `jsonschema.build_validator` prepares their values: sub-schemas are
 validators, patterns are compiled, enums are sets.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections import deque
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-
 from dragoman.cel import budget as steps
 from dragoman.driverconfigs import fielderrors
-
-Errors = Iterable[ValidationError] | None
-Keyword = Callable[[Any, Any, Any, Any], Errors]
+from dragoman.driverconfigs.validator import Errors, Keyword, KeywordError, Validator
 
 # Costs in steps, as measured: a step is half a microsecond at most.
 _ALTERNATIVE_STEPS: Final = 12  # a failing one makes an error that is never shown
@@ -45,27 +41,27 @@ _IS: Final[dict[str, Callable[[Any], bool]]] = {
 _ARTICLES: Final = {"object": "an object", "array": "an array", "integer": "an integer"}
 
 
-def _spend(_validator: Any, cost: int, _instance: Any, _schema: Any) -> Errors:
+def _spend(cost: int, _instance: Any) -> Errors:
     steps.current.get().spend(cost)
     return None
 
 
-def _type(_validator: Any, types: list[str], instance: Any, _schema: Any) -> Errors:
+def _type(types: list[str], instance: Any) -> Errors:
     for name in types:
         if _IS[name](instance):
             return None
     wanted = " or ".join(_ARTICLES.get(name, f"a {name}") for name in types if name != "null")
     if "integer" in types and isinstance(instance, float) and instance.is_integer():
         wanted = "a literal integer of 64 bits, without fraction or exponent"
-    return [ValidationError(f"must be {wanted}")]
+    return [KeywordError(f"must be {wanted}")]
 
 
 def _bounded(words: str, wrong: Callable[[float, float], bool]) -> Keyword:
     """Make a keyword that compares a number with a bound by `wrong(number, bound)`."""
 
-    def keyword(_validator: Any, bound: float, instance: Any, _schema: Any) -> Errors:
+    def keyword(bound: float, instance: Any) -> Errors:
         if type(instance) in (int, float) and wrong(instance, bound):
-            return [ValidationError(f"must be {words} {bound}")]
+            return [KeywordError(f"must be {words} {bound}")]
         return None
 
     return keyword
@@ -75,27 +71,25 @@ def _sized(kind: type[Sized], *, most: bool, words: str) -> Keyword:
     """Make a keyword that limits the size of one type's values, from above or from below."""
     article = "most" if most else "least"
 
-    def keyword(_validator: Any, limit: int, instance: Any, _schema: Any) -> Errors:
+    def keyword(limit: int, instance: Any) -> Errors:
         if isinstance(instance, kind) and (
             len(instance) > limit if most else len(instance) < limit
         ):
-            return [ValidationError(f"must have at {article} {limit} {words}")]
+            return [KeywordError(f"must have at {article} {limit} {words}")]
         return None
 
     return keyword
 
 
-def _multiple_of(_validator: Any, factor: float, instance: Any, _schema: Any) -> Errors:
+def _multiple_of(factor: float, instance: Any) -> Errors:
     if type(instance) not in (int, float):
         return None
     both_integers = isinstance(instance, int) and isinstance(factor, int)
     wrong = bool(instance % factor) if both_integers else not float(instance / factor).is_integer()
-    return [ValidationError(f"must be a multiple of {factor}")] if wrong else None
+    return [KeywordError(f"must be a multiple of {factor}")] if wrong else None
 
 
-def _required(
-    _validator: Any, names: list[str], instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
+def _required(names: list[str], instance: Any) -> Iterator[KeywordError]:
     if not isinstance(instance, dict):
         return
     budget = steps.current.get()
@@ -103,26 +97,24 @@ def _required(
     for name in names:
         if name not in instance:
             budget.spend(ERROR_STEPS)
-            yield ValidationError("", path=[name])
+            yield KeywordError("", deque((name,)))
 
 
-def _pattern(_validator: Any, pattern: tuple[Any, str], instance: Any, _schema: Any) -> Errors:
+def _pattern(pattern: tuple[Any, str], instance: Any) -> Errors:
     if not isinstance(instance, str):
         return None
     compiled, source = pattern
     text = instance.encode("utf-8", "replace")
     work = len(text) * compiled.programsize // _PATTERN_WORK
     steps.current.get().spend(_PATTERN_STEPS + work)
-    return None if compiled.search(text) else [ValidationError(f"must match {source}")]
+    return None if compiled.search(text) else [KeywordError(f"must match {source}")]
 
 
-def _format(
-    _validator: Any, check: tuple[str, Callable[[Any], bool]], instance: Any, _schema: Any
-) -> Errors:
+def _format(check: tuple[str, Callable[[Any], bool]], instance: Any) -> Errors:
     name, fits = check
     if isinstance(instance, str):
         steps.current.get().spend(_FORMAT_STEPS + len(instance) // 20)
-    return None if fits(instance) else [ValidationError(f"must be of format {name}")]
+    return None if fits(instance) else [KeywordError(f"must be of format {name}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +132,10 @@ class Enum:
     words: str
 
 
-def _enum(_validator: Any, allowed: Enum, instance: Any, _schema: Any) -> Errors:
+def _enum(allowed: Enum, instance: Any) -> Errors:
     if identity(instance) in allowed.identities:
         return None
-    return [ValidationError(allowed.words)]
+    return [KeywordError(allowed.words)]
 
 
 def identity(value: Any) -> Any:
@@ -160,7 +152,7 @@ def identity(value: Any) -> Any:
     return (isinstance(value, bool), value)
 
 
-def _unique(_validator: Any, keys: list[str], instance: Any, _schema: Any) -> Errors:
+def _unique(keys: list[str], instance: Any) -> Errors:
     if not isinstance(instance, list):
         return None
     budget = steps.current.get()
@@ -172,54 +164,43 @@ def _unique(_validator: Any, keys: list[str], instance: Any, _schema: Any) -> Er
             continue
         same = identity([item.get(key) for key in keys] if keys else item)
         if same in seen:
-            errors.append(ValidationError("", path=[index], instance=item))
+            errors.append(KeywordError("", deque((index,)), item))
         seen.add(same)
     return errors
 
 
-def _properties(
-    _validator: Any, named: dict[str, Validator], instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
+def _properties(named: dict[str, Validator], instance: Any) -> Iterator[KeywordError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
         child = named.get(name)
         if child is not None:
             for error in child.iter_errors(value):
-                error.path.appendleft(name)
-                yield error
+                yield error.at(name)
 
 
-def _each_value(
-    _validator: Any, child: Validator, instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
+def _each_value(child: Validator, instance: Any) -> Iterator[KeywordError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
         for error in child.iter_errors(value):
-            error.path.appendleft(name)
-            yield error
+            yield error.at(name)
 
 
-def _items(
-    _validator: Any, child: Validator, instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
+def _items(child: Validator, instance: Any) -> Iterator[KeywordError]:
     if not isinstance(instance, list):
         return
     for index, value in enumerate(instance):
         for error in child.iter_errors(value):
-            error.path.appendleft(index)
-            yield error
+            yield error.at(index)
 
 
-def _all_of(
-    _validator: Any, children: list[Validator], instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
+def _all_of(children: list[Validator], instance: Any) -> Iterator[KeywordError]:
     for child in children:
         yield from child.iter_errors(instance)
 
 
-def _any_of(_validator: Any, children: list[Validator], instance: Any, _schema: Any) -> Errors:
+def _any_of(children: list[Validator], instance: Any) -> Errors:
     budget = steps.current.get()
     details = []
     for child in children:
@@ -229,30 +210,30 @@ def _any_of(_validator: Any, children: list[Validator], instance: Any, _schema: 
             return None
         details.append(_brief(error))
     shown = list(dict.fromkeys(details))[:_ALTERNATIVES_SHOWN]
-    return [ValidationError(" or ".join(shown))]
+    return [KeywordError(" or ".join(shown))]
 
 
-def _one_of(_validator: Any, children: list[Validator], instance: Any, _schema: Any) -> Errors:
+def _one_of(children: list[Validator], instance: Any) -> Errors:
     steps.current.get().spend(_ALTERNATIVE_STEPS * len(children))
     fitting = sum(next(child.iter_errors(instance), None) is None for child in children)
     if fitting == 1:
         return None
-    return [ValidationError(f"must validate exactly one schema (oneOf), validates {fitting}")]
+    return [KeywordError(f"must validate exactly one schema (oneOf), validates {fitting}")]
 
 
-def _not(_validator: Any, child: Validator, instance: Any, _schema: Any) -> Errors:
+def _not(child: Validator, instance: Any) -> Errors:
     steps.current.get().spend(_ALTERNATIVE_STEPS)
     if next(child.iter_errors(instance), None) is not None:
         return None
-    return [ValidationError("must not validate the schema (not)")]
+    return [KeywordError("must not validate the schema (not)")]
 
 
-def _brief(error: ValidationError) -> str:
+def _brief(error: KeywordError) -> str:
     place = fielderrors.render(error.path).lstrip(".")
     return f"{place or ''} {error.message or 'is required'}".strip()
 
 
-KEYWORDS: Final[dict[str, Any]] = {
+KEYWORDS: Final[dict[str, Keyword]] = {
     "x-steps": _spend,
     "type": _type,
     "minimum": _bounded("greater than or equal to", lambda value, bound: value < bound),

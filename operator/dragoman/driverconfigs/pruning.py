@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-from jsonschema.protocols import Validator
-
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
@@ -22,6 +20,7 @@ from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.jsonschema import field_errors
 from dragoman.driverconfigs.suggestions import SuggestionBudget, closest
 from dragoman.driverconfigs.unreadable import DuplicateKeys, UnreadableValue
+from dragoman.driverconfigs.validator import Validator
 
 MAX_FIELD_ERRORS: Final = 50
 """Field errors kept of each kind for one entry; a hostile entry could cause thousands."""
