@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 PINNED: Final = ((1, 34), (1, 36))
@@ -144,7 +144,7 @@ def api_of(version: Version) -> Api:
 @cache
 def _load(version: Version) -> Api:
     name = f"openapi-{version[0]}.{version[1]}.json"
-    folder = resources.files("dragoman.linting") / "data"
+    folder = Path(__file__).parent / "data"
     found = json.loads((folder / name).read_text(encoding="utf-8"))
     return Api(version, found["kinds"], found["definitions"])
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 from dragoman.linting.objects import mapping, sequence, text
@@ -125,7 +125,7 @@ def common(domain: str) -> bool:
 @cache
 def shipped() -> tuple[Sort, ...]:
     """Return the shipped facts."""
-    folder = resources.files("dragoman.linting") / "data"
+    folder = Path(__file__).parent / "data"
     facts = json.loads((folder / "devices.json").read_text(encoding="utf-8"))
     return tuple(_shipped_sort(driver, one) for driver in facts for one in driver["variants"])
 
