@@ -245,6 +245,11 @@ FIRING: dict[str, tuple[str, str, str]] = {
         'dragoman_resource_claims{namespace="dragoman-system", allocated="true", reserved="false"}',
         "2x90",
     ),
+    "findings are older than an hour": (
+        "DragomanFindingsOverdue",
+        'dragoman_findings_timestamp_seconds{namespace="dragoman-system"}',
+        "-7200x90",
+    ),
     "a pool is incomplete": (
         "DragomanPoolIncomplete",
         'dragoman_device_pools{namespace="dragoman-system", driver="d", state="Incomplete"}',
@@ -323,6 +328,11 @@ QUIET: dict[str, tuple[str, str, str]] = {
             'dragoman_actions_total{namespace="dragoman-system", action="PublishClaims", '
             'outcome="done"}'
         ),
+        "0+60x90",
+    ),
+    "findings are ten minutes old": (
+        "DragomanFindingsOverdue",
+        'dragoman_findings_timestamp_seconds{namespace="dragoman-system"}',
         "0+60x90",
     ),
     "all pools are complete": (

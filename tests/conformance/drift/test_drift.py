@@ -112,3 +112,21 @@ def test_a_type_that_the_module_lacks_is_named(tmp_path: Path) -> None:
     pin = {"module": "example.com/x", "version": "v1", "package": ".", "types": {"": "Gone"}}
     with pytest.raises(drift.Unavailable, match="no struct type Gone"):
         drift.record(pin, tmp_path)
+
+
+def test_unavailable_modules_are_listed_and_end_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = tmp_path / "types.json"
+    copied.write_text(drift.RECORDED.read_text())
+
+    def refused(module: str) -> Path:
+        raise drift.Unavailable(f"{module}: 403 Forbidden")
+
+    monkeypatch.setattr(drift, "RECORDED", copied)
+    monkeypatch.setattr(drift, "_download", refused)
+    assert drift.main([]) == 2
+    said = capsys.readouterr()
+    assert said.out == f"{len(PINS)} schemas agree with their drivers' types\n"
+    assert f"{len(PINS)} of {len(PINS)} modules are unavailable" in said.err
+    assert json.loads(copied.read_text()) == RECORDED

@@ -16,8 +16,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +24,12 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from tests.support.controlplane import downloads
-from tests.support.controlplane.libraries import static_library
+from tests.support.controlplane import downloads, gobuild
+from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe
-from tests.support.controlplane.toolchain import MODULES, go_for
+from tests.support.controlplane.toolchain import MODULES
 
 DEFAULT_VERSION = "v1.36.3"
-PROGRESS_SECONDS = 15
 
 
 def chosen_version() -> str:
@@ -114,7 +111,7 @@ def built(recipe: Recipe, version: str, *, download: bool = False) -> Path:
     with locked(target.with_name(".lock")):
         if not is_current(target, stamp, pins):
             if not (download and fetched(recipe, version, target)):
-                build(recipe, module, flags, target)
+                gobuild.build(recipe, module, flags, target, cache_root())
             replace_text(stamp, pins)
     return target
 
@@ -171,78 +168,6 @@ def pinned_version(recipe: Recipe, module: Path) -> str:
     text = (module / "go.mod").read_text()
     found = re.search(rf"^(?:require)?\s*{re.escape(recipe.pinned)} (v\S+)", text, re.MULTILINE)
     return found[1] if recipe.pinned and found else ""
-
-
-def build(recipe: Recipe, module: Path, flags: str, target: Path) -> None:
-    """Run `go build` with progress lines and move the result into place in one step.
-
-    Raises:
-        RuntimeError: The build failed; the message ends with the compiler's own words.
-    """
-    go = go_for(module, cache_root())
-    with tempfile.TemporaryDirectory(prefix=f".{recipe.name}-", dir=target.parent) as scratch:
-        output = Path(scratch) / recipe.name
-        log = Path(scratch) / "log"
-        options = ["-v", "-trimpath", f"-ldflags={flags}", "-o", str(output)]
-        verb = ["test", "-c", "-vet=off"] if recipe.test else ["build"]
-        command = [str(go), *verb, *options, f"-tags={','.join(recipe.tags)}", recipe.package]
-        with log.open("wb") as sink:
-            process = subprocess.Popen(
-                command, cwd=module, env=environment(recipe), stdout=sink, stderr=sink
-            )
-            follow(recipe, process, log)
-        if process.returncode:
-            tail = "\n".join(log.read_text().splitlines()[-20:])
-            raise RuntimeError(f"building {recipe.name} failed\n{tail}")
-        output.replace(target)
-
-
-def environment(recipe: Recipe) -> dict[str, str]:
-    """Return the compiler's environment: pure Go, unless the recipe needs a C library."""
-    if not recipe.library:
-        return os.environ | {"CGO_ENABLED": "0"}
-    return os.environ | {"CGO_ENABLED": "1"} | static_library(recipe.library, cache_root())
-
-
-def follow(recipe: Recipe, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Say what is being built, every quarter of a minute, until the compiler is done."""
-    start = time.monotonic()
-    say(
-        f"{recipe.name}: building from source, usually {recipe.minutes:g} min on 2 cores "
-        "when nothing is cached"
-    )
-    try:
-        while True:
-            try:
-                process.wait(PROGRESS_SECONDS)
-            except subprocess.TimeoutExpired:
-                say(f"{recipe.name}: {phase(log)}, {clock(time.monotonic() - start)} elapsed")
-            else:
-                break
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    if process.returncode == 0:
-        say(f"{recipe.name}: done in {clock(time.monotonic() - start)}")
-
-
-def phase(log: Path) -> str:
-    """Describe how far `go build -v` is from what it has written so far."""
-    lines = log.read_text().splitlines()
-    downloads = sum(line.startswith("go: downloading") for line in lines)
-    compiled = len(lines) - downloads
-    return f"{compiled} packages compiled" if compiled else f"{downloads} modules downloaded"
-
-
-def clock(seconds: float) -> str:
-    """Format a duration as minutes:seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def say(line: str) -> None:
-    """Print one progress line at once."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def replace_text(path: Path, text: str) -> None:
