@@ -68,6 +68,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_objects_of_one_driver_may_have_different_kinds(folder: Path) -> None:
+    wrong = claim("MSP")
+    kinds = ("GpuConfig", "MigDeviceConfig", "GpuConfg")
+    (folder / "claims.yaml").write_text("---\n".join(wrong.replace("GpuConfig", k) for k in kinds))
+    said = run("claims.yaml", GATE).stdout
+    assert said.count('sharing.strategy: Unsupported value: "MSP"') == 2
+    assert 'supported values: "GpuConfig", "MigDeviceConfig", "VfioDeviceConfig"' in said
+
+
 def test_a_clean_manifest_exits_with_zero(folder: Path) -> None:
     (folder / "claim.yaml").write_text(claim())
     result = run("-f", "claim.yaml", GATE)

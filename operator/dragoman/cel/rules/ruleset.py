@@ -36,8 +36,9 @@ _VERSION: Final[Version] = (1, 36)
 _SELF: Final = "selfType"
 _REMEMBERED: Final = 128
 
-_MEMORABLE: Final = 128 * 1024
-"""Characters of the largest schema whose rule set is cached."""
+_MEMORABLE: Final = 16 * 1024
+"""Characters of the largest schema whose rule set is cached: a compiled rule takes a hundred times
+its text, so larger ones would let the cache grow to more than a gigabyte."""
 
 MAX_LEVELS: Final = 100
 """Levels of the deepest schema; in Kubernetes only the size of a request limits them."""

@@ -375,6 +375,12 @@ def test_only_the_rule_sets_compiled_last_are_remembered() -> None:
     assert cel.rules.compile(schema) is not first
 
 
+@pytest.mark.parametrize(("rules", "kept"), [(1, True), (800, False)])
+def test_the_cache_keeps_no_large_rule_set(rules: int, *, kept: bool) -> None:
+    schema = objects({"n": INT}, *(rule(f"self.n > {number} && true") for number in range(rules)))
+    assert (cel.rules.compile(schema) is cel.rules.compile(schema)) is kept
+
+
 def nested(levels: int) -> Schema:
     schema: Schema = {"type": "string", "x-kubernetes-validations": [rule("self == 'a'")]}
     for _ in range(levels - 1):
