@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.controlplane import binaries
+from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for
 from tests.upstream.results import Spec
 
@@ -69,7 +70,7 @@ def _build(module: Path, target: Path) -> None:
         copied(Path(_go(folder, go, "list", "-f", "{{.Dir}}", PACKAGE).strip()), folder / "dra")
         for source in _sources():
             shutil.copy(source, folder if source.name.endswith("_test.go") else folder / "dra")
-        binaries.say(f"{NAME}: building from source, usually 2 min on 2 cores")
+        say(f"{NAME}: building from source, usually 2 min on 2 cores")
         options = ("-vet=off", "-trimpath", "-ldflags=-s -w", "-o", NAME)
         _go(folder, go, "test", "-c", *options, ".")
         (folder / NAME).replace(target)
