@@ -69,13 +69,13 @@ def test_a_template_that_changes_all_the_time_does_not_defeat_back_off(
 
     waited = []
     with Repeatedly(label, every=0.1) as patches:
-        wait_for(lambda: patches.done >= 20, message="some patches")
+        wait_for(lambda: patches.done >= 20, 300, "some patches")
         for number in range(10):
             began = time.monotonic()
             setup.api.create(setup.pod(f"honest-{number}"))
             setup.published(f"honest-{number}")
             waited.append(time.monotonic() - began)
-        wait_for(lambda: patches.done >= 50, message="more patches")
+        wait_for(lambda: patches.done >= 50, 300, "more patches")
     refused = setup.plane.audit.counts(setup.user, since, namespace=crowd, refused=True)
     attempts = refused["create resourceclaims"] / pods
     print(
