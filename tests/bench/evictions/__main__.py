@@ -35,7 +35,8 @@ def main() -> int:
     with ControlPlane(feature_gates=GATES, runtime_config=SERVED) as plane:
         passed = [deletions(plane), latency(plane)]
     with ControlPlane(feature_gates=GATES, runtime_config=SERVED, audit=False) as plane:
-        passed += [events(plane), resident(plane)]
+        passed += [events(plane, devices) for devices in (8, 64)]
+        passed.append(resident(plane))
     print(f"load average after: {os.getloadavg()[0]:.1f}")
     return 0 if all(passed) else 1
 
@@ -135,10 +136,10 @@ def a_slice(index: int, devices: int) -> Json:
     return objects.resource_slice(f"node-{index}", entries, "bench.example.com")
 
 
-def events(plane: ControlPlane) -> bool:
-    """Change slices in a way that concerns no eviction."""
+def events(plane: ControlPlane, devices: int) -> bool:
+    """Change slices of so many devices in a way that concerns no eviction."""
     api = plane.api()
-    made = [api.create(a_slice(index, 8))["metadata"]["name"] for index in range(20)]
+    made = [api.create(a_slice(index, devices))["metadata"]["name"] for index in range(20)]
     user = plane.user("dragoman", (*OPERATOR_RULES, *EVICTION_RULES))
     modes = ("--claims=off", "--evictions=own", "--no-leader-elect")
     with OperatorProcess(plane, user, *modes) as running:
@@ -156,7 +157,10 @@ def events(plane: ControlPlane) -> bool:
         api.delete("resourceslices", name)
     each = used / EVENTS * 1e6
     passed = each <= BAR_MICROSECONDS
-    print(f"irrelevant event of a slice with 8 devices: {each:.0f} us {verdict(passed=passed)}")
+    print(
+        f"irrelevant event of a slice with {devices} devices: {each:.0f} us "
+        f"{verdict(passed=passed)}"
+    )
     return passed
 
 

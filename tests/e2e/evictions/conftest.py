@@ -4,14 +4,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.evictions.harness import GATES, SERVED, Devices, Evictor, evicting
+from tests.e2e.evictions.harness import (
+    GATES,
+    GROUP_GATES,
+    GROUPS_SERVED,
+    SERVED,
+    Devices,
+    Evictor,
+    evicting,
+)
 from tests.support.controlplane.plane import ControlPlane
 
 
 @pytest.fixture(scope="package")
 def plane() -> Iterator[ControlPlane]:
-    """Run an API server that serves DeviceTaintRules; claims are allocated by the tests."""
-    with ControlPlane(feature_gates=GATES, runtime_config=SERVED, audit_reads=True) as running:
+    """Run an API server with DeviceTaintRules and PodGroups; claims are allocated by the tests."""
+    gates, served = GATES | GROUP_GATES, SERVED | GROUPS_SERVED
+    with ControlPlane(feature_gates=gates, runtime_config=served, audit_reads=True) as running:
         yield running
 
 

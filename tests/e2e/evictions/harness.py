@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
+from tests.e2e.versions import HAS_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -17,6 +18,8 @@ STOCK = "device-taint-eviction-controller"
 STOCK_USER = f"system:serviceaccount:kube-system:{STOCK}"
 GATES = {"DRADeviceTaintRules": True}
 SERVED = {"resource.k8s.io/v1beta2": True}
+GROUP_GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True} if HAS_POD_GROUPS else {}
+GROUPS_SERVED = {POD_GROUPS: True} if HAS_POD_GROUPS else {}
 EVICTED = 5.0
 """Seconds within which an eviction must happen; a calm machine needs far fewer."""
 KEPT = 1.5
@@ -189,6 +192,26 @@ class Devices:
         self.claim(name, *results)
         made = self.bare_pod(name, name, **spec)
         self.reserve(name, made)
+        return made
+
+    def extended_pod(self, name: str = "a") -> Json:
+        """Create a pod whose extended resource is a device of the driver (KEP-5004)."""
+        limits = {"resources": {"limits": {"example.com/gpu": "1"}}}
+        containers = [{"name": "main", "image": "pause", **limits}]
+        made = self.bare_pod(name, "unused", resourceClaims=[], containers=containers)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": made["metadata"]["uid"]}
+        annotation = {"resource.kubernetes.io/extended-resource-claim": "true"}
+        claim = f"{name}-extended"
+        self.claim(claim, ownerReferences=[{**owner, "controller": True}], annotations=annotation)
+        self.reserve(claim, made)
+        mapping = {
+            "containerName": "main",
+            "resourceName": "example.com/gpu",
+            "requestName": "devices",
+        }
+        status = {"resourceClaimName": claim, "requestMappings": [mapping]}
+        body = {"status": {"extendedResourceClaimStatus": status}}
+        self.api.patch("pods", name, self.namespace, body, subresource="status")
         return made
 
     def is_evicted(self, name: str = "a") -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.e2e.evictions.conftest import only_ours
 from tests.e2e.evictions.harness import EVICTED, MARK, Devices, Evictor, stamp, taint
+from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import Json
 
 BROKEN: Json = {"name": "gpu-0", "taints": [taint()]}
@@ -190,6 +191,27 @@ def test_all_pods_of_a_shared_claim_are_evicted(devices: Devices) -> None:
     devices.evicted("c")
 
 
+@pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS)
+def test_the_pods_of_a_group_that_holds_the_claim_are_evicted(devices: Devices) -> None:
+    """A claim of a PodGroup is reserved for the group, not for its pods (KEP-5729)."""
+    devices.publish()
+    metadata = {"name": "group", "namespace": devices.namespace}
+    spec: Json = {"schedulingPolicy": {"basic": {}}}
+    manifest = {"apiVersion": POD_GROUPS, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    group = devices.api.create(manifest)
+    devices.claim("shared")
+    for name in "ab":
+        devices.bare_pod(name, "shared", schedulingGroup={"podGroupName": "group"})
+    devices.bare_pod("stranger", "shared")
+    consumer = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "group"}
+    body = {"status": {"reservedFor": [{**consumer, "uid": group["metadata"]["uid"]}]}}
+    where = ("resourceclaims", "shared", devices.namespace)
+    devices.api.patch(*where, body, subresource="status")
+    devices.publish(BROKEN)
+    devices.evicted("a", "b")
+    devices.kept("stranger", seconds=0.5)
+
+
 def test_a_pod_with_admin_access_is_no_exception(devices: Devices) -> None:
     label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
     devices.api.patch("namespaces", devices.namespace, None, label)
@@ -201,28 +223,7 @@ def test_a_pod_with_admin_access_is_no_exception(devices: Devices) -> None:
 def test_a_pod_with_extended_resources_is_evicted(devices: Devices, evictor: Evictor) -> None:
     """The stock controller forgets it: kubernetes/kubernetes#141290."""
     devices.publish(BROKEN)
-    pod = devices.bare_pod(
-        "a",
-        "unused",
-        resourceClaims=[],
-        containers=[
-            {"name": "main", "image": "pause", "resources": {"limits": {"example.com/gpu": "1"}}}
-        ],
-    )
-    reference = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": "a",
-        "uid": pod["metadata"]["uid"],
-        "controller": True,
-    }
-    annotation = {"resource.kubernetes.io/extended-resource-claim": "true"}
-    devices.claim("extended", ownerReferences=[reference], annotations=annotation)
-    devices.reserve("extended", pod)
-    mapping = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "devices"}
-    status = {"resourceClaimName": "extended", "requestMappings": [mapping]}
-    body = {"status": {"extendedResourceClaimStatus": status}}
-    devices.api.patch("pods", "a", devices.namespace, body, subresource="status")
+    devices.extended_pod()
     only_ours(evictor, passed=evicts(devices))
 
 

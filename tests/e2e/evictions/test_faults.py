@@ -1,5 +1,7 @@
 """Evictions while the control plane fails: outages, killed leaders, APIs that are not served."""
 
+import os
+import random
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -15,6 +17,8 @@ from tests.support.controlplane.plane import API_SERVER, ControlPlane
 pytestmark = pytest.mark.slow
 
 OUTAGE = 20.0
+KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
+"""How often the operator is killed."""
 LEASES = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
 
 
@@ -34,6 +38,33 @@ def check_unserved(plane: ControlPlane, evictor: Evictor) -> None:
             made.pod()
             time.sleep(8)
             only_ours(evictor, passed=made.is_evicted())
+    finally:
+        made.clear()
+
+
+def test_assist_evicts_what_the_stock_controller_forgets(plane: ControlPlane) -> None:
+    """It waits 30 seconds for the stock controller, and never writes the status of rules."""
+    user = plane.user("dragoman-assist", (*OPERATOR_RULES, *EVICTION_RULES))
+    modes = ("--claims=off", "--evictions=assist", "--no-leader-elect")
+    made = Devices(plane, plane.create_namespace("evict"), user.name)
+    mark = plane.audit.mark()
+    try:
+        with evicting(plane, "stock"), OperatorProcess(plane, user, *modes) as running:
+            made.publish("gpu-0")
+            made.pod("plain")
+            made.extended_pod("extended")
+            made.rule()
+            began = time.monotonic()
+            made.evicted("plain")
+            made.kept("extended", seconds=20)
+            made.evicted("extended", timeout=60)
+            assert time.monotonic() - began >= 25
+            assert made.events("extended") == ["Marking for deletion"]
+            assert running.faults() == []
+        plane.audit.settled(user.name, 2)
+        writes = plane.audit.counts(user.name, mark)
+        assert writes["delete pods"] == 1
+        assert not [one for one in writes if "devicetaintrules" in one]
     finally:
         made.clear()
 
@@ -66,6 +97,38 @@ def test_an_outage_and_a_killed_leader_evict_no_pod_twice(plane: ControlPlane) -
         # A deletion may have been stored when the server died before it was logged.
         assert set(deleted.values()) <= {1}
         assert set(deleted) <= set(names)
+    finally:
+        made.clear()
+
+
+def test_killed_operators_evict_no_pod_twice(plane: ControlPlane) -> None:
+    """kill -9 of the only operator at a random moment of each eviction."""
+    chance = random.Random(14)
+    user = plane.user("dragoman-killed", (*OPERATOR_RULES, *EVICTION_RULES))
+    modes = ("--claims=off", "--evictions=own", "--no-leader-elect")
+    made = Devices(plane, plane.create_namespace("evict"), user.name)
+    always = {"operator": "Exists", "effect": "NoExecute"}
+    left: list[str] = []
+    made.publish("gpu-0")
+    made.pod("stays", made.result("gpu-0", always))
+    mark = plane.audit.mark()
+    try:
+        with OperatorProcess(plane, user, *modes) as running:
+            for kill in range(KILLS):
+                names = [f"leaves-{kill}-{index}" for index in range(4)]
+                made.api.in_parallel(made.pod, names)
+                made.rule()
+                time.sleep(chance.random() * 0.4)
+                running.kill()
+                running.start()
+                made.evicted(*names, timeout=60)
+                made.remove_rule()
+                left += names
+            made.kept("stays", seconds=2)
+            assert running.faults() == []
+        writes = plane.audit.writes(since=mark, resource="pods", namespace=made.namespace)
+        deleted = Counter(one.name for one in writes if one.verb == "delete")
+        assert deleted == dict.fromkeys(left, 1)
     finally:
         made.clear()
 

@@ -8,7 +8,9 @@ import threading
 import time
 
 import pytest
+from click.shell_completion import ShellComplete
 
+from dragoman.cli import cli
 from tests.e2e.maintenance.conftest import share
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.toolkit.commands import dra
@@ -22,6 +24,8 @@ def test_a_drained_device_is_idle_and_comes_back(ward: Ward) -> None:
     at = ward.placed("a", "b")
     user = next(name for name, where in at.items() if where == device)
 
+    for command in ("drain", "hold", "undrain"):
+        assert {device, device.rpartition("/")[0]} <= completed(ward, command, ward.driver)
     preview = ward.dra("drain", device, "--dry-run")
     assert preview.output.startswith(f"1 device, used by 1 claim, 1 pod: {ward.name}/{user}\n")
     assert ward.device_of(user) == device
@@ -44,6 +48,13 @@ def test_a_drained_device_is_idle_and_comes_back(ward: Ward) -> None:
     began = time.monotonic()
     assert wait_for(lambda: ward.device_of("late")) == device
     print(f"a waiting pod was placed {time.monotonic() - began:.2f} s after undrain")
+
+
+def completed(ward: Ward, command: str, begun: str) -> set[str]:
+    """Return what a shell offers for a target of a command."""
+    completer = ShellComplete(cli, {}, "kubectl dra", "_")
+    given = [command, "--kubeconfig", str(ward.plane.kubeconfig)]
+    return {one.value for one in completer.get_completions(given, begun)}
 
 
 def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:

@@ -1,10 +1,13 @@
 """DeviceMaintenances: the operator does what `drain` does, survives restarts, and ends it."""
 
+import random
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tests.e2e.maintenance.conftest import share
 from tests.e2e.maintenance.ward import MAINTENANCES, Site, Ward
 from tests.support.controlplane.api import ApiError, wait_for
 
@@ -81,6 +84,28 @@ def test_a_killed_operator_continues(site: Site, ward: Ward) -> None:
     ward.wait_condition(name, "Idle")
     assert ward.api.find("pods", user, ward.name) is None
     assert [one for one in at if ward.device_of(one)] == [one for one in at if one != user]
+
+
+@pytest.mark.slow
+def test_operators_that_are_killed_at_any_time_continue(site: Site) -> None:
+    """kill -9 at a random moment of each maintenance; others than its pods stay."""
+    chance = random.Random(14)
+    for _ in range(share(100)):
+        ward = Ward(site.plane, nodes=1)
+        try:
+            ward.pod("a", node=0)
+            ward.pod("b", node=0)
+            at = ward.placed("a", "b")
+            name = ward.maintain(target=ward.target(), evict="WhenAllowed")
+            time.sleep(chance.random() * 2)
+            site.operator.kill()
+            site.operator.start()
+            ward.wait_condition(name, "Idle")
+            assert {one for one in at if ward.device_of(one)} == {
+                one for one, where in at.items() if where != ward.device()
+            }
+        finally:
+            ward.clear()
 
 
 @pytest.mark.parametrize(

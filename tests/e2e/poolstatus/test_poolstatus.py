@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import yaml
 
 from tests.e2e.rbac import OPERATOR_RULES, POOL_STATUS_RULES, rule
 from tests.e2e.running import OperatorProcess
@@ -14,6 +16,7 @@ from tests.support.controlplane.plane import ControlPlane
 
 Answerer = Literal["stock", "own"]
 STOCK = "resourcepoolstatusrequest-controller"
+REPORTS = Path(__file__).parents[3] / "crds/devicepoolreports.yaml"
 COUNTS = ("totalDevices", "allocatedDevices", "availableDevices", "unavailableDevices")
 
 
@@ -36,12 +39,23 @@ def answerer(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[An
         plane.stop_part(STOCK)
         return
     delete = rule("resource.k8s.io", "resourcepoolstatusrequests", "delete")
-    rules = (*OPERATOR_RULES, *POOL_STATUS_RULES, delete)
-    user = plane.user("dragoman", rules)
-    modes = ("--claims=off", "--pool-status=own", "--no-leader-elect")
+    write = rule("dragoman.dev", "devicepoolreports", "list", "create", "patch", "delete")
+    user = plane.user("dragoman", (*OPERATOR_RULES, *POOL_STATUS_RULES, delete, write))
+    plane.api().apply(yaml.safe_load(REPORTS.read_text()))
+    wait_for(lambda: serves_reports(plane), message="DevicePoolReports to be served")
+    modes = ("--claims=off", "--pool-status=own", "--inventory-reports", "--no-leader-elect")
     with OperatorProcess(plane, user, *modes) as running:
         yield found
     assert running.faults() == []
+
+
+def serves_reports(plane: ControlPlane) -> bool:
+    """Whether DevicePoolReports can be listed."""
+    try:
+        plane.api().list("devicepoolreports.dragoman.dev")
+    except (KeyError, ApiError):
+        return False
+    return True
 
 
 class Pools:
@@ -204,3 +218,29 @@ def test_shares_admin_access_and_taints_are_counted_as_in_1_37(
     status = pools.answer(pools.request())
     (found,) = status["pools"]
     only_ours(answerer, status, passed=tuple(found[name] for name in COUNTS) == (4, 1, 2, 1))
+
+
+def test_a_user_who_may_not_list_claims_reads_reports(pools: Pools, answerer: Answerer) -> None:
+    if answerer == "stock":
+        pytest.skip("kube-controller-manager writes no reports")
+    pools.allocate("secret", {"pool": "p1", "device": "a"})
+    pools.publish("p1", "a", "b", {"name": "c", "taints": [{"key": "k", "effect": "NoSchedule"}]})
+    reader = pools.plane.user(
+        "report-reader", [rule("dragoman.dev", "devicepoolreports", "get", "list")]
+    )
+
+    def rows() -> list[list[str]]:
+        command = ("get", "devicepoolreports", "--no-headers")
+        lines = pools.plane.kubectl(*command, user=reader).stdout.splitlines()
+        return [line.split()[1:8] for line in lines if pools.driver in line]
+
+    expected = ["p1", "node-1", "3", "1", "1", "1", "Complete"]
+    wait_for(lambda: rows() == [expected], 60, f"the report {expected}")
+    (found,) = [
+        one
+        for one in pools.api.list("devicepoolreports.dragoman.dev")
+        if one["spec"]["driver"] == pools.driver
+    ]
+    assert "secret" not in str(found)
+    pools.api.delete("resourceslices", f"{pools.namespace}-p1")
+    wait_for(lambda: not rows(), 60, "the report to be deleted with its pool")
