@@ -20,6 +20,8 @@ from tests.support.controlplane.plane import ControlPlane
 CLASS = DRIVER = "consequences.example.com"
 RESOURCE = "consequences.example.com/gpu"
 NODES = ("small-1", "small-2")
+EVICTOR = "device-taint-eviction-controller"
+NOT_FOUND = 404
 GATES = {"DRADeviceTaintRules": True}
 VERSIONS = {"resource.k8s.io/v1beta2": True}
 
@@ -154,14 +156,14 @@ def test_an_extended_resource_beside_a_claim_takes_a_second_device(
     assert {*placed} == {*NODES}
 
 
-def rule(selector: dict[str, str]) -> Json:
+def rule(selector: dict[str, str], effect: str = "NoSchedule") -> Json:
     return {
         "apiVersion": "resource.k8s.io/v1beta2",
         "kind": "DeviceTaintRule",
         "metadata": {"name": "broken"},
         "spec": {
             "deviceSelector": selector,
-            "taint": {"key": "example.com/broken", "effect": "NoSchedule"},
+            "taint": {"key": "example.com/broken", "effect": effect},
         },
     }
 
@@ -181,6 +183,52 @@ def test_an_empty_selector_taints_every_device(
         assert (node == "") is hit
     finally:
         api.delete("devicetaintrules", "broken")
+
+
+def test_no_execute_evicts_the_pods_that_a_preview_only_counts(
+    world: ControlPlane, place: str
+) -> None:
+    preview, evicting = (rule({"driver": DRIVER}, effect) for effect in ("None", "NoExecute"))
+    assert "dra/taint-rule" not in found(preview)
+    assert "dra/taint-rule" in found(evicting)
+    api = world.api()
+    api.create(objects.claim("c", place, CLASS))
+    [node] = decided(world, place, [objects.pod("p", place, claims={"gpu": "c"})])
+    assert node
+    world.start_controllers(EVICTOR, [EVICTOR], ())
+    try:
+        wait_for(lambda: _counts(world, preview, "1 pod would"), 60, "the count of the preview")
+        assert "deletionTimestamp" not in api.get("pods", "p", place)["metadata"]
+        api.delete("devicetaintrules", "broken")
+        api.create(evicting)
+        wait_for(lambda: _leaves(world, place), 60, "the eviction")
+    finally:
+        api.delete("devicetaintrules", "broken")
+        world.stop_part(EVICTOR)
+
+
+def _counts(world: ControlPlane, preview: Json, words: str) -> bool:
+    """Whether a condition of the rule has some words.
+
+    The controller counts once for a rule, so a count before it has seen the pod needs a new rule.
+    """
+    try:
+        status = world.api().get("devicetaintrules", "broken").get("status", {})
+    except ApiError:
+        world.api().create(preview)
+        return False
+    messages = [part["message"] for part in status.get("conditions", ())]
+    if messages and not any(words in message for message in messages):
+        world.api().delete("devicetaintrules", "broken")
+    return any(words in message for message in messages)
+
+
+def _leaves(world: ControlPlane, namespace: str) -> bool:
+    try:
+        pod = world.api().get("pods", "p", namespace)
+    except ApiError as error:
+        return error.code == NOT_FOUND
+    return "deletionTimestamp" in pod["metadata"]
 
 
 @pytest.mark.parametrize("labelled", [False, True])

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.evictions.harness import Devices, taint
-from tests.e2e.maintenance.ward import MAINTENANCES, install, uninstall
+from tests.e2e.maintenance import ward
+from tests.e2e.maintenance.ward import MAINTENANCES
 from tests.e2e.rbac import DRA, rule
+from tests.e2e.webhook import conftest as schemas
 from tests.e2e.webhook.harness import WebhookProcess, close, configuration
 from tests.e2e.webhook.rbac import WEBHOOK_RULES
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
@@ -20,7 +22,8 @@ ALLOWED = {"dragoman.dev/allow-any-target": "true"}
 @pytest.fixture(scope="module")
 def devices(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
     """Publish two devices, and review targets."""
-    install(plane)
+    ward.install(plane)
+    schemas.install(plane)
     made = Devices(plane, plane.create_namespace("targets"), "")
     made.publish("gpu-0", "gpu-1")
     folder = tmp_path_factory.mktemp("webhook")
@@ -37,7 +40,8 @@ def devices(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
     finally:
         close(plane)
         made.clear()
-        uninstall(plane)
+        schemas.remove(plane)
+        ward.uninstall(plane)
 
 
 def reviews(port: int, bundle: bytes) -> Json:

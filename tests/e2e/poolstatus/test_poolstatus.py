@@ -232,7 +232,7 @@ def test_a_user_who_may_not_list_claims_reads_reports(pools: Pools, answerer: An
     def rows() -> list[list[str]]:
         command = ("get", "devicepoolreports", "--no-headers")
         lines = pools.plane.kubectl(*command, user=reader).stdout.splitlines()
-        return [line.split()[1:8] for line in lines if pools.driver in line]
+        return [line.split()[2:9] for line in lines if pools.driver in line]
 
     expected = ["p1", "node-1", "3", "1", "1", "1", "Complete"]
     wait_for(lambda: rows() == [expected], 60, f"the report {expected}")

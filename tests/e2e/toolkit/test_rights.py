@@ -87,6 +87,29 @@ def test_the_role_that_auth_prints_is_enough(plane: ControlPlane, tmp_path: Path
     assert dra("snapshot", "--kubeconfig", user.kubeconfig, "-o", file).status == 0
 
 
+def test_the_role_for_commands_that_write_is_enough(plane: ControlPlane) -> None:
+    user = plane.user("toolkit-writer")
+    arguments = ("auth", "--for", "all", "--kubeconfig", user.kubeconfig)
+    before = dra(*arguments, "-o", "json", expected=(1,)).document
+    wanted = {(one["command"], one["verb"], one["resource"]) for one in before["further"]}
+    assert {
+        ("drain", "create", "pods/eviction"),
+        ("drain", "delete", "pods"),
+        ("release", "patch", "resourceclaims/status"),
+        ("adopt", "patch", "resourceclaims"),
+        ("taint", "create", "devicetaintrules"),
+        ("ui", "watch", "resourceslices"),
+    } <= wanted
+    assert not any(one["allowed"] for one in before["further"])
+    role, binding = objects.cluster_role(
+        "toolkit-writer", before["clusterRole"]["rules"], user.name
+    )
+    plane.api().apply(role)
+    plane.api().apply(binding)
+    wait_for(lambda: dra(*arguments, expected=(0, 1)).status == 0, message="the rights to be there")
+    assert "pods/eviction" not in dra("auth", "--kubeconfig", user.kubeconfig).output
+
+
 def test_impersonation_is_that_of_kubectl(plane: ControlPlane) -> None:
     said = dra("auth", "--kubeconfig", plane.kubeconfig, "--as", "nobody-known", expected=(1,))
     assert " yes " not in said.output.partition("A ClusterRole")[0]
