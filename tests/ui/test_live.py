@@ -21,18 +21,21 @@ NODE = "page-node"
 
 
 @contextmanager
-def served(plane: ControlPlane) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(plane: ControlPlane, *flags: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run the command; yield the page's address, and the process."""
     command = [sys.executable, "-m", "dragoman", "ui", "--no-browser", "--interval", "0.5"]
-    command += ["--kubeconfig", str(plane.kubeconfig), "-A"]
+    command += ["--kubeconfig", str(plane.kubeconfig), *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\S+", line)
-        assert found is not None, line
-        yield found[0], process
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.search(r"http://127\.0\.0\.1:\d+/\S+", line)
+            assert found is not None, line
+            yield found[0], process
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+        finally:
+            process.kill()
 
 
 def test_changes_appear_without_a_reload(
@@ -43,7 +46,8 @@ def test_changes_appear_without_a_reload(
     api.create(objects.claim("used", namespace, "page"))
     api.create(objects.pod("user", namespace, claims={"gpu": "used"}))
     try:
-        with served(plane) as (address, process):
+        # The page lists 200 pods; those of other tests may wait, too.
+        with served(plane, "-n", namespace) as (address, process):
             window = windows()
             page = window.page
             page.goto(address)
@@ -90,7 +94,7 @@ def test_changes_appear_without_a_reload(
 
 
 def test_other_sites_cannot_read_the_page(plane: ControlPlane, windows: Windows) -> None:
-    with served(plane) as (address, _):
+    with served(plane, "-A") as (address, _):
         host = address.split("/")[2]
         window = windows()
         page = window.page

@@ -1,6 +1,7 @@
 """Thousands of pods of one namespace: the pods of other namespaces do not wait for them."""
 
 import time
+from collections.abc import Iterator
 from statistics import median
 
 import pytest
@@ -17,9 +18,11 @@ FULL_ANNOTATIONS = 262_144 - 10
 
 
 @pytest.fixture
-def crowd(setup: Setup) -> str:
+def crowd(setup: Setup) -> Iterator[str]:
     """Return the namespace of the many."""
-    return setup.plane.create_namespace("crowd")
+    name = setup.plane.create_namespace("crowd")
+    yield name
+    setup.plane.clear_namespace(name)
 
 
 def create_crowd(setup: Setup, crowd: str, pods: int) -> None:
