@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from dragoman.inventory.documents import OPTIONAL, Document, reduced
@@ -18,6 +17,7 @@ from dragoman.kube.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from dragoman.kube.timestamps import now
 
 PAGE: Final = 500
 """Objects a page."""
@@ -159,11 +159,6 @@ class Reader:
             if not following:
                 return
             query["continue"] = following
-
-
-def now() -> str:
-    """Return the time as API objects have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _rank(version: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from dragoman.controllers.clusterreader import QUERIES, Reader, Report, now
+from dragoman.controllers.clusterreader import QUERIES, Reader, Report
 from dragoman.inventory.documents import Document, reduced
 from dragoman.inventory.snapshot import Snapshot
 from dragoman.kube.client import Client
@@ -18,6 +18,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.timestamps import now
 from dragoman.model.metadata import Metadata
 
 REFRESH: Final = 30.0
@@ -80,7 +81,7 @@ class Watcher:
             rest = {key: one for key, one in found.objects.items() if key not in reader.places}
             self._first = replace(found, objects=rest)
             self._watches = {
-                plural: _Watch.of(self.client, *place, self._changed)
+                plural: _Watch(self.client, *place, self._changed)
                 for plural, place in reader.places.items()
             }
         return found
@@ -121,36 +122,30 @@ class _Watch:
     """One resource.
 
     Args:
-        informer: Its store.
+        client: The connection.
+        resource: What is watched.
+        namespace: Where; empty for all namespaces.
         changed: Set when an object differs in what the toolkit reads.
     """
 
-    def __init__(self, informer: Informer[_Kept], changed: asyncio.Event) -> None:
-        self._informer = informer
-        self._changed = changed
-        self._reflector = Reflector(informer, self._handle)
-        informer.changed = self._put
-        informer.deleted = self._drop
-        informer.rolled_back = self._roll_back
-
-    @classmethod
-    def of(
-        cls, client: Client, resource: Resource, namespace: str, changed: asyncio.Event
-    ) -> _Watch:
-        """Return the watch of a resource, in one namespace or in all."""
+    def __init__(
+        self, client: Client, resource: Resource, namespace: str, changed: asyncio.Event
+    ) -> None:
         plural = resource.plural
-        store: Store[_Kept] = Store(DeletedUIDs())
-        informer = Informer(
+        self._store: Store[_Kept] = Store(DeletedUIDs())
+        self._informer = Informer(
             client,
             resource,
-            store,
+            self._store,
             partial(_parse, plural),
-            lambda _: None,
-            lambda _: None,
+            self._put,
+            self._drop,
+            rolled_back=self._roll_back,
             field_selector=QUERIES.get(plural, {}).get("fieldSelector", ""),
             namespace=namespace,
         )
-        return cls(informer, changed)
+        self._changed = changed
+        self._reflector = Reflector(self._informer, self._handle)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -163,7 +158,7 @@ class _Watch:
 
     def documents(self) -> tuple[Document, ...]:
         """Return the objects in the order of lists."""
-        kept = sorted(self._informer.store, key=lambda one: _place(one.metadata))
+        kept = sorted(self._store, key=lambda one: _place(one.metadata))
         return tuple(one.document for one in kept)
 
     async def _handle(self, event: Mapping[str, Any]) -> None:
@@ -172,18 +167,17 @@ class _Watch:
         await asyncio.sleep(0)
 
     def _put(self, kept: _Kept) -> None:
-        store = self._informer.store
-        before = store.get(kept.metadata.namespace, kept.metadata.name)
-        if store.put(kept) and (before is None or before.document != kept.document):
+        before = self._store.get(kept.metadata.namespace, kept.metadata.name)
+        if self._store.put(kept) and (before is None or before.document != kept.document):
             self._changed.set()
 
     def _drop(self, kept: _Kept) -> None:
         metadata = kept.metadata
-        if self._informer.store.drop(metadata.namespace, metadata.name, metadata.uid):
+        if self._store.drop(metadata.namespace, metadata.name, metadata.uid):
             self._changed.set()
 
     def _roll_back(self) -> None:
-        self._informer.store.roll_back()
+        self._store.roll_back()
         self._changed.set()
 
 

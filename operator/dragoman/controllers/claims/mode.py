@@ -3,13 +3,13 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from datetime import UTC, datetime
 from itertools import islice, takewhile
 from typing import TypeVar
 
 from dragoman import metrics
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import Key
+from dragoman.kube import timestamps
 from dragoman.logs import logger
 
 NEEDS_LIMIT = 100_000
@@ -133,7 +133,7 @@ class ClaimMode:
         now = self._clock()
         known, needed, since = self._needs.get(key, (None, now, ""))
         if known != uid:
-            needed, since = now, created or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            needed, since = now, created or timestamps.now()
             self._needs[key] = (uid, needed, since)
             if len(self._needs) > NEEDS_LIMIT:
                 self._needs.popitem(last=False)

@@ -3,13 +3,13 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from dragoman import metrics
 from dragoman.clustertemplates.copies import CopyState, copy_state
 from dragoman.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
 from dragoman.controllers.clustertemplates.writer import CopyWriter
+from dragoman.kube import timestamps
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served
@@ -174,7 +174,7 @@ class ClusterTemplateController:
         states = self._states(name)
         refusals = self._refusals.get(name, {})
         metrics.cluster_template_copies(name, Counter(state.value for state in states.values()))
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamps.now()
         wanted = status(template, states, refusals, now)
         self._report(template, wanted["conditions"][0])
         if any(template.status.get(field) != value for field, value in wanted.items()):

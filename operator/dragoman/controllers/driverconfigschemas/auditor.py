@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.reflector import INITIAL_EVENTS_END
 from dragoman.kube.resources import Resource
+from dragoman.kube.timestamps import now
 from dragoman.logs import logger
 
 TICK = 1.0
@@ -141,7 +141,7 @@ class Auditor:
         if stored is None or registered is None or registered.active is None:
             return 0
         reported = account.to_report(room)
-        status = account.status(registered.active.generation, reported, _now())
+        status = account.status(registered.active.generation, reported, now())
         # First the status: an Event too few is better than one again at every restart.
         await self._schemas.write_status(name, stored.metadata.uid, {"audit": status})
         for violating in reported:
@@ -181,10 +181,6 @@ def _measure(audit: Audit) -> None:
         for (driver, kind), count in counts.items():
             gauge.labels(driver, kind).set(count)
     metrics.AUDIT_TIME.set(time.time())
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def batches(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:

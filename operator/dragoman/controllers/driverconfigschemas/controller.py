@@ -7,7 +7,6 @@ is retried and never stops the claim controller.
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from dragoman import metrics
@@ -21,6 +20,7 @@ from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
+from dragoman.kube.timestamps import now
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
@@ -138,7 +138,7 @@ class SchemaController:
         if stored is None or registered is None or stored.metadata.deleting:
             return
         old = stored.document.get("status") or {}
-        wanted: dict[str, Any] = status.status(registry, name, old, _now())
+        wanted: dict[str, Any] = status.status(registry, name, old, now())
         if registered.parsed.mode == OFF:
             wanted["audit"] = None
         if any(old.get(field) != value for field, value in wanted.items()):
@@ -217,7 +217,3 @@ def audited_resources(claims: Resource) -> dict[str, Resource]:
         "DeviceClass": "deviceclasses",
     }
     return {kind: Resource(claims.group, claims.version, name) for kind, name in plurals.items()}
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,6 @@
 """Writes of the eviction controller: the requests of the stock controller, in its order."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import PODS, Resource
+from dragoman.kube.timestamps import now
 from dragoman.logs import logger
 from dragoman.model import Pod
 from dragoman.model.pod import TERMINAL_PHASES
@@ -86,7 +86,7 @@ class Applier:
         return Outcome.EVICTED
 
     async def _mark(self, path: str, uid: str) -> None:
-        condition = {**CONDITION, "lastTransitionTime": _now()}
+        condition = {**CONDITION, "lastTransitionTime": now()}
         # The UID is a precondition: the patch of a replaced pod fails.
         body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
         await self._client.patch(f"{path}/status", body, STRATEGIC_MERGE_PATCH)
@@ -113,7 +113,7 @@ class Applier:
             "reason": progress.reason,
             "message": progress.message,
             "observedGeneration": progress.observed_generation,
-            "lastTransitionTime": _now(),
+            "lastTransitionTime": now(),
         }
         body = {
             "apiVersion": resource.api_version,
@@ -144,7 +144,3 @@ def _is_marked(status: dict[str, Any]) -> bool:
         all(condition.get(key) == value for key, value in CONDITION.items())
         for condition in status.get("conditions") or ()
     )
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

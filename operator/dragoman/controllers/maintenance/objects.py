@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.published import published
 from dragoman.controllers.maintenance.view import list_rules
 from dragoman.inventory.documents import MAINTENANCE, reduced
+from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
@@ -105,7 +105,7 @@ class Objects:
 
     async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
         """Write the status where it differs, unless another object has the name by now."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamps.now()
         wanted = status(stored, progress, now)
         if all(stored.status.get(key) == value for key, value in wanted.items()):
             return
