@@ -1,6 +1,7 @@
 """Which API versions the server serves, read once at start."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -200,11 +201,16 @@ async def wait_optional(client: Client, plural: str, interval: float) -> Resourc
 async def has_pool_views(client: Client) -> bool:
     """Whether the server is of 1.37 or later, whose pools have views of partitions and shares."""
     try:
-        version = await client.get("/version")
+        return await server_version(client) >= (1, 37)
     except ApiError:
         return False
-    minor = str(version.get("minor", "")).rstrip("+")
-    return str(version.get("major")) == "1" and minor.isdecimal() and int(minor) >= 37
+
+
+async def server_version(client: Client) -> tuple[int, int]:
+    """Return major and minor of the server; digits alone, because some vendors write `36+`."""
+    version = await client.get("/version")
+    digits = [re.sub(r"\D", "", str(version.get(name) or "")) for name in ("major", "minor")]
+    return int(digits[0] or 0), int(digits[1] or 0)
 
 
 def _names(listed: dict[str, Any]) -> set[str]:

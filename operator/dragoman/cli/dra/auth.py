@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -127,13 +126,14 @@ def auth(source: Source, commands: tuple[str, ...], output: str) -> None:
 async def _access(client: Client, namespace: str, commands: tuple[str, ...]) -> Access:
     from dragoman.cli.dra.rights import Need, granted, of_command  # noqa: PLC0415 — heavy
     from dragoman.controllers.maintenance.view import served_rules  # noqa: PLC0415 — as above
+    from dragoman.kube.discovery import server_version  # noqa: PLC0415 — as above
 
     lists = [Need("list", right.resource, right.group) for right in RIGHTS]
     here = [replace(need, namespace=namespace) for need in lists]
     needs = {}
     if commands:
         rules = await served_rules(client) is not None
-        binding = _version(await client.get("/version")) >= BINDING
+        binding = await server_version(client) >= BINDING
         plurals = [f"{right.resource}.{right.group}" for right in RIGHTS if right.watched]
         needs = {
             command: of_command(command, namespace, plurals, rules=rules, binding=binding)
@@ -149,12 +149,6 @@ async def _access(client: Client, namespace: str, commands: tuple[str, ...]) -> 
         ),
         {name: {need: allowed[need] for need in found} for name, found in needs.items()},
     )
-
-
-def _version(answer: Mapping[str, Any]) -> tuple[int, int]:
-    """Return major and minor of the server; digits alone, because some vendors write `36+`."""
-    digits = [re.sub(r"\D", "", str(answer.get(name) or "")) for name in ("major", "minor")]
-    return int(digits[0] or 0), int(digits[1] or 0)
 
 
 def cluster_role(needs: Iterable[Need] = ()) -> dict[str, Any]:
