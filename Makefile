@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+# Tests start hundreds of processes; without bytecode each compiles the product again.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
 INSTALLED := .venv/.installed
@@ -11,7 +13,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 PYTEST := $(PY) -m pytest
 N ?= 10000
-PROCESSES ?= 2
+PROCESSES ?= 3
 MINUTES ?= 10
 WORLDS ?= 2000
 
@@ -42,6 +44,10 @@ $(INSTALLED): pyproject.toml tests/requirements.txt
 controlplane: setup ## Build the control plane's binaries; the last line is their folder
 	@$(PY) -m tests.support.controlplane.binaries
 
+.PHONY: release-digests
+release-digests: setup ## Pin the digests of official binaries, which the demo downloads (ARGS=--check)
+	@$(PY) -m tests.support.controlplane.releases $(ARGS)
+
 .PHONY: requirements
 requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(COMPILE) pyproject.toml $(ARGS) -o requirements.txt
@@ -64,7 +70,7 @@ lint: setup ## Check style, types and import layers
 
 .PHONY: unit
 unit: setup ## Run the tests without a control plane, in seconds, with half the random examples
-	@unset PYTHONDONTWRITEBYTECODE; export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
+	@export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
 		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 
 UNIT_CONFIGS := tests/unit/cel tests/unit/driverconfigs tests/unit/webhooks
@@ -108,7 +114,7 @@ test-faults: setup ## Measure which faults the built-in controller of each versi
 	@VERSIONS="$(VERSIONS)" FAULTS="$(FAULTS)" $(PY) -m tests.versions.faults
 
 .PHONY: test-upstream
-test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1")
+test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")
 	@$(PY) -m tests.upstream $(ARGS)
 
 .PHONY: test-cluster-templates

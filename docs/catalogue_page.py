@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from dragoman.driverconfigs.driverconfigschema import (
+from dragoman.driverconfigs.objects.driverconfigschema import (
     CHECKED_AGAINST,
     CLAIM,
     CLASS,
@@ -13,7 +13,7 @@ from dragoman.driverconfigs.driverconfigschema import (
     DriverConfigSchema,
     EntryRules,
 )
-from dragoman.driverconfigs.schemaparser import parse
+from dragoman.driverconfigs.objects.schemaparser import parse
 
 DESCRIPTION: Final = "dragoman.dev/description"
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.plane import ControlPlane
 
-FOLDER: Final = Path(__file__).parent.parent / "operator/dragoman/linting/data"
+FOLDER: Final = Path(__file__).parent.parent / "operator/dragoman/linting/knowledge/data"
 VERSIONS: Final = ("v1.34.4", "v1.36.3")
 GATES: Final = {"v1.36.3": {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}}
 PREFIX: Final = "#/components/schemas/"

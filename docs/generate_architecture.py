@@ -51,6 +51,7 @@ PLACES = {
     "dragoman.allocation": (3, 5),
     "dragoman.model": (1, 6),
     "dragoman.cel": (2, 6),
+    "dragoman.spelling": (3, 6),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

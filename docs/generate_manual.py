@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +16,11 @@ import yaml
 
 from docs import generate_chart
 from dragoman.cli import SERVER_COMMANDS, USER_COMMANDS, cli
-from dragoman.cli.dra.source import Source
+from dragoman.cli.dra.cluster.options import FIELDS
 
 DOCS: Final = Path(__file__).parent
 ROOT: Final = DOCS.parent
-SHARED: Final = frozenset(field.name for field in fields(Source))
+SHARED: Final = frozenset(FIELDS)
 """Options that every command has that reads a cluster."""
 _GENERATED: Final = "`make pages` generates this page; a test compares it."
 CLI_HEAD: Final = f"""\

@@ -1,8 +1,10 @@
 """The shape of the repository."""
 
 import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -28,3 +30,12 @@ def test_the_top_level_holds_nothing_unexpected() -> None:
     ).stdout.splitlines()
     found = {Path(path).parts[0] for path in listed}
     assert {name for name in found if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and for types alone count too."""
+    graph = grimp.build_graph("dragoman", "dragoman_webhooks", cache_dir=None)
+    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    assert "dragoman.cli.dra.cluster.source" in imports["dragoman.cli.dra.cluster.completion"]
+    order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, naming the circle
+    assert order.index("dragoman.kube.client") < order.index("dragoman.handlers")

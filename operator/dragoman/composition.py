@@ -7,10 +7,8 @@ from typing import Any
 
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
-from dragoman.controllers.clustertemplates.controller import (
-    ClusterTemplateController,
-    templates_informer,
-)
+from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
+from dragoman.controllers.clustertemplates.informers import templates_informer
 from dragoman.devicecontrollers import DeviceControllers, Environment
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import (

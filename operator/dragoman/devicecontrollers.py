@@ -144,7 +144,10 @@ class DeviceControllers:
 
     async def _watch_rules(self, devices: "DeviceInformers") -> None:
         resource = await wait_optional(
-            self._environment.client, "devicetaintrules", OPTIONAL_INTERVAL
+            self._environment.client,
+            "devicetaintrules",
+            OPTIONAL_INTERVAL,
+            devices.rules_known.set,
         )
         log.info("Watching DeviceTaintRules", api_version=resource.api_version)
         self._environment.manager.watch(devices.serve_rules(resource))

@@ -1,4 +1,4 @@
-"""Everything dragoman reacts to. A handler parses, stores and enqueues; none decides or writes.
+"""Everything dragoman reacts to. A handler passes events to an informer; none decides or writes.
 
 `kopf run -A --standalone -m dragoman.handlers` feeds the handlers from kopf's watches, for
 development and KopfRunner. `dragoman operator` feeds the same functions from reflectors, which

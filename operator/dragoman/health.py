@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from dragoman import metrics
 from dragoman.httpserver import TEXT, HttpServer, encode
-from dragoman.kube.reflector import WatchHealth
+from dragoman.kube.watchhealth import WatchHealth
 from dragoman.settings import Address
 
 LAG_LIMIT = 10.0

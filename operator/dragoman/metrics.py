@@ -1,4 +1,9 @@
-"""What the operator counts. Labels have few, known values; never names of objects."""
+"""What the operator counts. Labels have few, known values; none of these has names of objects.
+
+Metrics that are counted while they are scraped are in `controllers.claims.collector` and
+`controllers.explain.collector`: of these, `dragoman_device_info` names devices and pods where it is
+asked for.
+"""
 
 from collections.abc import Mapping
 from functools import cache

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dragoman.allocation import profile
 from dragoman.doctor.examination import examine
 from dragoman.doctor.facts import Facts
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from tests.support.controlplane import objects
 from tests.support.controlplane.objects import Json
 from tests.unit.inventory import builders

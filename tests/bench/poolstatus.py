@@ -13,9 +13,9 @@ from typing import Any, cast
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.reports import PoolReports
-from dragoman.inventory.currentpools import PoolFacts
-from dragoman.inventory.poolstatus import pool_statuses
-from dragoman.inventory.stored import StoredSlice
+from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.pools.currentpools import PoolFacts
+from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.kube.client import Client
 from dragoman.kube.resources import Resource
 from dragoman.model import Claim

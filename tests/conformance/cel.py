@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.cel import representation, rules, selectors, types
-from dragoman.cel.declarations import Version
+from dragoman.cel.check.declarations import Version
+from dragoman.cel.data import DefaultMap, Record
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.representation import NONE, DefaultMap, Optional, Record
+from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.types import Type
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat

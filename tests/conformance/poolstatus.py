@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from dragoman.allocation.parsing.objects import parse_taint_rule
-from dragoman.inventory.currentpools import PoolFacts
-from dragoman.inventory.poolstatus import pool_statuses
-from dragoman.inventory.stored import StoredSlice
+from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.pools.currentpools import PoolFacts
+from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.model import Claim
 
 Json = dict[str, Any]

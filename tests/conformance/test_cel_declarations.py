@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.declarations import all_overloads
+from dragoman.cel.check.declarations import all_overloads
 from dragoman.cel.macros import macros_of
 
 FACTS = Path(__file__).parents[3] / "shared" / "vectors" / "k8s-cel-declarations.json"

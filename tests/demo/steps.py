@@ -138,7 +138,10 @@ def copies(session: Session) -> None:
         lambda _: copied(session) == ["team-a", "team-b"],
     )
     session.kubectl("label", "namespace", "team-b", "nic-")
-    session.expect("team-b lost its label and its copy", lambda _: copied(session) == ["team-a"])
+    session.expect(
+        "team-b lost its label and its copy, and the status says so",
+        lambda _: copied(session) == ["team-a"] and counted(session) == 1,
+    )
     session.show(*session.kubectl("get", "clusterresourceclaimtemplates").stdout.splitlines())
 
 
@@ -213,6 +216,12 @@ def copied(session: Session) -> list[str]:
         "resourceclaimtemplates", labelSelector="dragoman.dev/cluster-template"
     )
     return sorted(one["metadata"]["namespace"] for one in copies_of)
+
+
+def counted(session: Session) -> int:
+    """Return the namespaces of a ClusterResourceClaimTemplate by its status."""
+    (template,) = session.plane.api().list("clusterresourceclaimtemplates")
+    return int(template.get("status", {}).get("namespaces", 0))
 
 
 def told(session: Session, name: str, reason: str) -> str:

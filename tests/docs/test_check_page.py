@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check import check
-from dragoman.linting.rules import RULES
+from dragoman.cli.check.check import check
+from dragoman.linting.rules.table import RULES
 from tests.docs.pages import ROOT, Block, blocks
 
 PAGE = ROOT / "docs/check.md"

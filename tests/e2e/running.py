@@ -124,13 +124,17 @@ class InProcessOperator:
             timeout=START_SECONDS,
         )
         self._runner.__enter__()
-        wait_for(lambda: answers(self.port), START_SECONDS, "the operator to be ready")
+        try:
+            wait_for(lambda: answers(self.port), START_SECONDS, "the operator to be ready")
+        except TimeoutError as error:
+            self.stop()  # left alone it would do the work of the operators of later tests
+            raise RuntimeError(self._output) from error
 
     def stop(self) -> int:
         """Stop, and return the exit status."""
         assert self._runner is not None
-        self._runner.__exit__(None, None, None)
         runner, self._runner = self._runner, None
+        runner.__exit__(None, None, None)
         self._output += runner.output
         return int(runner.exit_code)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.entries import Configured, configured
+from dragoman.driverconfigs.objects.entries import Configured, configured
 from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs import status as schema_status
-from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman.driverconfigs.review import status as schema_status
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders

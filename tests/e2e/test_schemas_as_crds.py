@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs.parameters_validation import validate_parameters
-from dragoman.driverconfigs.registry import register
-from dragoman.driverconfigs.schemaparser import parse
+from dragoman.driverconfigs.compile.registry import register
+from dragoman.driverconfigs.objects.schemaparser import parse
+from dragoman.driverconfigs.review.parameters_validation import validate_parameters
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders, test_formats
+from tests.unit.driverconfigs import builders
+from tests.unit.driverconfigs.schemas import test_formats
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}

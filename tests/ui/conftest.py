@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from dragoman.inventory.snapshot import dump
+from dragoman.inventory.snapshots.snapshot import dump
 from tests.ui.browser import DESKTOP, Window, executable, launched
 from tests.unit.inventory import builders
 

@@ -1,4 +1,4 @@
-"""The kopf module: which resources it watches, and the two internals of kopf that it relies on."""
+"""The kopf module: which resources it watches, and which internals of kopf it relies on."""
 
 import asyncio
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import kopf
 import pytest
 
 from dragoman import handlers
-from dragoman.cli.server import without_events
+from dragoman.cli.server import without_discovery, without_events
 from dragoman.kube.resources import Resource
 from dragoman.kube.sharedinformer import SharedInformers
 
@@ -51,6 +51,38 @@ def test_kopf_gets_the_activities_and_reflectors_get_the_event_handlers(
     assert names == {handlers.start, handlers.stop, handlers.login}
     assert list(activities._watching.get_all_handlers()) == []
     assert [handler.fn for handler in watching] == [handlers.pod_event, handlers.claim_event]
+
+
+async def test_kopf_asks_the_api_server_nothing() -> None:
+    """A release of kopf that looks up resources by itself again fails here first."""
+    connections: list[Any] = []
+    server = await asyncio.start_server(lambda *both: connections.append(both), "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    activities = kopf.OperatorRegistry()
+    logins, ready, stop = list[bool](), asyncio.Event(), asyncio.Event()
+
+    @kopf.on.login(registry=activities)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        logins.append(True)
+        return kopf.ConnectionInfo(server=f"http://{host}:{port}")
+
+    async with server:
+        running = asyncio.create_task(
+            kopf.operator(
+                registry=activities,
+                clusterwide=True,
+                standalone=True,
+                ready_flag=ready,
+                stop_flag=stop,
+                insights=without_discovery(),
+            )
+        )
+        await ready.wait()
+        await asyncio.sleep(0.5)
+        stop.set()
+        await asyncio.wait_for(running, 3)
+    assert logins == [True]
+    assert connections == []
 
 
 def test_a_handler_names_its_resource_as_reflectors_look_it_up(

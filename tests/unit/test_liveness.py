@@ -7,8 +7,8 @@ import pytest
 
 from dragoman import health as module
 from dragoman.health import Liveness
-from dragoman.kube import reflector
-from dragoman.kube.reflector import WatchHealth
+from dragoman.kube import watchhealth
+from dragoman.kube.watchhealth import WatchHealth
 from tests.unit.kube.virtual_time import Clock, VirtualLoop, in_virtual_time
 
 
@@ -38,7 +38,7 @@ class Process:
 def process(monkeypatch: pytest.MonkeyPatch) -> Process:
     """Return an operator in good health."""
     clock = Clock()
-    for one in (module, reflector):
+    for one in (module, watchhealth):
         monkeypatch.setattr(one, "time", SimpleNamespace(monotonic=clock))
     return Process(clock)
 

@@ -45,7 +45,7 @@ def made(**states: str) -> dict[str, Spec]:
 def test_the_table_has_the_specs_that_ran_anywhere_and_their_number() -> None:
     ours = made(a=PASSED, b=FAILED, c="skipped")
     stock = made(a=PASSED, b=PASSED, c="skipped")
-    assert summary("v1.36.3", {"dragoman": ours, "built-in": stock}) == [
+    assert summary("spec, Kubernetes v1.36.3", {"dragoman": ours, "built-in": stock}) == [
         "| spec, Kubernetes v1.36.3 | dragoman | built-in |",
         "|---|---|---|",
         "| a | passed | passed |",
@@ -60,15 +60,18 @@ def test_what_was_left_out_has_a_reason() -> None:
         one.name: one
         for one in (
             Spec("DRA kubelet on single node starts", "skipped", 0),
-            Spec("DRA kubelet on single node stops", "skipped", 0),
+            Spec("DRA extended resources start [KubeletMinVersion:1.34]", "skipped", 0),
+            Spec("[DRA] metadata starts", "skipped", 0),
             Spec("DRA control plane asks", "skipped", 0, "gate is off"),
+            Spec("DRA control plane answers", "skipped", 0),
             Spec("another area", "skipped", 0),
         )
     }
     assert left_out(specs) == [
-        "2 left out: needs containers that run (contexts with a kubelet)",
+        "3 left out: needs containers that run (suite `node`)",
         "1 left out: gate is off",
-        "1 left out: tests no part of the control plane that this run has",
+        "1 left out: needs no containers that run (suite `e2e`)",
+        "1 left out: belongs to none of the suites",
     ]
 
 

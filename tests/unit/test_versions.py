@@ -1,9 +1,13 @@
 """How `make test-versions` reads and shows results."""
 
+import subprocess
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.versions import faults
-from tests.versions.__main__ import Result, read, table, versions
+from tests.versions.__main__ import Result, complete, read, run, table, versions
 
 REPORT = """<testsuites><testsuite>
 <testcase name="passes"/><testcase name="also"/>
@@ -22,6 +26,19 @@ def test_a_report_gives_numbers_names_and_reasons(tmp_path: Path) -> None:
     assert found.skipped == {"1.34 has no PodGroups": 1}
 
 
+@pytest.mark.parametrize("status", [2, 3, 5], ids=["interrupted", "internal error", "no tests"])
+def test_a_run_that_was_not_complete_is_never_recorded(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        (tmp_path / "v1.37.1-modes.xml").write_text(REPORT)
+        return subprocess.CompletedProcess(command, status)
+
+    monkeypatch.setattr(subprocess, "run", ended)
+    with pytest.raises(SystemExit, match=f"status {status}"):
+        run("v1.37.1", "modes", tmp_path)
+
+
 def test_the_table_names_failures_and_reasons_and_says_what_was_not_run() -> None:
     result = Result("2026-11-22", 2, ("breaks",), {"no PodGroups": 3})
     lines = table({"v1.34.4": {"lifecycle": result}}).splitlines()
@@ -38,6 +55,13 @@ def test_the_table_names_failures_and_reasons_and_says_what_was_not_run() -> Non
 def test_every_minor_version_from_1_34_on_is_pinned_in_order() -> None:
     found = [version.rpartition(".")[0] for version in versions()]
     assert found == ["v1.34", "v1.35", "v1.36", "v1.37"]
+
+
+def test_a_version_that_never_ran_stands_in_the_table() -> None:
+    result = Result("2026-11-22", 2, (), {})
+    shown = complete({"v1.37.1": {"modes": result}})
+    assert [*shown] == versions()
+    assert table(shown).count("| not run | not run | not run | not run | not run |") == 3
 
 
 def test_readme_has_the_faults_that_were_measured() -> None:

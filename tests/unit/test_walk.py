@@ -1,20 +1,24 @@
 """Events and reviews visit the rooms that docs/architecture.md names, at most six of them."""
 
 import asyncio
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+import kopf
 import pytest
 
-from dragoman import handlers
-from dragoman.kube.sharedinformer import SharedInformers
-from tests.unit.claims.objects import pod
+from dragoman.cli.server import without_events
+from dragoman.operator import Operator
+from dragoman.settings import Settings
+from tests.unit.claims.objects import Object, claim, pod
 from tests.unit.controllers.claims.scenarios import serving
-from tests.unit.controllers.claims.simulation import process
+from tests.unit.controllers.claims.simulation import ModelApi, process
 from tests.unit.kube.virtual_time import in_virtual_time
 from tests.unit.webhooks.builders import DENIED
 from tests.unit.webhooks.harness import serving as serving_webhook
@@ -22,6 +26,10 @@ from tests.unit.webhooks.harness import serving as serving_webhook
 ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "operator/dragoman", ROOT / "webhooks/dragoman_webhooks")
 PAGE = (ROOT / "docs/architecture.md").read_text()
+END_OF_LIST = (
+    b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1",'
+    b'"annotations":{"k8s.io/initial-events-end":"true"}}}}'
+)
 
 
 def section(title: str) -> str:
@@ -52,27 +60,73 @@ class Walk:
             self.files[str(path.relative_to(ROOT))] = None
 
 
-@in_virtual_time
-async def walked() -> list[str]:
-    """Let a pod event come in by the handler, and follow it until its claim is published."""
-    api = serving()
+@dataclass
+class Watched(ModelApi):
+    """A model whose watches report what a test puts into `lines_left`.
+
+    Attributes:
+        lines_left: Watch lines that were not read yet.
+    """
+
+    lines_left: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+
+    async def lines(
+        self, _: str, query: dict[str, str], wanted: Callable[[bytes], bool]
+    ) -> AsyncIterator[bytes]:
+        """Yield lines of a watch; a streaming list is empty."""
+        if "sendInitialEvents" in query:
+            yield END_OF_LIST
+        while True:
+            line = await self.lines_left.get()
+            if wanted(line):
+                yield line
+
+
+async def followed(api: Watched, kind: str, added: Object) -> list[str]:
+    """Let an object come in by a reflector, and follow it until everything is settled.
+
+    Args:
+        api: The model, which has what was there before.
+        kind: The informer of the object.
+        added: The object.
+    """
     walk = Walk()
+    _, watching = without_events(kopf.get_default_registry())
+    operator = Operator(Settings(), watching)
+    manager = operator._manager
+    manager.memo = SimpleNamespace(operator=operator)
     async with process(api) as running:
-        user = pod("walker").using("gpu", template="my-template")
-        api.server.add(user)
-        informers = SharedInformers()
-        informers.add(running.controller.informers.pods)
-        memo = SimpleNamespace(operator=SimpleNamespace(informers=informers))
+        manager.watch(getattr(running.controller.informers, kind))
+        await asyncio.sleep(1.0)
+        api.server.add(added)
+        event = {"type": "ADDED", "object": api.server.events[-1].document}
         sys.setprofile(walk)
         try:
-            event: Any = {"type": "ADDED", "object": user.document}
-            handle: Any = handlers.pod_event
-            await handle(event=event, memo=memo)
+            api.lines_left.put_nowait(json.dumps(event, separators=(",", ":")).encode())
             await running.follow(5.0)
         finally:
             sys.setprofile(None)
-    assert api.server.writes == ["POST resourceclaims", "PATCH pods/status"]
+            await operator.stop()
     return list(walk.files)
+
+
+@in_virtual_time
+async def pod_walked() -> list[str]:
+    """Follow a new pod until its claim is published."""
+    api = Watched(serving().server)
+    files = await followed(api, "pods", pod("walker").using("gpu", template="my-template"))
+    assert api.server.writes == ["POST resourceclaims", "PATCH pods/status"]
+    return files
+
+
+@in_virtual_time
+async def claim_walked() -> list[str]:
+    """Follow a claim that is reserved for a deleted pod until its devices are free."""
+    api = Watched(serving().server)
+    used = claim("used").allocated().reserved_for(pod("deleted"))
+    files = await followed(api, "claims", used)
+    assert api.server.writes == ["PATCH resourceclaims/status", "PATCH resourceclaims"]
+    return files
 
 
 async def reviewed() -> list[str]:
@@ -90,7 +144,8 @@ async def reviewed() -> list[str]:
 
 
 WAYS: dict[str, Callable[[], list[str]]] = {
-    "The way of one pod event": walked,
+    "The way of one pod event": pod_walked,
+    "The way of one claim event": claim_walked,
     "The way of one review": lambda: asyncio.run(reviewed()),
 }
 
@@ -100,7 +155,8 @@ def test_it_visits_the_rooms_of_the_page_in_their_order_and_nothing_unnamed(titl
     files, named = WAYS[title](), rooms(title)
     assert [name for name in files if name in named] == named
     assert len(named) <= 6
-    all_named = linked(section(title))
+    # A claim event shares its leaves with a pod event.
+    all_named = linked(section(title)) | linked(section("The way of one pod event"))
     unnamed = [one for one in files if not {one, str(Path(one).parent)} & all_named]
     assert unnamed == []
 

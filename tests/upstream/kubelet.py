@@ -1,5 +1,6 @@
 """What kubelets would report: pods that have a node are Ready, and deleted pods go."""
 
+import sys
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -48,6 +49,8 @@ class Kubelets:
                     self._attend(pod)
             except HTTPError:  # the API server is busy, or ends
                 continue
+            except ApiError as error:  # a thread that ended would let specs wait without a reason
+                print(f"kubelets: {error}; trying again", file=sys.stderr, flush=True)
 
     def _attend(self, pod: Mapping[str, Any]) -> None:
         metadata = pod["metadata"]

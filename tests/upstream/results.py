@@ -1,6 +1,7 @@
 """Results of Kubernetes' own end-to-end tests, and what they say beside each other."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-NEEDS_KUBELET = "needs containers that run (contexts with a kubelet)"
-NOT_CHOSEN = "tests no part of the control plane that this run has"
+NEEDS_KUBELET = "needs containers that run (suite `node`)"
+NOT_CHOSEN = "belongs to none of the suites"
+NEEDS_NONE = "needs no containers that run (suite `e2e`)"
+CONTROL_PLANE = "control plane|CRUD Tests|ResourceSlice Controller"
+"""Matches the names of specs that need pods scheduled, not run."""
+PODS = r"\bkubelet\b|KubeletMinVersion|\] metadata |device compatibility groups"
+"""Matches the names of specs whose pods run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +58,21 @@ def reason(spec: Spec) -> str:
     """Say why a spec was left out."""
     if spec.message:
         return spec.message
-    needs = " kubelet " in f" {spec.name} " or "KubeletMinVersion" in spec.name
-    return NEEDS_KUBELET if needs else NOT_CHOSEN
+    if re.search(PODS, spec.name):
+        return NEEDS_KUBELET
+    return NEEDS_NONE if re.search(CONTROL_PLANE, spec.name) else NOT_CHOSEN
 
 
-def summary(version: str, results: Mapping[str, Mapping[str, Spec]]) -> list[str]:
+def summary(title: str, results: Mapping[str, Mapping[str, Spec]]) -> list[str]:
     """Return the lines of a table: one row for each spec that any controller's run ran.
 
     Args:
-        version: Of Kubernetes.
+        title: Of the column of specs.
         results: The specs by controller.
     """
     names = list(dict.fromkeys(name for specs in results.values() for name in specs))
-    ran = [name for name in names if any(name in s and s[name].ran for s in results.values())]
-    lines = [f"| spec, Kubernetes {version} | {' | '.join(results)} |"]
+    ran = sorted(n for n in names if any(n in specs and specs[n].ran for specs in results.values()))
+    lines = [f"| {title} | {' | '.join(results)} |"]
     lines.append("|---|" + "---|" * len(results))
     for name in ran:
         cells = (_cell(specs.get(name)) for specs in results.values())

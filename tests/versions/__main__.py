@@ -1,6 +1,6 @@
 """Run the end-to-end suites on every supported Kubernetes version, and write the table of results.
 
-`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=2) builds what
+`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=3) builds what
 is missing, runs each suite on each version, and replaces the results of these versions and suites
 in docs/compatibility.md. Results of other versions and suites stay, with their date.
 """
@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.support.controlplane.toolchain import MODULES
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,8 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "node": ("tests/e2e/node",),
 }
 """Folders of each suite."""
+COMPLETE: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+"""Exit statuses of pytest after which the report has every test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +67,17 @@ def run(version: str, suite: str, folder: Path) -> Result:
     marker = "node" if suite == "node" else "not slow and not node"
     command = [sys.executable, "-m", "pytest", "-q", "-ra", "-m", marker, f"--junitxml={report}"]
     if suite != "node":  # a machine has one node
-        command += ["-n", os.environ.get("PROCESSES", "2"), "--no-loadscope-reorder"]
+        command += ["-n", os.environ.get("PROCESSES", "3"), "--no-loadscope-reorder"]
     print(f"{version}, {suite}", flush=True)
-    subprocess.run(
+    ended = subprocess.run(
         [*command, *SUITES[suite]],
         cwd=ROOT,
         env=os.environ | {"DRAGOMAN_KUBERNETES": version},
         check=False,
     )
-    if not report.exists():
-        raise SystemExit(f"{version}, {suite}: pytest ended without a report")
+    if ended.returncode not in COMPLETE or not report.exists():
+        # An interrupted run writes a report, too, in which the other tests are missing.
+        raise SystemExit(f"{version}, {suite}: pytest ended with status {ended.returncode}")
     return read(report)
 
 
@@ -101,6 +106,11 @@ def table(results: Mapping[str, Mapping[str, Result]]) -> str:
         for suite, result in suites.items():
             lines += _remarks(version, suite, result)
     return "\n".join(lines)
+
+
+def complete(results: Mapping[str, dict[str, Result]]) -> dict[str, dict[str, Result]]:
+    """Return the results of every pinned version in order: one that never ran has none."""
+    return {one: results.get(one, {}) for one in versions()}
 
 
 def _cell(result: Result | None) -> str:
@@ -162,7 +172,7 @@ def main() -> int:
             failed |= bool(result.failed)
             results = load()  # another run may have written since
             results.setdefault(version, {})[suite] = result
-            ordered = {one: results[one] for one in versions() if one in results}
+            ordered = complete(results)
             write(ordered)
     print(table(ordered))
     return 1 if failed else 0

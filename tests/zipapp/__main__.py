@@ -36,17 +36,15 @@ MODULES: Final = (
     "__init__.py",
     "cel",
     "cli/__init__.py",
-    "cli/check.py",
-    "cli/checksettings.py",
-    "cli/configchecker.py",
+    "cli/check",
     "cli/manifests.py",
-    "cli/output.py",
     "cli/unusable.py",
     "controllers/__init__.py",
     "controllers/driverconfigschemas/__init__.py",
     "controllers/driverconfigschemas/catalogue.py",
     "driverconfigs",
     "linting",
+    "spelling.py",
 )
 
 
@@ -61,7 +59,7 @@ def build(folder: Path) -> Path:
             _copy(ROOT / "operator/dragoman" / module, site / "dragoman" / module)
         _copy(ROOT / "crds", site / "dragoman/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
-        entry = ["--entry-point", "dragoman.cli.check:check", "--compile-pyc"]
+        entry = ["--entry-point", "dragoman.cli.check.check:check", "--compile-pyc"]
         target = ["--python", "/usr/bin/env python3", "--output-file", str(folder / NAME)]
         subprocess.run([*command, *entry, *target], check=True)
     return folder / NAME

@@ -1,6 +1,6 @@
 """AdmissionReview in, AdmissionReview out; pure.
 
-API: admission.k8s.io/v1 AdmissionReview. `dragoman.driverconfigs.validation` validates.
+API: admission.k8s.io/v1 AdmissionReview. `dragoman.driverconfigs.review.validation` validates.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.entries import holder_of
-from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import MAX_STEPS, validate_configs, validate_schema
-from dragoman.driverconfigs.verdict import Verdict
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.objects.entries import holder_of
+from dragoman.driverconfigs.review.validation import MAX_STEPS, validate_configs, validate_schema
+from dragoman.driverconfigs.review.verdict import Verdict
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.request import CLAIM, SCHEMA, AdmissionRequest, parse_request
 from dragoman_webhooks.response import ReviewResponse

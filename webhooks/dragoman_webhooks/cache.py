@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import TypeVar
 
-from dragoman.driverconfigs.parameters_validation import ValidationResult
-from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import Key
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.parameters_validation import ValidationResult
+from dragoman.driverconfigs.review.validation import Key
 from dragoman_webhooks.response import ReviewResponse
 from dragoman_webhooks.targets import CountDevices
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from enum import Enum, auto
 
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.admission import (
     ReviewResult,
     TooExpensiveError,

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.verdict import Verdict
+from dragoman.driverconfigs.review.verdict import Verdict
 
 ALLOWED, WARNED, DENIED = "allowed", "warned", "denied"
 _HEAD = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'

@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 import structlog
 
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks import metrics
 from dragoman_webhooks.admission import ReviewResult
 from dragoman_webhooks.executor import INLINE_BYTES, OverloadedError, ReviewExecutor

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.verdict import Verdict
+from dragoman.driverconfigs.review.verdict import Verdict
 from dragoman_webhooks.request import MAINTENANCE, TAINT_RULE, AdmissionRequest
 from dragoman_webhooks.response import ReviewResponse
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from dragoman.cel.data import DefaultMap
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import DefaultMap
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.semver import parse_semver

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
-from dragoman.cel.check import check
+from dragoman.cel.check.checker import check
+from dragoman.cel.check.declarations import Version, overloads_of
+from dragoman.cel.check.overloads import Overload
 from dragoman.cel.compile import Compiled, compile_tree
-from dragoman.cel.declarations import Version, overloads_of
 from dragoman.cel.errors import (
     CompileError,
     CostLimitExceeded,
@@ -21,7 +22,6 @@ from dragoman.cel.errors import (
 )
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
-from dragoman.cel.overloads import Overload
 from dragoman.cel.reads import paths
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, children

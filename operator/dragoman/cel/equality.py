@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.representation import (
     KUBERNETES,
@@ -14,13 +15,7 @@ from dragoman.cel.representation import (
     NONE,
     NUMBERS,
     PLAIN,
-    DataList,
-    DefaultMap,
-    Invalid,
-    MapList,
     Optional,
-    Record,
-    SetList,
     no_such_overload,
 )
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, spend_steps

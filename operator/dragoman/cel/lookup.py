@@ -5,17 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from dragoman.cel.data import DefaultMap, Invalid
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import (
-    LISTS,
-    MAPS,
-    NUMBERS,
-    DefaultMap,
-    Invalid,
-    key_of,
-    shown,
-    type_name,
-)
+from dragoman.cel.representation import LISTS, MAPS, NUMBERS, key_of, shown, type_name
 from dragoman.cel.state import State, spend_text_steps
 from dragoman.cel.values.scalars import Uint
 

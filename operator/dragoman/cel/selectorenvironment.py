@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from dragoman.cel import types
-from dragoman.cel.declarations import Version, parse_overload
+from dragoman.cel.check.declarations import Version, parse_overload
 from dragoman.cel.environment import Environment
 from dragoman.cel.estimate import Path
 from dragoman.cel.types import Type

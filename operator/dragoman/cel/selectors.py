@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
-from dragoman.cel.declarations import Version
+from dragoman.cel.check.declarations import Version
+from dragoman.cel.data import Invalid
 from dragoman.cel.deviceview import Device, prepare
 from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
-from dragoman.cel.representation import NONE, Invalid, Optional, type_name
+from dragoman.cel.representation import NONE, Optional, type_name
 from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type

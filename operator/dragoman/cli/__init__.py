@@ -37,11 +37,31 @@ SERVER_COMMANDS = {
 }
 """What the chart runs: these are commands of `dragoman` alone."""
 COMMANDS = USER_COMMANDS | SERVER_COMMANDS
-"""Sub-commands, each in a module of its name (`_` for `-`); loaded when used: they are heavy."""
+"""Sub-commands, loaded when used: they are heavy."""
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""
-TOOLKIT = USER_COMMANDS.keys() - {"check"}
-"""Commands of `dragoman.cli.dra`."""
+TOOLKIT = {
+    "adopt": "doctor.adopt",
+    "auth": "cluster.auth",
+    "doctor": "doctor.doctor",
+    "drain": "maintenance.drain",
+    "explain": "diagnosis.explain",
+    "hold": "maintenance.hold",
+    "holds": "maintenance.holds",
+    "release": "doctor.release",
+    "simulate": "diagnosis.simulate",
+    "snapshot": "cluster.snapshot",
+    "taint": "maintenance.taint",
+    "top": "inventory.top",
+    "ui": "ui.command",
+    "undrain": "maintenance.undrain",
+    "unhold": "maintenance.unhold",
+    "untaint": "maintenance.untaint",
+    "who": "inventory.who",
+}
+"""Commands of `dragoman.cli.dra`, each with the module that defines it."""
+MODULES = {"check": "check.check", **{name: f"dra.{module}" for name, module in TOOLKIT.items()}}
+"""Modules in `dragoman.cli` by command; others have the command's name (`_` for `-`)."""
 
 
 class Commands(click.Group):
@@ -56,8 +76,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        package = "dragoman.cli.dra" if cmd_name in TOOLKIT else "dragoman.cli"
-        command: click.Command = getattr(import_module(f"{package}.{name}"), name)
+        module = MODULES.get(cmd_name, name)
+        command: click.Command = getattr(import_module(f"dragoman.cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -88,11 +108,14 @@ def main() -> None:
 
 
 def complete() -> None:
-    """Answer kubectl's request for completions (kubernetes#105867): candidates, then `:4`."""
+    """Answer kubectl's request for completions (kubernetes#105867): names, then a directive."""
     from click.shell_completion import ShellComplete  # noqa: PLC0415 — only for completion
 
     *args, incomplete = sys.argv[1:] or [""]
     completer = ShellComplete(cli, {}, PLUGIN, "_")
-    for item in completer.get_completions(args, incomplete):
+    items = completer.get_completions(args, incomplete)
+    files = any(item.type != "plain" for item in items)
+    for item in items if not files else ():
         click.echo(f"{item.value}\t{item.help or ''}")
-    click.echo(":4")
+    # Directives of cobra, which kubectl is built on: 0 lets the shell complete files, 4 does not.
+    click.echo(":0" if files else ":4")

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from dragoman.cli.unusable import Unusable
-from dragoman.linting.finding import Failure
+from dragoman.linting.findings.finding import Failure
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 MAX_FILE: Final = 16 * 1024 * 1024

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.strictjson import parse
-from dragoman.driverconfigs.validation import validate_configs
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover
 from dragoman.kube.errors import ApiError

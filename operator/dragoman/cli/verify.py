@@ -23,7 +23,7 @@ Exit status:
 @click.option(
     "--timeout",
     type=click.FloatRange(0.0),
-    default=60.0,
+    default=30.0,
     show_default=True,
     metavar="SECONDS",
     help="How long to try again what was not refused: new webhooks take effect with delay.",

@@ -9,7 +9,7 @@ from dragoman.model.clustertemplate import (
     HASH_ANNOTATION,
     ClusterTemplate,
     Namespace,
-    is_copied_by,
+    is_copy,
 )
 
 
@@ -50,10 +50,10 @@ def copy_state(
     wanted = template is not None and not template.metadata.deleting and template.selects(namespace)
     if stored is None:
         return CopyState.MISSING if wanted else CopyState.NOTHING
-    is_copy = is_copied_by(stored.metadata.owner)
+    copied = is_copy(stored.metadata)
     if template is None or not wanted:
-        return CopyState.UNWANTED if is_copy and not stored.metadata.deleting else CopyState.NOTHING
-    if not is_copy and not template.replaces:
+        return CopyState.UNWANTED if copied and not stored.metadata.deleting else CopyState.NOTHING
+    if not copied and not template.replaces:
         return CopyState.CONFLICT
     if stored.metadata.deleting:
         return CopyState.LEAVING

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.inventory.documents import OPTIONAL, Document, reduced
-from dragoman.inventory.snapshot import Snapshot, Unseen
+from dragoman.inventory.snapshots.documents import OPTIONAL, Document, reduced
+from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
 from dragoman.kube.errors import ApiError

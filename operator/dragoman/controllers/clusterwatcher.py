@@ -11,31 +11,18 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.controllers.clusterreader import QUERIES, Reader, Report
-from dragoman.inventory.documents import Document, reduced
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.documents import Document, reduced
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.store import DeletedUIDs, Store, StoredObject
 from dragoman.kube.timestamps import now
 from dragoman.model.metadata import Metadata
 
 REFRESH: Final = 30.0
 """Seconds after which an unchanged cluster counts as changed: answers contain ages."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A reduced object.
-
-    Attributes:
-        metadata: Identity and version.
-        document: The object.
-    """
-
-    metadata: Metadata
-    document: Document
 
 
 @dataclass
@@ -132,7 +119,7 @@ class _Watch:
         self, client: Client, resource: Resource, namespace: str, changed: asyncio.Event
     ) -> None:
         plural = resource.plural
-        self._store: Store[_Kept] = Store(DeletedUIDs())
+        self._store: Store[StoredObject] = Store(DeletedUIDs())
         self._informer = Informer(
             client,
             resource,
@@ -166,12 +153,12 @@ class _Watch:
         # A list of thousands must not keep the event loop from serving others.
         await asyncio.sleep(0)
 
-    def _put(self, kept: _Kept) -> None:
+    def _put(self, kept: StoredObject) -> None:
         before = self._store.get(kept.metadata.namespace, kept.metadata.name)
         if self._store.put(kept) and (before is None or before.document != kept.document):
             self._changed.set()
 
-    def _drop(self, kept: _Kept) -> None:
+    def _drop(self, kept: StoredObject) -> None:
         metadata = kept.metadata
         if self._store.drop(metadata.namespace, metadata.name, metadata.uid):
             self._changed.set()
@@ -181,8 +168,8 @@ class _Watch:
         self._changed.set()
 
 
-def _parse(plural: str, document: Document) -> _Kept:
-    return _Kept(Metadata.parse(document), reduced(plural, document))
+def _parse(plural: str, document: Document) -> StoredObject:
+    return StoredObject(Metadata.parse(document), reduced(plural, document))
 
 
 def _place(metadata: Metadata) -> tuple[str, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.diagnosis.changes import ChangeError, Virtual
 from dragoman.diagnosis.files import overlaid
-from dragoman.inventory.factparser import parse
-from dragoman.inventory.facts import SliceFact, World
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
+from dragoman.inventory.facts.objects import SliceFact, World
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 
 def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
 
-from dragoman.allocation import Content, Device, DeviceTaintRule, Node, Slice, Taint
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import NodeFact, SliceFact, World
+from dragoman.allocation import DeviceTaintRule, Slice, Taint
+from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
+from dragoman.inventory.facts.objects import ClaimFact, World
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 MAX_NODES: Final = 1000
 """Virtual nodes of one answer."""
-
-
-class ChangeError(ValueError):
-    """A change names something that does not exist; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +37,6 @@ class Changes:
         return bool(nodes or self.without_pods or self.rules)
 
 
-@dataclass(frozen=True, slots=True)
-class Virtual:
-    """A node that does not exist, with its slices.
-
-    Attributes:
-        node: The node.
-        slices: Of its file, or copies of the slices of the node that it is like.
-    """
-
-    node: NodeFact
-    slices: tuple[SliceFact, ...] = field(default_factory=tuple)
-
-
 def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]:
     """Return the world after changes, and the virtual nodes in it.
 
@@ -73,6 +55,9 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
             raise ChangeError(f"node {name} is there already; --without-node {name} replaces it")
     slices = [one for one in world.slices if one.slice.node_name not in gone]
     slices += [one for copy in virtual for one in copy.slices]
+    for rule in changes.rules:
+        if not any(_selects(rule, one.slice) for one in slices):
+            raise ChangeError(f"--taint {rule.name}: no ResourceSlice has such devices")
     after = replace(
         world,
         nodes=nodes,
@@ -80,6 +65,14 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
         rules=(*world.rules, *changes.rules),
     )
     return _without_pods(after, changes.without_pods), virtual
+
+
+def _selects(rule: DeviceTaintRule, one: Slice) -> bool:
+    return (
+        rule.driver == one.driver
+        and rule.pool in (None, one.pool)
+        and (rule.device is None or any(device.name == rule.device for device in one.devices))
+    )
 
 
 def _virtual(world: World, changes: Changes) -> tuple[Virtual, ...]:
@@ -107,117 +100,25 @@ def _without_pods(world: World, names: Iterable[str]) -> World:
             raise ChangeError(f"pod {name} not found")
     uids = {world.pods[name].pod.metadata.uid for name in gone}
     claims = {
-        key: claim
-        for key, claim in world.claims.items()
-        if not claim.claim.consumers or {one.uid for one in claim.claim.consumers} - uids
+        key: left for key, claim in world.claims.items() if (left := _without_users(claim, uids))
     }
     pods = {key: pod for key, pod in world.pods.items() if key not in gone}
     return replace(world, pods=pods, claims=claims)
 
 
-def copied(world: World, like: str, number: int) -> Virtual:
-    """Return a virtual node that has copies of the slices of another.
-
-    Slices of several nodes, as of network devices, are shared and not copied. Names sort as those
-    of the real node would: where its name is a part of them, the new name takes its place.
-
-    Raises:
-        ChangeError: The other node does not exist.
-    """
-    origin = world.nodes.get(like)
-    if origin is None:
-        raise ChangeError(f"--add-node like={like}: node {like} not found")
-    name = f"{like}-virtual-{number}"
-    labels = {**origin.node.labels}
-    if HOSTNAME in labels:
-        labels[HOSTNAME] = name
-    node = NodeFact(
-        Node(name, labels, origin.node.declared_features), _renamed(origin.document, name, labels)
-    )
-    local = (one for one in world.slices if one.slice.node_name == like)
-    slices = tuple(
-        SliceFact(_copied_slice(one.slice, like, name), world.now) for one in _current(local)
-    )
-    return Virtual(node, slices)
-
-
-def _current(slices: Iterable[SliceFact]) -> list[SliceFact]:
-    """Return the slices of the highest generation of each pool."""
-    found = list(slices)
-    newest: dict[object, int] = {}
-    for one in found:
-        key = one.slice.pool_id
-        newest[key] = max(newest.get(key, 0), one.slice.generation)
-    return [one for one in found if one.slice.generation == newest[one.slice.pool_id]]
-
-
-def _copied_slice(one: Slice, like: str, name: str) -> Slice:
-    return replace(
-        one,
-        name=_replaced(one.name, like, name),
-        pool=_replaced(one.pool, like, name),
-        generation=1,
-        node_name=name,
-        devices=tuple(
-            Device(device.name, _on(device.content, like, name)) for device in one.devices
-        ),
-    )
-
-
-def _on(content: Content, like: str, name: str) -> Content:
-    """Return the content of a device on the new node; only its own node name can differ."""
-    return replace(content, node_name=name) if content.node_name == like else content
-
-
-def _replaced(text: str, like: str, name: str) -> str:
-    return text.replace(like, name) if like in text else f"{text}-{name}"
-
-
-def _renamed(document: Document, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    metadata = {"name": name, "labels": dict(labels)}
-    spec = dict(document.get("spec") or {})
-    return {"metadata": metadata, "spec": spec, "status": document.get("status") or {}}
-
-
-def manifests(virtual: Iterable[Virtual]) -> list[dict[str, Any]]:
-    """Return virtual nodes and their slices as objects that can be applied."""
-    found: list[dict[str, Any]] = []
-    for one in virtual:
-        found.append({"apiVersion": "v1", "kind": "Node", **one.node.document})
-        found += [_slice_document(part.slice) for part in one.slices]
-    return found
-
-
-def _slice_document(one: Slice) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "driver": one.driver,
-        "nodeName": one.node_name,
-        "pool": {
-            "name": one.pool,
-            "generation": one.generation,
-            "resourceSliceCount": one.slice_count,
-        },
-    }
-    if one.shared_counters:
-        spec["sharedCounters"] = [
-            {
-                "name": counters.name,
-                "counters": {
-                    name: {"value": str(value)} for name, value in counters.counters.items()
-                },
-            }
-            for counters in one.shared_counters
-        ]
-    else:
-        spec["devices"] = [
-            {"name": device.name, **device.content.document} for device in one.devices
-        ]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": one.name},
-        "spec": spec,
-    }
+def _without_users(claim: ClaimFact, uids: set[str]) -> ClaimFact | None:
+    """Return what is left of a claim when these pods have ended; None where it goes with one."""
+    owner = claim.claim.metadata.owner
+    if owner is not None and owner.uid in uids:
+        return None
+    left = tuple(one for one in claim.claim.consumers if one.uid not in uids)
+    if len(left) == len(claim.claim.consumers):
+        return claim
+    identity = replace(claim.claim, consumers=left, allocated=bool(left))
+    if left:
+        return replace(claim, claim=identity)
+    # A claim that a user made stays, without devices.
+    return replace(claim, claim=identity, devices=replace(claim.devices, held=None), results=())
 
 
 def taint_rule(text: str) -> DeviceTaintRule:
@@ -236,7 +137,7 @@ def taint_rule(text: str) -> DeviceTaintRule:
     driver, _, below = target.partition("/")
     pool, _, device = below.rpartition("/") if below.count("/") else (below, "", "")
     return DeviceTaintRule(
-        name=f"simulated {text}",
+        name=text,
         taint=Taint(key, effect, value, "simulated"),
         driver=driver,
         pool=pool or None,

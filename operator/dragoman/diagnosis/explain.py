@@ -27,15 +27,21 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.ages import moment
-from dragoman.inventory.facts import ClaimFact, NodeFact, World
+from dragoman.inventory.facts.objects import ClaimFact, NodeFact, World
 from dragoman.inventory.inventory import Inventory
 
 BUDGET: Final = 100_000
 """Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""
 
+_NEEDED: Final = ("nodes", "resourceslices", "deviceclasses")
 Progress = Callable[[str, int], None]
 _UNSELECTED: Final = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
 """Reasons why a request for all devices does not mean a device."""
+
+
+def unreadable(world: World) -> tuple[str, ...]:
+    """Return what could not be listed, of what no answer about nodes can do without."""
+    return tuple(one for one in _NEEDED if one not in world.listed)
 
 
 def cluster_of(inventory: Inventory) -> Cluster:
@@ -99,19 +105,23 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         limit: Steps of the searches on all nodes together; without it, each search has `BUDGET`.
         progress: Called with "nodes" and how many were looked at.
     """
-    if subject.pod.pod.node_name and not subject.wanted:
-        return Explanation(subject, Answer.ALLOCATED)
+    if unreadable(world) and not subject.pod.pod.node_name:
+        return Explanation(subject, Answer.STOPPED if subject.stopped else Answer.UNKNOWN)
+    if subject.pod.pod.node_name:
+        return Explanation(subject, Answer.STOPPED if subject.stopped else Answer.ALLOCATED)
     extended = Extended(cluster, subject)
     found: list[NodeAnswer] = []
     left, now = limit, moment(world.now)
+    unready = tuple(_unready(cluster, subject.allocated, now))
     for name in sorted(world.nodes):
         if only not in ("", name):
             continue
         node = world.nodes[name]
         rejected = rejections(subject.pod.document, node, load, extended.requests(node))
         budget = BUDGET if left is None else min(left, BUDGET)
+        here = extended.subject(node)
         answer = node_answer(
-            cluster, extended.subject(node), node, rejected=rejected, budget=budget, now=now
+            cluster, here, node, rejected=rejected, unready=unready, budget=budget, now=now
         )
         if left is not None and answer.outcome is not None:
             left = max(left - answer.outcome.steps, 0)
@@ -120,12 +130,13 @@ def examine(  # noqa: PLR0913 — all but four have defaults
     return conclude(extended.shown, found)
 
 
-def node_answer(  # noqa: PLR0913 — the last three have defaults
+def node_answer(  # noqa: PLR0913 — the last four have defaults
     cluster: Cluster,
     subject: Subject,
     node: NodeFact,
     *,
     rejected: tuple[str, ...] = (),
+    unready: tuple[Reason, ...] = (),
     budget: int = BUDGET,
     now: datetime | None = None,
 ) -> NodeAnswer:
@@ -136,6 +147,7 @@ def node_answer(  # noqa: PLR0913 — the last three have defaults
         subject: The pod and its claims.
         node: The node.
         rejected: What `filters.rejections` says.
+        unready: Why devices of allocated claims are not ready, which is the same on all nodes.
         budget: Steps of the search.
         now: When; without it no device was to be ready by now.
     """
@@ -143,7 +155,6 @@ def node_answer(  # noqa: PLR0913 — the last three have defaults
     claims = (*subject.claims, *(one.devices for one in subject.allocated))
     outcome = allocate(name, claims, cluster, budget=budget, now=now)
     answer = NodeAnswer(name, rejected, outcome, tuple(_pinned(subject.allocated, node)))
-    unready = tuple(_unready(cluster, subject.allocated, now))
     if rejected or isinstance(outcome, Allocated) or outcome.message == NOT_HERE:
         return replace(answer, others=unready)
     found = reasons_of(name, subject.claims, cluster, outcome)

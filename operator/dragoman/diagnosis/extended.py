@@ -7,7 +7,7 @@ from dataclasses import replace
 from dragoman.allocation import Cluster, class_of, extended_resources
 from dragoman.diagnosis.filters import requests
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts import NodeFact
+from dragoman.inventory.facts.objects import NodeFact
 
 
 class Extended:

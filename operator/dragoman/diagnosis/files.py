@@ -6,11 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dragoman.inventory.documents import KINDS, Document, reduced
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.documents import (
+    KINDS,
+    WELL_KNOWN_LABELS,
+    Document,
+    named_labels,
+    reduced,
+)
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 CLUSTER_WIDE: Final = frozenset({"nodes", "resourceslices", "deviceclasses", "devicetaintrules"})
-_TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
+WORKLOADS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("spec", "template"),
     "ReplicaSet": ("spec", "template"),
     "StatefulSet": ("spec", "template"),
@@ -38,6 +44,20 @@ class Planned:
     claims: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
 
+    @property
+    def unknown_labels(self) -> tuple[str, ...]:
+        """Labels of nodes that pods in files name and no node has.
+
+        A snapshot keeps only those labels that objects of its cluster name.
+        """
+        pods = (one for one in self.snapshot.of("pods") if _key(one) in self.pods)
+        known = {
+            key
+            for node in self.snapshot.of("nodes")
+            for key in _inside(node, ("metadata", "labels"))
+        }
+        return tuple(sorted(named_labels({"pods": pods}) - WELL_KNOWN_LABELS - known))
+
 
 def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planned:
     """Lay the objects of files over a snapshot.
@@ -49,7 +69,7 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
     """
     objects = {plural: {_key(one): one for one in found} for plural, found in _all(snapshot)}
     named: dict[str, list[str]] = {"pods": [], "resourceclaims": [], "resourceclaimtemplates": []}
-    for tree in _flat(trees):
+    for tree in flat(trees):
         for plural, document in _objects(tree, namespace):
             key = _key(document)
             objects.setdefault(plural, {})[key] = document
@@ -65,7 +85,8 @@ def _all(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Document, ...]]]:
     yield from snapshot.objects.items()
 
 
-def _flat(trees: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+def flat(trees: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects among documents, those of lists too."""
     for tree in trees:
         items = tree.get("items") if isinstance(tree, Mapping) else None
         for one in items if isinstance(items, list) else [tree]:
@@ -75,8 +96,8 @@ def _flat(trees: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 def _objects(tree: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, Document]]:
     kind = str(tree.get("kind"))
-    if kind in _TEMPLATES:
-        pod = _inside(tree, _TEMPLATES[kind])
+    if kind in WORKLOADS:
+        pod = _inside(tree, WORKLOADS[kind])
         metadata = _inside(tree, ("metadata",))
         own = {"name": metadata.get("name"), "namespace": metadata.get("namespace")}
         yield "pods", _placed("pods", {"metadata": own, "spec": pod.get("spec")}, namespace)

@@ -15,8 +15,8 @@ from typing import Any, Final
 from dragoman.allocation.facts.amounts import AmountError, amount
 from dragoman.allocation.parsing.fields import node_selector
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import NodeFact, PodFact
+from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping
 
 LEFT_OUT: Final = (

@@ -14,7 +14,8 @@ from typing import Any, Final
 from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.groups import concerned, kind
-from dragoman.diagnosis.subject import Code as ObstacleCode
+from dragoman.diagnosis.obstacles import Code as ObstacleCode
+from dragoman.diagnosis.wording import value_text
 
 LONGEST: Final = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""
@@ -70,6 +71,8 @@ def note(explanation: Explanation) -> Note:
         return _fatal(explanation)
     if explanation.answer in (Answer.FITS, Answer.ALLOCATED):
         return Note(AVAILABLE if explanation.answer is Answer.FITS else ALLOCATED)
+    if explanation.nodes and all(one.filtered for one in explanation.nodes):
+        return Note(NODE_FILTERED)
     return _grouped(explanation.nodes)
 
 
@@ -206,18 +209,12 @@ def _values(nodes: Iterable[NodeAnswer]) -> str:
             for reason in request.reasons:
                 if reason.code is Code.SELECTOR_REJECTED and not request.free:
                     for name, value in (reason.details.get("values") or {}).items():
-                        found[name.rpartition(".")[2]][_value(value)] += 1
+                        found[name.rpartition(".")[2]][value_text(value)] += 1
     listed = "; ".join(
         f"{name} {_listed(value for value, _ in counted.most_common())}"
         for name, counted in sorted(found.items())
     )
     return f" ({listed})" if listed else ""
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "not set"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _listed(values: Iterable[str]) -> str:

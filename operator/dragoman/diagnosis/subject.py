@@ -7,42 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import dragoman.allocation as api
-from dragoman.inventory.facts import ClaimFact, PodFact, World
-from dragoman.inventory.waiting import gated
+from dragoman.diagnosis.obstacles import (
+    Code,
+    Obstacle,
+    full,
+    missing_classes,
+    unreserved,
+    unscheduled,
+)
+from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.facts.parser import pod_fact
+from dragoman.inventory.usage.waiting import gated
 from dragoman.model.holder import ClaimEntry
-
-
-class Code(StrEnum):
-    """Why the scheduler stops at a pod, whatever the nodes are."""
-
-    SCHEDULING_GATED = "SchedulingGated"
-    CLAIM_NOT_CREATED = "ClaimNotCreated"
-    CLAIM_NOT_FOUND = "ClaimNotFound"
-    CLAIM_DELETING = "ClaimDeleting"
-    TEMPLATE_NOT_FOUND = "TemplateNotFound"
-    NOT_OWNER = "NotOwner"
-    CLASS_NOT_FOUND = "ClassNotFound"
-    CLAIM_IN_USE = "ClaimInUse"
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Something about the pod or its claims.
-
-    Attributes:
-        code: What kind of obstacle it is.
-        message: What it is, with names.
-        remedy: What removes it; empty where there is nothing to do but to wait.
-        stops: Whether the scheduler places the pod nowhere because of it.
-    """
-
-    code: Code
-    message: str
-    remedy: str = ""
-    stops: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +47,6 @@ class Subject:
         wanted: Its claims without devices, in the order of the pod.
         allocated: Its claims with devices.
         obstacles: What stands in the way before any node is looked at.
-        extended: Resources of the pod that DeviceClasses may serve, by name.
     """
 
     pod: PodFact
@@ -108,8 +85,13 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
         obstacles += (one for one in found if isinstance(one, Obstacle))
         wanted += (one for one in found if isinstance(one, Wanted))
         allocated += (one for one in found if isinstance(one, ClaimFact))
-    obstacles += _missing_classes(world, (one.claim for one in wanted))
+    obstacles += missing_classes(world, (one.claim for one in wanted))
     obstacles += _repeated(wanted)
+    if pod.pod.node_name:
+        obstacles += unscheduled(pod, (one.claim for one in wanted))
+        obstacles += () if planned else unreserved(pod, allocated)
+    else:
+        obstacles += full(pod, allocated)
     return Subject(pod, tuple(wanted), tuple(allocated), tuple(obstacles))
 
 
@@ -117,12 +99,10 @@ def of_claim(world: World, claim: api.Claim, template: str = "") -> Subject:
     """Return the subject of a claim alone, as if a pod without other requests used it."""
     wanted = Wanted(claim, "claim", template)
     pod = _imagined(claim)
-    return Subject(pod, (wanted,), (), tuple(_missing_classes(world, (claim,))))
+    return Subject(pod, (wanted,), (), tuple(missing_classes(world, (claim,))))
 
 
 def _imagined(claim: api.Claim) -> PodFact:
-    from dragoman.inventory.factparser import pod_fact  # noqa: PLC0415 — a cycle of names, not of modules
-
     namespace = claim.namespace or "default"
     return pod_fact({"metadata": {"name": f"(any pod with {claim.name})", "namespace": namespace}})
 
@@ -146,7 +126,10 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
     found: list[Obstacle | Wanted | ClaimFact] = []
     if claim.claim.metadata.deleting:
         text = f'resourceclaim "{name}" is being deleted'
-        found.append(Obstacle(Code.CLAIM_DELETING, text, "wait until it is gone, or use another"))
+        # A pod that has reserved it keeps its devices: the claim goes when the pod has ended.
+        stops = not claim.claim.is_reserved_for(pod.pod.metadata.uid)
+        remedy = "wait until it is gone, or use another" if stops else "it goes after the pod"
+        found.append(Obstacle(Code.CLAIM_DELETING, text, remedy, stops=stops))
     if entry.template_name and not claim.claim.is_for(pod.pod.metadata.uid):
         text = (
             f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
@@ -179,31 +162,6 @@ def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bo
         name = f"{pod.pod.metadata.name}-{entry.name}"
         found.append(Wanted(replace(spec, name=name), entry.name, template))
     return tuple(found)
-
-
-def _missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obstacle]:
-    if "deviceclasses" not in world.listed:
-        return
-    for claim in claims:
-        for request in claim.spec.requests:
-            for exact in request.alternatives:
-                if exact.class_name not in world.classes:
-                    yield Obstacle(
-                        Code.CLASS_NOT_FOUND,
-                        f"claim {claim.name}, request {exact.name}: "
-                        f"device class {exact.class_name} does not exist",
-                        _class_remedy(world, exact.class_name),
-                    )
-
-
-def _class_remedy(world: World, name: str) -> str:
-    from dragoman.driverconfigs.suggestions import closest  # noqa: PLC0415 — only for this remedy
-
-    near = closest(name, world.classes.keys())
-    if near:
-        return f"write {near}"
-    listed = ", ".join(sorted(world.classes)[:10])
-    return f"there are: {listed}" if listed else "create it; most drivers bring one"
 
 
 def _repeated(wanted: Iterable[Wanted]) -> Iterator[Obstacle]:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from dragoman.allocation import Claim, Cluster, Code, PoolID, Reason
+from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.facts.objects import Toleration
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.guards import guarding
-from dragoman.diagnosis.secondsearch import Change, Kind, Search, Suggestion, with_requests
+from dragoman.diagnosis.secondsearch import (
+    SEARCHES,
+    Change,
+    Kind,
+    Search,
+    Suggestion,
+    with_requests,
+)
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
 
 MOST: Final = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
+FEW: Final = 64
+"""Second searches for tolerations, and as many for pools."""
 _HELD: Final = frozenset(
     {Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED, Code.TAINT_NOT_TOLERATED}
 )
@@ -35,29 +46,34 @@ def suggest(
     """
     if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
         return ()
-    search = Search(cluster, explanation.subject.claims)
+    claims = explanation.subject.claims
     nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
     nodes.sort(key=lambda one: (one.short, one.node))
     if explanation.fatals:
-        return tuple(guarding(inventory, search, nodes))
+        return tuple(guarding(inventory, Search(cluster, claims), nodes))
     if explanation.subject.stopped:
         return ()
-    found = [
-        *islice(_holders(inventory, search, nodes), MOST),
-        *islice(_tolerations(search, nodes), MOST),
-        *islice(_pools(inventory, search, nodes), MOST),
-    ]
-    return tuple(found)
+    # Holders are many: searches for other changes come first, or nothing would be left for them.
+    search = Search(cluster, claims, left=FEW)
+    tolerations = [*islice(_tolerations(search, nodes), MOST)]
+    search.left += FEW
+    pools = [*islice(_pools(inventory, search, nodes), MOST)]
+    search.left += SEARCHES - 2 * FEW
+    own = {one.key for one in explanation.subject.allocated}
+    holders = islice(_holders(inventory, search, nodes, own), MOST)
+    return (*holders, *tolerations, *pools)
 
 
 # A holder ends ------------------------------------------------------------------------------------
 
 
 def _holders(
-    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer]
+    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer], own: Collection[str]
 ) -> Iterator[Suggestion]:
+    sharing = _sharing(inventory)
     for node in nodes:
-        for users, claims in _ending(inventory, node):
+        shared = sharing.get(node.node, set()) | sharing.get("", set())
+        for users, claims in _ending(inventory, node, shared, own):
             if search.fits(node.node, _without(search, claims)):
                 verb = "ends" if len(users) == 1 else "end"
                 listed = " and ".join(users)
@@ -69,11 +85,24 @@ def _holders(
                 )
 
 
+def _sharing(inventory: Inventory) -> Mapping[str, set[str]]:
+    """Return claims that hold a part of what others may share, by node, "" for several nodes.
+
+    No reason names them where the rest of a shared device, or of a counter, suffices for each
+    request alone and not for all requests together.
+    """
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for device in inventory.devices.values():
+        if device.content is not None and (device.content.shareable or device.content.consumes):
+            found[device.node].update(holding.claim.key for holding in device.owned)
+    return found
+
+
 def _ending(
-    inventory: Inventory, node: NodeAnswer
+    inventory: Inventory, node: NodeAnswer, shared: Collection[str], own: Collection[str]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield users and the claims that come free when they end, those with fewest devices first."""
-    names = {
+    names = set(shared) | {
         claim
         for request in node.requests
         for reason in request.reasons
@@ -81,7 +110,7 @@ def _ending(
         for claim in _holders_of(inventory, reason)
     }
     by_users: dict[tuple[str, ...], list[str]] = {}
-    for name in sorted(names):
+    for name in sorted(names.difference(own)):
         claim = inventory.world.claims.get(name)
         if claim is not None:
             by_users.setdefault(_users(inventory, name), []).append(name)
@@ -150,7 +179,9 @@ def _taints(node: NodeAnswer) -> dict[tuple[str, str], set[tuple[str, str]]]:
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for request in node.requests:
         for reason in request.reasons:
-            if reason.code is Code.TAINT_NOT_TOLERATED:
+            # The claim for extended resources has no tolerations.
+            extended = request.claim.endswith(f"/{EXTENDED}")
+            if reason.code is Code.TAINT_NOT_TOLERATED and not extended:
                 taint = (str(reason.details["key"]), str(reason.details["effect"]))
                 found.setdefault(taint, set()).add((request.claim, request.name))
     return found

@@ -8,8 +8,8 @@ from typing import Any, Final
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import ClaimFact, PodFact
+from dragoman.inventory.facts.objects import ClaimFact, PodFact
+from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 
 NEAR_LIMIT: Final = 240

@@ -11,10 +11,10 @@ from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, State
-from dragoman.inventory.summary import inventory_shares
+from dragoman.inventory.usage.summary import inventory_shares
 
 PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu.nvidia.com": ("nvidia.com/gpu",),

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from dragoman.doctor.finding import Subject
 from dragoman.inventory.ages import seconds
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import ClaimFact, PodFact
+from dragoman.inventory.facts.objects import ClaimFact, PodFact
 from dragoman.inventory.inventory import Inventory
-from dragoman.inventory.pools import Pool
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.snapshots.documents import Document
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 _EMPTY: Final[Document] = {}
 

@@ -16,7 +16,7 @@ from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
-from dragoman.inventory.waiting import waiting
+from dragoman.inventory.usage.waiting import waiting
 
 Version = tuple[int, int, int]
 Trigger = Callable[[Facts], list[str]]

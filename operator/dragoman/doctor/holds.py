@@ -9,9 +9,9 @@ from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id, Subject
-from dragoman.inventory.documents import MAINTENANCE, Document
-from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.inventory import State
+from dragoman.inventory.snapshots.documents import MAINTENANCE, Document
 
 _DAY: Final = 24 * 3600
 RULE_PREFIX: Final = "dragoman-"

@@ -8,9 +8,9 @@ from typing import Final
 
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import PodFact
-from dragoman.inventory.pools import Pool, PoolState
+from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.pools.pools import Pool, PoolState
+from dragoman.inventory.snapshots.documents import Document
 
 REGISTRATION: Final = "plugins_registry"
 """The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from dragoman.doctor.claims import adopters
 from dragoman.doctor.facts import listed, part
-from dragoman.inventory.documents import Document, reduced
-from dragoman.inventory.factparser import claim_fact, pod_fact
-from dragoman.inventory.facts import ClaimFact, PodFact
+from dragoman.inventory.facts.objects import ClaimFact, PodFact
+from dragoman.inventory.facts.parser import claim_fact, pod_fact
+from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION
 
 RELEASE: Final = "Release"

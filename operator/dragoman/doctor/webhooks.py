@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
-from dragoman.inventory.documents import Document
+from dragoman.inventory.snapshots.documents import Document
 
 _OWN: Final = ".dragoman.dev"
 """How the names of dragoman's webhooks end."""

@@ -36,6 +36,8 @@ _NODE_BYTES: Final = {b"{": 100, b"[": 110, b":": 150, b",": 85}
 """Bytes of an object, an array, a member with its key, and a value, by the character it costs."""
 
 _WIDE: Final = re.compile(rb"[\xf0-\xf7]")
+_WIDEST: Final = 4
+"""Bytes of a character in a text with one that `_WIDE` finds."""
 
 # More digits are out of range, and Python needs quadratic time to parse them.
 _MOST_DIGITS: Final = 310
@@ -86,8 +88,10 @@ def _check_memory(text: bytes, width: int = 1) -> None:
     Raises:
         TooLargeError: it may take more than `MAX_MEMORY`.
     """
+    if (2 * _WIDEST + max(_NODE_BYTES.values())) * len(text) <= MAX_MEMORY:
+        return  # whatever it holds: an ordinary request need not be searched
     # A long string is there twice: in the decoded text and in the tree.
-    needed = 2 * (4 if _WIDE.search(text) else width) * len(text)
+    needed = 2 * (_WIDEST if _WIDE.search(text) else width) * len(text)
     if needed + max(_NODE_BYTES.values()) * len(text) > MAX_MEMORY:
         needed += sum(size * text.count(sign) for sign, size in _NODE_BYTES.items())
     if needed > MAX_MEMORY:

@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.evictions.facts import seconds
 from dragoman.evictions.preview import Preview
 from dragoman.evictions.rules import NO_EXECUTE
-from dragoman.inventory.stored import Progress, StoredRule
+from dragoman.inventory.facts.stored import Progress, StoredRule
 
 PERIOD: Final = 10.0
 """Shortest time in seconds between two writes of a condition, unless the spec changed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Taint
 from dragoman.evictions.rules import NO_EXECUTE, DeviceKey, selects
-from dragoman.inventory.stored import UNTAINTED, StoredSlice
+from dragoman.inventory.facts.stored import UNTAINTED, StoredSlice
 
 Taints = Mapping[str, tuple[Taint, ...]]
 

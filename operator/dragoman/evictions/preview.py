@@ -8,7 +8,7 @@ from dragoman.allocation.facts.objects import Taint
 from dragoman.evictions.facts import Facts
 from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, selects
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model import Pod
 
 

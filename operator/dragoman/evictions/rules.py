@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dragoman.allocation.facts.objects import DeviceTaintRule
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 
 NO_EXECUTE: Final = "NoExecute"
 DeviceKey = tuple[str, str, str]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts import ClaimFact, PodFact, Result, World
+from dragoman.inventory.facts.objects import ClaimFact, PodFact, Result, World
 from dragoman.model.claim import Consumer
 
 
@@ -60,20 +60,36 @@ def holdings(world: World) -> Mapping[DeviceID, tuple[Holding, ...]]:
     """Return what holds each device, claims in the order of their names."""
     found: defaultdict[DeviceID, list[Holding]] = defaultdict(list)
     by_uid = {pod.pod.metadata.uid: pod for pod in world.pods.values()}
+    groups: defaultdict[tuple[str, str], list[PodFact]] = defaultdict(list)
+    for pod in world.pods.values():
+        if pod.pod.group_name and not pod.pod.done:
+            groups[pod.pod.metadata.namespace, pod.pod.group_name].append(pod)
     for key in sorted(world.claims):
         claim = world.claims[key]
         for result in claim.results:
-            users = tuple(_users(claim, result.request, by_uid))
+            users = tuple(_users(claim, result.request, by_uid, groups))
             found[result.id].append(Holding(claim, result, users))
     return {device: tuple(held) for device, held in found.items()}
 
 
-def _users(claim: ClaimFact, request: str, by_uid: Mapping[str, PodFact]) -> Iterator[User]:
-    namespace = claim.claim.metadata.namespace
+def _users(
+    claim: ClaimFact,
+    request: str,
+    by_uid: Mapping[str, PodFact],
+    groups: Mapping[tuple[str, str], list[PodFact]],
+) -> Iterator[User]:
+    namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
     for consumer in claim.claim.consumers:
         pod = by_uid.get(consumer.uid) if consumer.is_pod else None
-        containers = () if pod is None else containers_of(pod, claim, request)
-        yield User(namespace, consumer.name, _resource(consumer), pod, containers)
+        found = [] if pod is None else [pod]
+        if consumer.is_pod_group:
+            members = groups.get((namespace, consumer.name), ())
+            found = [one for one in members if name in one.pod.claim_names()]
+        for one in found:
+            containers = containers_of(one, claim, request)
+            yield User(namespace, one.pod.metadata.name, "pods", one, containers)
+        if not found:
+            yield User(namespace, consumer.name, _resource(consumer))
 
 
 def _resource(consumer: Consumer) -> str:

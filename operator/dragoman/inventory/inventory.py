@@ -12,11 +12,11 @@ from typing import Final
 from dragoman.allocation.facts.objects import Content, DeviceID, PoolID, Taint
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import tainted
-from dragoman.inventory.counters import Counters
-from dragoman.inventory.facts import SliceFact, World
+from dragoman.inventory.facts.objects import SliceFact, World
 from dragoman.inventory.holders import Holding, holdings
 from dragoman.inventory.matching import Classes
-from dragoman.inventory.pools import Pool, pools
+from dragoman.inventory.pools.counters import Counters
+from dragoman.inventory.pools.pools import Pool, pools
 
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep claims away; all others only inform."""

@@ -1,4 +1,7 @@
-"""Exponential back-off with jitter between retries."""
+"""Exponential back-off with jitter of watches, and of other loops that read until they succeed.
+
+Keys of work queues have their own: `kube.workqueue`.
+"""
 
 import random
 import time

@@ -29,6 +29,8 @@ FIELD_MANAGER = "dragoman"
 WRITING = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Ignore"})
 """The query of writes. The API server need not search for unknown fields: bodies are built here, or
 copied from its own responses."""
+WRITING_STRICTLY = urlencode({"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"})
+"""The query of writes whose body users wrote: the API server would drop misspelled fields."""
 PAGE = 500
 """Objects per page of a list."""
 LONGEST_RETRY_AFTER = 300.0
@@ -87,10 +89,18 @@ class Client:
         return await self.request("GET", path, query=query)
 
     async def post(
-        self, path: str, body: Mapping[str, Any], *, dry_run: bool = False
+        self, path: str, body: Mapping[str, Any], *, dry_run: bool = False, strict: bool = False
     ) -> dict[str, Any]:
-        """POST an object; its manager becomes FIELD_MANAGER. A dry run stores nothing."""
-        return await self._ask("POST", path, WRITING + "&dryRun=All" * dry_run, body)
+        """POST an object; its manager becomes FIELD_MANAGER.
+
+        Args:
+            path: Of the collection.
+            body: The object.
+            dry_run: Whether nothing is stored.
+            strict: Whether unknown fields are refused; they are dropped otherwise.
+        """
+        query = WRITING_STRICTLY if strict else WRITING
+        return await self._ask("POST", path, query + "&dryRun=All" * dry_run, body)
 
     async def patch(self, path: str, body: Mapping[str, Any], kind: str) -> dict[str, Any]:
         """PATCH an object with a patch of this content type."""

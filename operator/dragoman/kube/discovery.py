@@ -181,12 +181,23 @@ async def find_resource(
     return None
 
 
-async def wait_optional(client: Client, plural: str, interval: float) -> Resource:
-    """Wait until the server serves an optional resource of resource.k8s.io, and return it."""
+async def wait_optional(
+    client: Client, plural: str, interval: float, absent: Callable[[], None] = lambda: None
+) -> Resource:
+    """Wait until the server serves an optional resource of resource.k8s.io, and return it.
+
+    Args:
+        client: Where to ask.
+        plural: The resource.
+        interval: Seconds between two looks.
+        absent: Called when the server has answered that it does not serve the resource.
+    """
     logged = False
     while True:
         try:
             found = await find_resource(client, DRA_GROUP, OPTIONAL_VERSIONS, plural)
+            if found is None:
+                absent()
         except ApiError as error:
             log.debug("Cannot look for an API", api=plural, code=error.code)
             found = None

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from dragoman.kube.informer import Informer
-from dragoman.kube.reflector import Reflector, WatchHealth
+from dragoman.kube.reflector import Reflector
 from dragoman.kube.sharedinformer import SharedInformer, SharedInformers
+from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
 
 ONCE = "start of a controller"

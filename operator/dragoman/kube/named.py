@@ -6,27 +6,14 @@ A Role with `resourceNames` allows it: the API server takes the name from the fi
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Store
-from dragoman.model import Document, Metadata
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """An object as the API server has it."""
-
-    metadata: Metadata
-    document: Document
-
-    @classmethod
-    def parse(cls, body: Document) -> Self:
-        return cls(Metadata.parse(body), body)
+from dragoman.kube.store import DeletedUIDs, Store, StoredObject
+from dragoman.model import Document
 
 
 class NamedObject:
@@ -53,12 +40,12 @@ class NamedObject:
         changed: asyncio.Event,
     ) -> None:
         self._place = (namespace, name)
-        self._store: Store[_Whole] = Store(DeletedUIDs())
+        self._store: Store[StoredObject] = Store(DeletedUIDs())
         self._informer = Informer(
             client,
             resource,
             self._store,
-            _Whole.parse,
+            StoredObject.parse,
             self._put,
             self._drop,
             rolled_back=self._store.roll_back,
@@ -91,16 +78,16 @@ class NamedObject:
 
     def put(self, document: Document) -> None:
         """Store the response to a write, unless a newer version is stored."""
-        self._put(_Whole.parse(document))
+        self._put(StoredObject.parse(document))
 
     async def _handle(self, event: Mapping[str, Any]) -> None:
         self._informer.handle(event)
 
-    def _put(self, found: _Whole) -> None:
+    def _put(self, found: StoredObject) -> None:
         if self._store.put(found):
             self._note()
 
-    def _drop(self, found: _Whole) -> None:
+    def _drop(self, found: StoredObject) -> None:
         if self._store.drop(*self._place, found.metadata.uid) is not None:
             self._note()
 

@@ -7,9 +7,10 @@ are comparable since Kubernetes 1.35, KEP-5504, and were in practice for as long
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
-from dragoman.model import Metadata
+from dragoman.model import Document, Metadata
 from dragoman.model.metadata import is_older
 
 
@@ -19,6 +20,24 @@ class HasMetadata(Protocol):
     @property
     def metadata(self) -> Metadata:
         """The object's identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object that is kept as JSON.
+
+    Attributes:
+        metadata: Identity and version.
+        document: The object, or the fields of it that are kept.
+    """
+
+    metadata: Metadata
+    document: Document
+
+    @classmethod
+    def parse(cls, body: Document) -> Self:
+        """Keep an object as the API server has it."""
+        return cls(Metadata.parse(body), body)
 
 
 Fact = TypeVar("Fact", bound=HasMetadata)
@@ -157,8 +176,10 @@ class Store(Generic[Fact]):
     def roll_back(self) -> None:
         """Let the next event of each object replace its fact, whatever its version.
 
-        The facts keep their versions, as preconditions under which writes fail until then.
+        The facts keep their versions, as preconditions under which writes fail until then. Objects
+        that were deleted after the backup exist again, with their UIDs.
         """
+        self._deleted.clear()
         self._doubted = {fact.metadata.uid for fact in self}
 
     def is_past(self, fact: Fact) -> bool:

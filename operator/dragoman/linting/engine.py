@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dragoman.linting import documents, ignores, versions
-from dragoman.linting.api import Api
-from dragoman.linting.context import Context
-from dragoman.linting.devices import Devices
-from dragoman.linting.documents import Document, Positions, UnreadableError
-from dragoman.linting.finding import ERROR, OFF, Failure, Finding, Problem, Report
-from dragoman.linting.objectrules import RULES_OF_OBJECTS
-from dragoman.linting.objects import Object, objects
-from dragoman.linting.paths import render
-from dragoman.linting.rules import RULES
+from dragoman.linting.findings.finding import ERROR, OFF, Failure, Finding, Problem, Report
+from dragoman.linting.findings.paths import render
+from dragoman.linting.knowledge.api import Api
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.manifests import documents
+from dragoman.linting.manifests.documents import Document, Positions, UnreadableError
+from dragoman.linting.manifests.objects import Object, objects
+from dragoman.linting.rules import ignores, versions
+from dragoman.linting.rules.objects import RULES_OF_OBJECTS
+from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
 
 TEMPLATE: Final = "unrendered Helm template"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.inventory.documents import Document
+from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping, optional_text, text
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"

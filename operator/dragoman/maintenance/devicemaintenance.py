@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Self
 
-from dragoman.maintenance.plan import Evict, Plan
+from dragoman.maintenance.actions import Evict
+from dragoman.maintenance.plan import Plan
 from dragoman.maintenance.preview import count, listed
 from dragoman.maintenance.targets import Target
 from dragoman.model.fields import (
@@ -73,13 +74,23 @@ class DeviceMaintenance:
         )
 
     def remaining(self, now: datetime) -> float | None:
-        """Return the seconds until the end, None for no end; a malformed time never comes."""
-        if not self.until:
-            return None
+        """Return the seconds until the end, None for no end; an unreadable time never comes."""
+        end = self._end
+        return None if end is None else (end - now).total_seconds()
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether `until` is a time for the API server alone, as with an offset of 99 hours."""
+        return bool(self.until) and self._end is None
+
+    @property
+    def _end(self) -> datetime | None:
         try:
-            return (datetime.fromisoformat(self.until) - now).total_seconds()
-        except (ValueError, TypeError):
+            # The API server also accepts RFC 3339 in small letters.
+            found = datetime.fromisoformat(self.until.upper())
+        except ValueError:
             return None
+        return found if found.tzinfo else None
 
     @property
     def state(self) -> str:
@@ -137,7 +148,7 @@ def status(stored: DeviceMaintenance, progress: Progress, now: str) -> dict[str,
     """
     plan = progress.plan
     known = plan if plan is not None and not progress.expired else None
-    conditions = (_held(progress, known), _idle(progress, known), _expired(progress, stored.until))
+    conditions = (_held(progress, known), _idle(progress, known), _expired(progress, stored))
     before = {str(one.get("type")): one for one in items(stored.status, "conditions", "status.")}
     return {
         "observedGeneration": stored.generation,
@@ -195,7 +206,11 @@ def _waits(progress: Progress, plan: Plan) -> str:
     return f"{text.rstrip('.')}."
 
 
-def _expired(progress: Progress, until: str) -> _Condition:
+def _expired(progress: Progress, stored: DeviceMaintenance) -> _Condition:
+    until = stored.until
+    if stored.unreadable:
+        text = f"spec.until, {until}, cannot be read: it ends when the object is deleted."
+        return EXPIRED, "False", "Unreadable", text
     if progress.expired:
         return EXPIRED, "True", "UntilPassed", f"The end, {until}, has passed."
     ends = f"It ends at {until}." if until else "It ends when the object is deleted."

@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.documents import (
+from dragoman.inventory.facts.objects import HOLD_PREFIX
+from dragoman.inventory.snapshots.documents import (
     AUTHOR,
     DEVICE,
     MAINTENANCE,
@@ -22,7 +23,6 @@ from dragoman.inventory.documents import (
     REASON,
     Document,
 )
-from dragoman.inventory.facts import HOLD_PREFIX
 from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, text
 
 TAINT_KEY: Final = "dragoman.dev/maintenance"
@@ -141,6 +141,30 @@ class Hold:
         if self.kind is Kind.RULE:
             return f"devicetaintrule.resource.k8s.io/{self.name}"
         return f"resourceclaim.resource.k8s.io/{self.name} (namespace {self.namespace})"
+
+
+class HoldIndex:
+    """Holds by the devices that they cover: a target may have thousands of both.
+
+    Args:
+        holds: In any order.
+    """
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        self._exact: dict[DeviceID, list[Hold]] = {}
+        self._broad: list[Hold] = []
+        for hold in holds:
+            selector = hold.selector
+            if selector.driver and selector.pool and selector.device:
+                device = DeviceID(selector.driver, selector.pool, selector.device)
+                self._exact.setdefault(device, []).append(hold)
+            else:
+                self._broad.append(hold)
+
+    def of(self, device: DeviceID) -> list[Hold]:
+        """Return the holds that cover a device."""
+        broad = (one for one in self._broad if one.selector.covers(device))
+        return [*self._exact.get(device, ()), *broad]
 
 
 # Reading ------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
-from dragoman.inventory.facts import HOLD_PREFIX
+from dragoman.inventory.facts.objects import HOLD_PREFIX
+from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
 from dragoman.maintenance.holds import Selector, Taint
 
 REQUEST: Final = "hold"
@@ -67,7 +67,7 @@ def claim_manifest(
     api_version: str, namespace: str, device: DeviceID, origin: Origin
 ) -> dict[str, Any]:
     """Return a held claim without its allocation; its name depends on the device alone."""
-    metadata = _metadata(claim_name(device), origin)
+    metadata = _metadata(held_claim_name(device), origin)
     metadata["namespace"] = namespace
     metadata["annotations"][DEVICE] = str(device)
     wanted = {"deviceClassName": HOLD_CLASS}
@@ -81,13 +81,26 @@ def claim_manifest(
     }
 
 
+def handed_over(heir: Origin) -> dict[str, Any]:
+    """Return the merge patch that makes a held claim that of another DeviceMaintenance."""
+    metadata = _metadata("", heir)
+    annotations = {REASON: None, AUTHOR: None, **metadata["annotations"]}
+    return {
+        "metadata": {
+            "labels": metadata["labels"],
+            "annotations": annotations,
+            "ownerReferences": metadata["ownerReferences"],
+        }
+    }
+
+
 def allocation(device: DeviceID) -> dict[str, Any]:
     """Return `status.allocation` of a held claim: the whole device, also of a shareable one."""
     result = {"request": REQUEST, **device._asdict()}
     return {"devices": {"results": [result]}}
 
 
-def claim_name(device: DeviceID) -> str:
+def held_claim_name(device: DeviceID) -> str:
     """Return the name of the held claim of a device."""
     return f"{HOLD_PREFIX}{_slug(device.device)}-{_digest(device)}"
 

@@ -13,80 +13,24 @@ claim is released.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.documents import Document
-from dragoman.inventory.facts import ClaimFact, Result
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
+from dragoman.inventory.facts.objects import ClaimFact, Result
+from dragoman.inventory.snapshots.documents import Document
+from dragoman.maintenance.actions import (
+    Action,
+    Allocate,
+    CreateClaim,
+    CreateRule,
+    Evict,
+    EvictPod,
+    MarkOverlap,
+    Reallocate,
+)
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldIndex, Kind, Selector, Taint
 from dragoman.model.pod import Pod
-
-
-class Evict(StrEnum):
-    """What happens to pods that use the devices."""
-
-    NEVER = "Never"
-    WHEN_ALLOWED = "WhenAllowed"
-    """Through the Eviction API, which asks PodDisruptionBudgets."""
-    NOW = "Now"
-    """Deleted, whatever PodDisruptionBudgets say."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreateRule:
-    """Create a DeviceTaintRule with the taint of maintenance."""
-
-    selector: Selector
-
-
-@dataclass(frozen=True, slots=True)
-class CreateClaim:
-    """Create the held claim of a device, without an allocation."""
-
-    device: DeviceID
-
-
-@dataclass(frozen=True, slots=True)
-class Allocate:
-    """Write the allocation of a held claim."""
-
-    hold: Hold
-    device: DeviceID
-
-
-@dataclass(frozen=True, slots=True)
-class MarkOverlap:
-    """Note on a held claim that another claim got its device too."""
-
-    hold: Hold
-
-
-@dataclass(frozen=True, slots=True)
-class Reallocate:
-    """Clear the allocation of a marked held claim and write it again."""
-
-    hold: Hold
-    device: DeviceID
-
-
-@dataclass(frozen=True, slots=True)
-class EvictPod:
-    """Evict a pod, or delete it where `now` is set; the UID is a precondition."""
-
-    namespace: str
-    name: str
-    uid: str
-    now: bool = False
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-
-Action = CreateRule | CreateClaim | Allocate | MarkOverlap | Reallocate | EvictPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +46,7 @@ class Facts:
         pods: Pods by UID, as far as claims name them.
         evict: What happens to pods.
         began: When the drain began, as an API timestamp of the server; empty for a preview.
+        maintenance: Name of the DeviceMaintenance that asks; empty for a command.
     """
 
     devices: tuple[DeviceID, ...]
@@ -112,6 +57,7 @@ class Facts:
     pods: Mapping[str, Pod] = field(default_factory=dict)
     evict: Evict = Evict.NEVER
     began: str = ""
+    maintenance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +116,12 @@ def plan(facts: Facts) -> Plan:
         tolerating=tuple(sorted(_tolerating(facts, owners))),
         returning=tuple(
             sorted(
-                f"{pod.metadata.namespace}/{pod.metadata.name}"
-                for pod in pods.values()
-                if any(
-                    _returns(facts, claim, pod)
+                {
+                    f"{pod.metadata.namespace}/{pod.metadata.name}"
                     for claim in claims.values()
-                    if pod in tuple(users(claim, facts.pods))
-                )
+                    for pod in users(claim, facts.pods)
+                    if not pod.done and _returns(facts, claim, pod)
+                }
             )
         ),
     )
@@ -234,31 +179,35 @@ def _claims(owners: _Owners) -> dict[str, ClaimFact]:
 
 
 def _tolerating(facts: Facts, owners: _Owners) -> set[str]:
+    rules = HoldIndex(one for one in facts.holds if one.kind is Kind.RULE and _is_hold(one))
     return {
         claim.key
         for found in owners.values()
         for claim, result in found
-        if _came_later(facts, claim, result)
+        if _came_later(rules, claim, result)
     }
 
 
 def _holding(facts: Facts, owners: _Owners) -> tuple[tuple[Action, ...], tuple[DeviceID, ...]]:
     """Return the writes that hold devices, and the devices that are not held yet."""
-    active = [hold for hold in facts.holds if _is_hold(hold)]
+    active = HoldIndex(hold for hold in facts.holds if _is_hold(hold))
+    selectors = frozenset(facts.selectors)
     actions: dict[Action, None] = {}
     unheld = []
     for device in facts.devices:
-        rule = any(one.kind is Kind.RULE and one.selector.covers(device) for one in active)
-        claim = next(
-            (one for one in active if one.kind is Kind.CLAIM and one.selector.covers(device)), None
-        )
+        covering = active.of(device)
+        rule = any(one.kind is Kind.RULE for one in covering)
+        claims = [one for one in covering if one.kind is Kind.CLAIM]
+        claim = next((one for one in claims if one.allocated), claims[0] if claims else None)
         # A held claim is kept in order even beside a rule: the scheduler counts on it.
         whole = any(not result.share for _, result in owners[device])
         step = (
             _claim_step(claim, device, whole=whole) if claim or facts.kind is Kind.CLAIM else None
         )
-        if facts.kind is Kind.RULE and not rule and claim is None:
-            step = CreateRule(_selector(facts, device))
+        # The hold of another DeviceMaintenance, or of a command, may end at any time.
+        own = any(one.maintenance == facts.maintenance for one in covering)
+        if facts.kind is Kind.RULE and not own:
+            step = CreateRule(_selector(selectors, device))
         if step is not None:
             actions[step] = None
         kept = claim is not None and claim.allocated and not claim.overlapped and not whole
@@ -285,9 +234,9 @@ def _claim_step(hold: Hold | None, device: DeviceID, *, whole: bool) -> Action |
     return Reallocate(hold, device) if hold.overlapped else None
 
 
-def _selector(facts: Facts, device: DeviceID) -> Selector:
-    found = (one for one in facts.selectors if one.covers(device))
-    return next(found, Selector(*device))
+def _selector(selectors: Collection[Selector], device: DeviceID) -> Selector:
+    whole = Selector(device.driver, device.pool)
+    return whole if whole in selectors else Selector(*device)
 
 
 def _blocking(holding: Sequence[Action]) -> bool:
@@ -295,14 +244,12 @@ def _blocking(holding: Sequence[Action]) -> bool:
     return any(isinstance(action, CreateRule | CreateClaim) for action in holding)
 
 
-def _came_later(facts: Facts, claim: ClaimFact, result: Result) -> bool:
+def _came_later(rules: HoldIndex, claim: ClaimFact, result: Result) -> bool:
     """Whether a claim got its device after the rule, because it tolerates the taint."""
-    rules = [
-        hold.created
-        for hold in facts.holds
-        if hold.kind is Kind.RULE and _is_hold(hold) and hold.selector.covers(result.id)
-    ]
-    return bool(rules) and claim.since > min(rules) and tolerates(result.tolerations, HOLD_TAINT)
+    created = [hold.created for hold in rules.of(result.id)]
+    return (
+        bool(created) and claim.since > min(created) and tolerates(result.tolerations, HOLD_TAINT)
+    )
 
 
 def _returns(facts: Facts, claim: ClaimFact, pod: Pod) -> bool:

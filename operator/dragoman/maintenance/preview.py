@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.inventory import Device
+from dragoman.maintenance.actions import CreateRule
 from dragoman.maintenance.budgets import Protected
-from dragoman.maintenance.plan import CreateRule, Facts, Plan, evictions, plan
+from dragoman.maintenance.plan import Facts, Plan, evictions, plan
 
 NAMES = 10
 """Names of one kind that are written out."""

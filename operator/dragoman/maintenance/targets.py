@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -118,14 +118,23 @@ def targets(
     return tuple(replace(one, node=node, where=where) for one in named or [Target()])
 
 
-def select(inventory: Inventory, wanted: Sequence[Target]) -> Selection:
+def select(
+    inventory: Inventory,
+    wanted: Sequence[Target],
+    late: Callable[[], bool] = lambda: False,
+) -> Selection:
     """Return the devices that meet any of the targets.
 
     A device on which an expression fails does not meet it, as in a DeviceClass; the failure is
     reported, so that a misspelled attribute does not look like a device in good health.
 
+    Args:
+        inventory: Has the devices.
+        wanted: The targets.
+        late: Whether the answer has taken too long: expressions may be expensive on each device.
+
     Raises:
-        TargetError: An expression does not compile.
+        TargetError: An expression does not compile, or takes too long.
     """
     views = Views(inventory.profile)
     expressions = {
@@ -137,6 +146,11 @@ def select(inventory: Inventory, wanted: Sequence[Target]) -> Selection:
         for target in wanted:
             if not _named(target, device):
                 continue
+            if target.where and late():
+                raise TargetError(
+                    f"expression {target.where!r} takes too long on {len(inventory.devices)} "
+                    "devices: name a driver, pool or node as well"
+                )
             answer = _meets(expressions.get(target.where), device)
             if isinstance(answer, Failure):
                 failures[f"{device.id}: {answer.message}"] = None

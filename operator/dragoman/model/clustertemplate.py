@@ -99,6 +99,12 @@ class ClusterTemplate:
         return not namespace.terminating and self.selector.matches(namespace.labels)
 
     @property
+    def wish(self) -> tuple[object, ...]:
+        """Return what decides which copies are wanted: all but the status and other metadata."""
+        metadata = self.metadata
+        return (metadata.uid, metadata.deleting, self.selector, self.digest, self.replaces)
+
+    @property
     def reference(self) -> Owner:
         """Return the object as the controlling owner of its copies."""
         return Owner(API_VERSION, KIND, self.metadata.name, self.metadata.uid)
@@ -110,8 +116,16 @@ def digest(template: Mapping[str, Any]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def is_copied_by(owner: Owner | None) -> bool:
-    """Whether the controlling owner is a ClusterResourceClaimTemplate, in any API version."""
+def is_copy(metadata: Metadata) -> bool:
+    """Whether the controlling owner is a ClusterResourceClaimTemplate, in any API version.
+
+    A copy has the name of its owner. A template that a user made from a copy under another name
+    may still list the owner, and is the user's.
+    """
+    owner = metadata.owner
     return (
-        owner is not None and owner.kind == KIND and owner.api_version.startswith("dragoman.dev/")
+        owner is not None
+        and owner.kind == KIND
+        and owner.api_version.startswith("dragoman.dev/")
+        and owner.name == metadata.name
     )

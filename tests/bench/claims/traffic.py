@@ -49,6 +49,18 @@ class Server:
         return cls(cluster["server"], authority, document["users"][0]["user"]["token"])
 
 
+class RefusedError(RuntimeError):
+    """A request that the server did not do.
+
+    Attributes:
+        status: HTTP status of the response.
+    """
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
 class Session:
     """An open session; an async context manager."""
 
@@ -70,7 +82,7 @@ class Session:
         """Send one request and return the body of the answer.
 
         Raises:
-            RuntimeError: The server did not do it: a measurement with errors is none.
+            RefusedError: The server did not do it: a measurement with errors is none.
         """
         async with self._session.request(
             request.method,
@@ -81,7 +93,8 @@ class Session:
             body = await response.read()
             if response.status >= 400:
                 text = body[:500].decode(errors="replace")
-                raise RuntimeError(f"{request.method} {request.path}: {response.status} {text}")
+                text = f"{request.method} {request.path}: {response.status} {text}"
+                raise RefusedError(text, response.status)
             return body
 
 

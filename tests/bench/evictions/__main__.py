@@ -25,7 +25,7 @@ CLAIMS = int(os.environ.get("CLAIMS", "10000"))
 SLICES = int(os.environ.get("SLICES", "1000"))
 EVENTS = 2000
 UNTHROTTLED = ("--kube-api-qps=5000", "--kube-api-burst=10000")
-ATTRIBUTES = {f"attribute-{index}": {"string": f"value {index}"} for index in range(8)}
+ATTRIBUTES = {f"attribute_{index}": {"string": f"value {index}"} for index in range(8)}
 BAR_MICROSECONDS, BAR_MEBIBYTES = 60.0, 60.0
 
 
@@ -166,7 +166,7 @@ def events(plane: ControlPlane, devices: int) -> bool:
 
 def touch(plane: ControlPlane, name: str, value: str) -> None:
     """Change an attribute of a device."""
-    path = "/spec/devices/0/attributes/attribute-0/string"
+    path = "/spec/devices/0/attributes/attribute_0/string"
     body = [{"op": "replace", "path": path, "value": value}]
     plane.api().patch("resourceslices", name, None, body, kind="json")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman import __version__
-from dragoman.inventory.documents import KINDS, reduced
-from dragoman.inventory.snapshot import Snapshot, dump
+from dragoman.inventory.snapshots.documents import KINDS, reduced
+from dragoman.inventory.snapshots.snapshot import Snapshot, dump
 from tests.bench.explain.record import Record, section
 from tests.support.controlplane import objects
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from multiprocessing.context import SpawnProcess
 
 from tests.bench.claims import objects
-from tests.bench.claims.traffic import STRATEGIC, Request, Server, Session
+from tests.bench.claims.traffic import STRATEGIC, RefusedError, Request, Server, Session
 from tests.support.controlplane import objects as manifests
 
 IN_FLIGHT = 64
+TIMED_OUT, ATTEMPTS = 504, 5
 LIFETIME = 10
 """Seconds from a pod's creation until it finishes, and from there to its deletion."""
 
@@ -93,8 +94,20 @@ async def _send(server: Server, requests: Iterator[Due]) -> None:
         for due, request in requests:
             if (early := began + due - time.monotonic()) > 0:
                 await asyncio.sleep(early)
-            await session.send(request)
+            await _repeat(session, request)
 
     async with Session(server) as session, asyncio.TaskGroup() as workers:
         for _ in range(IN_FLIGHT):
             workers.create_task(work())
+
+
+async def _repeat(session: Session, request: Request) -> None:
+    """Send a request; continue the deletion of a batch where a busy API server timed out."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            await session.send(request)
+        except RefusedError as error:
+            if error.status != TIMED_OUT or request.method != "DELETE" or attempt == ATTEMPTS:
+                raise
+        else:
+            return

@@ -15,7 +15,7 @@ import yaml
 
 from dragoman import logs
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import WebhookServer
 from dragoman_webhooks.tls.files import CertificateFiles
 

@@ -24,7 +24,7 @@ from tests.support.controlplane.network import Network
 from tests.support.controlplane.plane import ControlPlane
 
 TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount"
-BEAT = 0.1
+BEAT = 0.3
 TOKEN_SECONDS = 3600
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
+from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, KEPT, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import CHART, RELEASE, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
 from tests.support.controlplane.api import Api, wait_for
@@ -124,7 +124,7 @@ def test_an_uninstallation_goes_through_where_the_webhook_is_gone_already(
     assert "ValidatingWebhookConfiguration/dragoman does not exist" in cluster.kubelet.said(
         "delete-webhooks"
     )
-    assert left_behind(api) == {f"customresourcedefinitions/{CRD}"}
+    assert left_behind(api) == KEPT
 
 
 def test_a_new_installation_takes_over_what_the_last_one_left(cluster: Cluster, api: Api) -> None:

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.charts.matrix import MATRIX
-from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
+from tests.e2e.chart.conftest import CONFIGURATIONS, KEPT, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import CHART, RELEASE, Helm, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
 from tests.support.controlplane import binaries
@@ -70,5 +70,5 @@ def test_it_installs_tests_upgrades_rolls_back_and_uninstalls(
     deleted = cluster.plane.audit.writes(since=mark, verb="delete")
     order = [one.resource for one in deleted if one.name.startswith(RELEASE)]
     assert order.index(CONFIGURATIONS) < order.index("deployments")
-    assert left_behind(api) == {f"customresourcedefinitions/{CRD}"}
+    assert left_behind(api) == KEPT
     assert answer(api, bad) == "let in"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.health import METRICS_AGE
-from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, NAMESPACE, Cluster, left_behind
+from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, KEPT, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import RELEASE
 from tests.e2e.chart.kubelet import fetched
 from tests.e2e.chart.traffic import BAD, GOOD, answer, claim, device_class
@@ -250,10 +250,7 @@ def test_an_uninstallation_removes_the_webhook_first_and_leaves_what_users_made(
     assert order.index(CONFIGURATIONS) < order.index("deployments")
     hook = f"{ACCOUNT}-delete-webhooks"
     assert [one.what for one in deleted if one.user == hook] == [f"delete {CONFIGURATIONS}"]
-    assert left_behind(api) == {
-        f"customresourcedefinitions/{CRD}",
-        "customresourcedefinitions/clusterresourceclaimtemplates.dragoman.dev",
-    }
+    assert left_behind(api) == KEPT
     assert {one["metadata"]["name"] for one in api.list(CRD)} == kept
     assert answer(api, device_class(BAD)) == "let in"
 

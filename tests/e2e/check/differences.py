@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.linting import engine
-from dragoman.linting.api import api_of, parse_version
-from dragoman.linting.devices import Devices
-from dragoman.linting.finding import ERROR
+from dragoman.linting.findings.finding import ERROR
+from dragoman.linting.knowledge.api import api_of, parse_version
+from dragoman.linting.knowledge.devices import Devices
 from tests.e2e.check.generator import GROUP, Generator
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane

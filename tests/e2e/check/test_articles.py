@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from dragoman.linting import engine
-from dragoman.linting.api import api_of
-from dragoman.linting.devices import Devices
-from dragoman.linting.fixes import fixed
+from dragoman.linting.findings.fixes import fixed
+from dragoman.linting.knowledge.api import api_of
+from dragoman.linting.knowledge.devices import Devices
 from tests.e2e.check.differences import REFUSING, plane_of, served_versions
 from tests.e2e.check.generator import Generator
 from tests.support.controlplane.api import Api, ApiError

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from dragoman.linting import engine
-from dragoman.linting.api import api_of
-from dragoman.linting.devices import Devices
+from dragoman.linting.knowledge.api import api_of
+from dragoman.linting.knowledge.devices import Devices
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane

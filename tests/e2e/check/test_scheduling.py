@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from dragoman.linting import engine
-from dragoman.linting.api import api_of
-from dragoman.linting.devices import Devices, given
+from dragoman.linting.knowledge.api import api_of
+from dragoman.linting.knowledge.devices import Devices, given
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane

@@ -1,5 +1,7 @@
 """ClusterResourceClaimTemplates: copies come, change and go as people expect."""
 
+import time
+
 import pytest
 
 from tests.e2e.clustertemplates.worlds import HASH, LABEL, PLURAL, World, cluster_template
@@ -96,7 +98,7 @@ def test_a_template_of_people_stays_and_is_reported_until_it_is_deleted(world: W
     assert mine in world.ready()["message"]
     assert world.copy(mine) == own
     wait_for(lambda: world.copy(free), message="the copy beside the conflict")
-    wait_for(lambda: conflict_event(world), message="an Event about the conflict")
+    wait_for(lambda: events(world, "TemplateConflict"), message="an Event about the conflict")
     world.api.delete("resourceclaimtemplates", world.name, mine)
     world.distributed(2)
 
@@ -118,10 +120,46 @@ def test_a_refused_change_keeps_the_old_copies_and_is_reported(world: World) -> 
     world.change("Not A Name")
     wait_for(lambda: world.ready().get("reason") == "CopyRefused", message="the refusal")
     assert "deviceClassName" in world.ready()["message"]
+    assert f'"{world.name}" is invalid' in world.ready()["message"]
     assert world.status()["outdated"] == 1
     assert world.copies()[namespace] == before
+    told = world.api.get(PLURAL, world.name)
+    time.sleep(5)
+    assert world.api.get(PLURAL, world.name) == told, "retries changed the status"
+    assert len(events(world, "CopyRefused")) == 1
     world.change(OTHER_CLASS)
     world.distributed(1)
+
+
+def test_a_misspelled_field_is_refused_and_not_dropped(world: World) -> None:
+    (namespace,) = world.add_namespaces(1)
+    manifest = cluster_template(world.name, NO_CLASS, world.name)
+    (request,) = manifest["spec"]["template"]["spec"]["devices"]["requests"]
+    request["exactly"]["selector"] = [{"cel": {"expression": "false"}}]
+    world.api.create(manifest)
+    wait_for(lambda: world.ready().get("reason") == "CopyRefused", message="the refusal")
+    assert (
+        'unknown field "spec.spec.devices.requests[0].exactly.selector"'
+        in (world.ready()["message"])
+    )
+    assert world.copy(namespace) is None
+
+
+def test_a_template_made_from_a_copy_under_another_name_stays(world: World) -> None:
+    (namespace,) = world.add_namespaces(1)
+    world.api.create(cluster_template(world.name, NO_CLASS, world.name))
+    world.distributed(1)
+    mine = world.copies()[namespace]
+    mine["metadata"] = {
+        key: value
+        for key, value in mine["metadata"].items()
+        if key in {"namespace", "labels", "annotations", "ownerReferences"}
+    } | {"name": "mine"}
+    made = world.api.create(mine)
+    world.api.delete("resourceclaimtemplates", world.name, namespace)
+    wait_for(lambda: world.copy(namespace), message="another copy")
+    world.distributed(1)
+    assert world.api.get("resourceclaimtemplates", "mine", namespace) == made
 
 
 @pytest.mark.parametrize(
@@ -135,6 +173,12 @@ def test_a_refused_change_keeps_the_old_copies_and_is_reported(world: World) -> 
             {"namespaceSelector": {"matchExpressions": [{"key": "k", "operator": "In"}]}},
             "In and NotIn need values",
             id="In without values",
+        ),
+        pytest.param(
+            "a",
+            {"namespaceSelector": {"matchExpressions": [{"key": "no key", "operator": "Exists"}]}},
+            r"matchExpressions\[0\].key",
+            id="a key that no label has",
         ),
     ],
 )
@@ -160,9 +204,10 @@ def class_of(claim: Json) -> str:
     return name
 
 
-def conflict_event(world: World) -> bool:
-    """Whether an Event on the object reports the conflict."""
-    return any(
-        one["reason"] == "TemplateConflict" and one["regarding"]["name"] == world.name
+def events(world: World, reason: str) -> list[Json]:
+    """Return the Events on the object with a reason."""
+    return [
+        one
         for one in world.api.list("events.events.k8s.io", "default")
-    )
+        if one["reason"] == reason and one["regarding"]["name"] == world.name
+    ]

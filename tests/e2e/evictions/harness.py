@@ -20,7 +20,7 @@ GATES = {"DRADeviceTaintRules": True}
 SERVED = {"resource.k8s.io/v1beta2": True}
 GROUP_GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True} if HAS_POD_GROUPS else {}
 GROUPS_SERVED = {POD_GROUPS: True} if HAS_POD_GROUPS else {}
-EVICTED = 5.0
+EVICTED = 20.0
 """Seconds within which an eviction must happen; a calm machine needs far fewer."""
 KEPT = 1.5
 """Seconds after which a pod that was not evicted stays."""

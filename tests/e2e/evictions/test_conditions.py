@@ -6,10 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.e2e.evictions.conftest import only_ours
-from tests.e2e.evictions.harness import Devices, Evictor, evicting, taint
+from tests.e2e.evictions.harness import Devices, taint
 from tests.support.controlplane.api import Json
-from tests.support.controlplane.plane import ControlPlane
 
 PENDING = {"status": "True", "reason": "PodsPendingEviction"}
 PREVIEW_END = (
@@ -123,24 +121,3 @@ def test_a_dry_run_is_what_happens_then(devices: Devices) -> None:
     assert evicted + limited == would
     assert found["reason"] == ("PodsPendingEviction" if would else "NotStarted")
     assert wanted in found["message"] or evicted or not would
-
-
-@pytest.mark.parametrize("evictor", [pytest.param("stock", marks=pytest.mark.slow), "own"])
-def test_a_restart_does_not_take_completed_back(plane: ControlPlane, evictor: Evictor) -> None:
-    """The stock controller counts from its start, and says NotStarted."""
-    made = Devices(plane, plane.create_namespace("evict"), "")
-    try:
-        with evicting(plane, evictor):
-            made.publish()
-            made.pod()
-            made.rule()
-            made.evicted()
-            before = made.condition_with(status="False", reason="Completed")
-        with evicting(plane, evictor):
-            # The stock controller writes within 15 seconds of its start, later on a busy machine.
-            until = time.monotonic() + (60 if evictor == "stock" else 15)
-            while (after := made.condition()) == before and time.monotonic() < until:
-                time.sleep(0.2)
-        only_ours(evictor, passed=after == before)
-    finally:
-        made.clear()

@@ -156,9 +156,18 @@ def test_pods_that_do_not_use_the_claim_stay(devices: Devices) -> None:
     devices.claim("other-uid")
     made = devices.bare_pod("other-uid", "other-uid")
     devices.reserve("other-uid", {"metadata": {**made["metadata"], "uid": "gone"}})
+    devices.kept("unscheduled", "other-uid")
+
+
+def test_a_pod_whose_status_names_the_claim_of_another_stays(
+    devices: Devices, evictor: Evictor
+) -> None:
+    if evictor == "stock":
+        pytest.skip("it ends kube-controller-manager 1.36, which dereferences a nil pointer")
+    devices.publish(BROKEN)
     owner = devices.bare_pod("owner", "none")
     generated(devices, "foreign", owner, pod="foreign")
-    devices.kept("unscheduled", "other-uid", "foreign")
+    devices.kept("foreign")
 
 
 def generated(devices: Devices, claim: str, owner: Json, pod: str) -> None:

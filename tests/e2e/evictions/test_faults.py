@@ -3,7 +3,7 @@
 import os
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack
 
 import pytest
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.slow
 OUTAGE = 20.0
 KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
 """How often the operator is killed."""
+CLIENT_GONE = 504
+"""What the API server logs of a request whose client went away."""
 LEASES = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
 
 
@@ -65,6 +67,28 @@ def test_assist_evicts_what_the_stock_controller_forgets(plane: ControlPlane) ->
         writes = plane.audit.counts(user.name, mark)
         assert writes["delete pods"] == 1
         assert not [one for one in writes if "devicetaintrules" in one]
+    finally:
+        made.clear()
+
+
+def test_own_writes_nothing_beside_the_stock_controller(plane: ControlPlane) -> None:
+    """From its first moment: the rules, which show the other controller, are listed before."""
+    user = plane.user("dragoman-beside", (*OPERATOR_RULES, *EVICTION_RULES))
+    modes = ("--claims=off", "--evictions=own", "--no-leader-elect")
+    made = Devices(plane, plane.create_namespace("evict"), user.name)
+    mark = plane.audit.mark()
+    try:
+        with evicting(plane, "stock"):
+            made.publish("gpu-0", {"name": "gpu-1", "taints": [taint()]})
+            made.pod("first")
+            made.rule(device="gpu-0")
+            made.evicted("first")
+            made.condition_with(reason="Completed")
+        made.pod("second", made.result("gpu-1"))
+        with OperatorProcess(plane, user, *modes):
+            made.kept("second", seconds=8)
+        writes = plane.audit.counts(user.name, mark)
+        assert not [one for one in writes if one.startswith(("delete", "patch"))]
     finally:
         made.clear()
 
@@ -126,9 +150,18 @@ def test_killed_operators_evict_no_pod_twice(plane: ControlPlane) -> None:
                 left += names
             made.kept("stays", seconds=2)
             assert running.faults() == []
-        writes = plane.audit.writes(since=mark, resource="pods", namespace=made.namespace)
-        deleted = Counter(one.name for one in writes if one.verb == "delete")
-        assert deleted == dict.fromkeys(left, 1)
+        writes = plane.audit.writes(
+            since=mark, resource="pods", verb="delete", namespace=made.namespace, refused=None
+        )
+        answers: defaultdict[str, list[int]] = defaultdict(list)
+        for one in writes:
+            answers[one.name].append(one.code)
+        # The server may store a deletion and log an error: its client was killed meanwhile.
+        torn = {name: codes for name, codes in answers.items() if codes != [200]}
+        assert answers.keys() == set(left)
+        assert all(codes.count(200) <= 1 for codes in torn.values()), torn
+        assert all({*codes} <= {200, 404, CLIENT_GONE} for codes in torn.values()), torn
+        assert len(torn) < len(left) / 2
     finally:
         made.clear()
 

@@ -122,8 +122,13 @@ class NodeSetup:
         ]
 
     def failures(self, pod: str) -> list[str]:
-        """Return what the kubelet says about failures to prepare a pod's claims."""
-        return self.events(pod, "FailedPrepareDynamicResources")
+        """Return what the kubelet says about failures to prepare a pod's claims.
+
+        The API server's authorizer of nodes learns of a pod's claims by a watch. A kubelet that
+        asks before is refused, reports so and asks again: that is no failure of a claim.
+        """
+        told = self.events(pod, "FailedPrepareDynamicResources")
+        return [one for one in told if "no relationship found between node" not in one]
 
     def told(self, pod: str, container: str = "main") -> list[dict[str, dict[str, str]]]:
         """Return what a container saw each time it told: variables, files and device nodes.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.chart.conftest import CONTROLLERS, CRD, NAMESPACE, RESTRICTED, left_behind
+from tests.e2e.chart.conftest import CONTROLLERS, KEPT, NAMESPACE, RESTRICTED, left_behind
 from tests.e2e.chart.helm import Helm
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
 from tests.e2e.node.setup import CLASS, NodeSetup
@@ -256,11 +256,11 @@ def test_a_rolling_update_refuses_and_loses_no_review(site: Site) -> None:
     print(f"{insistence.answers['denied']} reviews, longest gap {insistence.gap:.2f} s")
 
 
-def test_an_upgrade_and_an_uninstallation_leave_nothing_but_the_crd(site: Site) -> None:
+def test_an_upgrade_and_an_uninstallation_leave_nothing_but_the_crds(site: Site) -> None:
     with Insistence(site.plane) as insistence:
         site.helm.upgrade({**VALUES, "commonLabels": {"changed": "yes"}})
     assert set(insistence.answers) == {"denied"}
     assert {pod["metadata"]["labels"].get("changed") for pod in site.pods("webhook")} == {"yes"}
     site.helm.uninstall()
     wait_for(lambda: not site.api.list("pods", NAMESPACE), 60, "no pod to be left")
-    assert left_behind(site.api) == {f"customresourcedefinitions/{CRD}"}
+    assert left_behind(site.api) == KEPT

@@ -17,7 +17,8 @@ from tests.support.controlplane.api import Api, Json
 from tests.support.controlplane.plane import ControlPlane
 from tests.unit.doctor.worlds import Case, World, cases
 
-ORDER = ("Node", "DeviceClass", "ResourceClaimTemplate", "ResourceSlice", "Pod", "ResourceClaim")
+ORDER = ("Node", "DeviceClass", "ResourceSlice", "Pod", "ResourceClaim", "ResourceClaimTemplate")
+"""Of creation: a template that replaced another is not older than the claim, to the second."""
 ADMIN = {"resource.kubernetes.io/admin-access": "true"}
 CRD = Path(__file__).parents[3] / "crds/driverconfigschemas.yaml"
 NO_AGE = ("--settle-after", 0, "--idle-after", 0)
@@ -120,9 +121,13 @@ def about(findings: Iterable[Json], world: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("bad", [bad for bad, _ in WORLDS], ids=lambda case: case.id)
-def test_a_finding_is_in_its_world_and_not_in_the_nearest(findings: list[Json], bad: Case) -> None:
+def test_a_finding_is_in_its_world_and_not_in_the_nearest(
+    ward: Ward, findings: list[Json], bad: Case
+) -> None:
     index = BAD.index(bad)
-    assert about(findings, f"sick{index}") == [(str(bad.id), bad.about)]
+    # kubernetes#138407 is mended there.
+    mended = bad.id is Id.KNOWN_FAULT and ward.plane.version.startswith("v1.37.")
+    assert about(findings, f"sick{index}") == ([] if mended else [(str(bad.id), bad.about)])
     assert about(findings, f"well{index}") == []
 
 

@@ -110,10 +110,22 @@ def built(recipe: Recipe, version: str, *, download: bool = False) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.with_name(".lock")):
         if not is_current(target, stamp, pins):
-            if not (download and fetched(recipe, version, target)):
+            got = linked(target, pins) or (download and fetched(recipe, version, target))
+            if not got:
                 gobuild.build(recipe, module, flags, target, cache_root())
             replace_text(stamp, pins)
     return target
+
+
+def linked(target: Path, pins: str) -> bool:
+    """Whether another version's folder had the same binary: etcd and helm fit all versions."""
+    for stamp in cache_root().glob(f"v*/.{target.name}.stamp"):
+        same = stamp.with_name(target.name)
+        if same != target and is_current(same, stamp, pins):
+            target.unlink(missing_ok=True)
+            target.hardlink_to(same)
+            return True
+    return False
 
 
 def fetched(recipe: Recipe, version: str, target: Path) -> bool:

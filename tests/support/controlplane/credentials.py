@@ -33,11 +33,13 @@ class Keys:
     Attributes:
         authority: Certificate of the authority that signed all others.
         serving: What servers show.
+        client: What the API server shows to kubelets.
         accounts: The bare key that signs ServiceAccount tokens.
     """
 
     authority: Path
     serving: KeyPair
+    client: KeyPair
     accounts: KeyPair
 
 
@@ -64,6 +66,7 @@ class Credentials:
         self.keys = Keys(
             self.authority.certificate,
             self.authority.serving("server", hosts),
+            self.authority.client("kube-apiserver"),
             signing_keys(keys, "service-accounts"),
         )
 

@@ -24,6 +24,8 @@ from tests.support.controlplane.toolchain import go_for
 LINE_SECONDS = 15
 """Time between two progress lines, where standard error is no terminal."""
 DRAW_SECONDS = 0.5
+NAMES = "-f={{if or .GoFiles .CgoFiles}}{{.ImportPath}}{{end}}"
+"""Lists no package that has files of tests only: `go build` refuses it."""
 
 
 def build(recipe: Recipe, module: Path, flags: str, target: Path, cache: Path) -> None:
@@ -43,7 +45,7 @@ def build(recipe: Recipe, module: Path, flags: str, target: Path, cache: Path) -
     with tempfile.TemporaryDirectory(prefix=f".{recipe.name}-", dir=target.parent) as scratch:
         output, listed = Path(scratch) / recipe.name, Path(scratch) / "packages"
         sources = [f"-tags={','.join(recipe.tags)}", recipe.package]
-        listing = [go, "list", "-deps", *(["-test"] if recipe.test else []), *sources]
+        listing = [go, "list", "-deps", *(["-test"] if recipe.test else []), NAMES, *sources]
         verb = ["test", "-c", "-vet=off"] if recipe.test else ["build"]
         options = ["-v", "-trimpath", f"-ldflags={flags}", "-o", str(output)]
         say(
@@ -53,10 +55,20 @@ def build(recipe: Recipe, module: Path, flags: str, target: Path, cache: Path) -
         environment = _environment(recipe, cache)
         with progress_of(recipe.name, Path(scratch) / "log") as progress:
             _run(listing, module, environment, progress, listed)
-            progress.total = len(listed.read_text().splitlines())
+            packages = importable(listed)
+            progress.total = len(packages)
+            if recipe.test:  # `go test` does not say what it compiles
+                compiling = [go, "build", "-v", "-trimpath", sources[0], *packages]
+                _run(compiling, module, environment, progress)
             _run([go, *verb, *options, *sources], module, environment, progress)
         say(f"{recipe.name}: done in {clock(time.monotonic() - progress.start)}")
         output.replace(target)
+
+
+def importable(listed: Path) -> list[str]:
+    """Return the packages that `go list -deps -test` names, without those made of tests."""
+    lines = listed.read_text().splitlines()
+    return [line for line in lines if " " not in line and not line.endswith(".test")]
 
 
 @dataclass(slots=True)

@@ -46,9 +46,13 @@ def installed(name: str) -> bool:
 
 
 def unpack(package: str, home: Path) -> None:
-    """Fetch a Debian package and unpack it into `home` in one step."""
+    """Fetch a Debian package and unpack it into `home` in one step.
+
+    Raises:
+        RuntimeError: Debian's tools are missing or failed; the message carries their words.
+    """
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
-        raise RuntimeError(f"install {package}: without it and without apt-get it cannot be linked")
+        raise RuntimeError(f"{package} is missing, and there is no apt-get that could fetch it")
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{package}-", dir=home.parent) as scratch:
         run(["apt-get", "--quiet", "download", package], scratch)

@@ -164,9 +164,18 @@ class Network(Place):
                 if "File exists" not in str(error):
                     raise
             else:
-                self._cleanup.callback(run, "ip", "link", "delete", link_to(subnet))
+                self._cleanup.callback(cut, link_to(subnet))
                 return subnet
         raise RuntimeError(f"all {len(SUBNETS)} subnets are taken: see `ip link`")
+
+
+def cut(link: str) -> None:
+    """Delete a link, which went already where its namespace ended before."""
+    try:
+        run("ip", "link", "delete", link)
+    except RuntimeError as error:
+        if "Cannot find device" not in str(error):
+            raise
 
 
 @functools.cache

@@ -92,9 +92,9 @@ class ControlPlane(Servers):
         self.processes = {}
         self.service_accounts = service_accounts
         self._wanted = (scheduler, stock_controller, garbage_collector)
-        self._gates = components.switches("--feature-gates", feature_gates or {})
+        self.gates = components.switches("--feature-gates", feature_gates or {})
         self._apiserver_flags = [
-            *self._gates,
+            *self.gates,
             *components.switches("--runtime-config", runtime_config or {}),
             components.admission(service_accounts=service_accounts),
             *extra_apiserver_flags,

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,6 +32,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 # finds its port still free.
 _PORTS = range(20_000, 32_000)
 LOOPBACK = "127.0.0.1"
+_RESERVED: deque[socket.socket] = deque()
+_RESERVATIONS = 200
+"""Ports that this process keeps for itself, the newest ones."""
 
 
 class Process:
@@ -138,8 +142,10 @@ def free_ports(count: int) -> list[int]:
         while len(held) < count:
             candidate = socket.socket()
             candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            port = random.choice(_PORTS)
             try:
-                candidate.bind((LOOPBACK, random.choice(_PORTS)))
+                candidate.bind((LOOPBACK, port))
+                _RESERVED.append(_reservation(port))
             except OSError:
                 candidate.close()
             else:
@@ -148,6 +154,26 @@ def free_ports(count: int) -> list[int]:
     finally:
         for sock in held:
             sock.close()
+
+
+def _reservation(port: int) -> socket.socket:
+    """Keep other test processes from choosing a port before its server listens.
+
+    The name is one of Linux's abstract sockets: it goes with this process.
+
+    Raises:
+        OSError: Another process has chosen the port.
+    """
+    if len(_RESERVED) >= _RESERVATIONS:  # servers of the first ones listen, or have ended
+        _RESERVED.popleft().close()
+    name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        if sys.platform == "linux":
+            name.bind(f"\0dragoman-tests-{port}")
+    except OSError:
+        name.close()
+        raise
+    return name
 
 
 def listens(port: int, address: str = LOOPBACK) -> bool:

@@ -131,6 +131,14 @@ RECIPES = {
         cni("ptp", "main"),
         cni("host-local", "ipam"),
         Recipe("errand", "errand", ".", 0.2),
+        # What Kubernetes' own tests run in containers, beside a shell.
+        Recipe("relay", "relay", ".", 0.2),
+        Recipe(
+            name="sample-device-plugin",
+            module="kubelet-{version}",
+            package="k8s.io/kubernetes/test/images/sample-device-plugin",
+            minutes=1,
+        ),
         # The limit in `make bench`: a client that only writes.
         Recipe("rawclient", "rawclient", ".", 1),
         # Kubernetes' own end-to-end tests, for `make test-upstream`.

@@ -1,8 +1,9 @@
-"""`python -m tests.support.controlplane.releases [VERSION …]`: pin the official release binaries.
+"""`make release-digests` (ARGS="--check v1.36.3"): pin the official release binaries.
 
 It reads the digest files that Kubernetes and etcd publish beside their binaries, and writes
-releases.json. Run it on a machine that reaches dl.k8s.io and github.com, when a version is added
-and before a release; review the difference. No digest comes from anywhere else.
+releases.json, or with --check compares it, as the nightly CI does. Run it on a machine that reaches
+dl.k8s.io and github.com, when a version is added and before a release; review the difference. No
+digest comes from anywhere else.
 """
 
 from __future__ import annotations
@@ -65,15 +66,32 @@ def pins(version: str, etcd_version: str) -> dict[str, dict[str, dict[str, str]]
     }
 
 
-def main(versions: list[str]) -> None:
-    """Pin the versions, by default the one that tests use."""
+def main(arguments: list[str]) -> int:
+    """Pin versions, by default the one that tests use; with --check, only compare.
+
+    Returns 1 where --check found missing or other pins, 2 where a place cannot be reached.
+    """
     text = (MODULES / RECIPES["etcd"].module / "go.mod").read_text()
     found = re.search(r"go\.etcd\.io/etcd/server/v3 (v\S+)", text)
     assert found is not None
+    versions = [one for one in arguments if one != "--check"] or [chosen_version()]
     known = json.loads(PINS.read_text())
-    known |= {version: pins(version, found[1]) for version in versions or [chosen_version()]}
-    PINS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    try:
+        published = {version: pins(version, found[1]) for version in versions}
+    except OSError as error:
+        print(f"cannot read the published digests: {error}", file=sys.stderr)
+        return 2
+    if "--check" not in arguments:
+        PINS.write_text(json.dumps(known | published, indent=1, sort_keys=True) + "\n")
+        return 0
+    stale = [version for version in versions if known.get(version) != published[version]]
+    for version in stale:
+        print(
+            f"{version}: {PINS.name} has {'other' if version in known else 'no'} digests; "
+            f"`make release-digests ARGS={version}` pins the published ones"
+        )
+    return int(bool(stale))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -24,6 +24,7 @@ class Servers(Cluster):
     """What runs, and what else can be run beside it.
 
     Attributes:
+        gates: The flag of the feature gates of all components, if any are set.
         processes: The servers by name; names are this module's constants.
         place: Where the processes are.
         logs: Folder of the servers' logs.
@@ -31,12 +32,12 @@ class Servers(Cluster):
     """
 
     processes: dict[str, Process]
+    gates: Sequence[str]
     place: Place
     logs: Path
     audit: Audit
     _executables: dict[str, Path]
     _ports: dict[str, int]
-    _gates: Sequence[str]
     _apiserver_flags: Sequence[str]
 
     def start_scheduler(self) -> None:
@@ -48,7 +49,7 @@ class Servers(Cluster):
             kubeconfig=self.credentials.by_certificate("system:kube-scheduler"),
             folder=self.folder,
             keys=self.credentials.keys,
-            extra=self._gates,
+            extra=self.gates,
             address=self.place.address,
         )
         self._launch_component(SCHEDULER, command, port)
@@ -82,7 +83,7 @@ class Servers(Cluster):
             kubeconfig=self.credentials.by_certificate("system:kube-controller-manager"),
             keys=self.credentials.keys,
             controllers=controllers,
-            extra=[*flags, *self._gates],
+            extra=[*flags, *self.gates],
             address=self.place.address,
         )
         self._launch_component(name, command, port)

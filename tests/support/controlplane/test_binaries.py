@@ -116,6 +116,19 @@ def test_a_binary_is_built_once_and_again_when_its_pins_change(
 
 
 @needs_go
+@pytest.mark.usefixtures("module")
+def test_a_binary_that_fits_every_version_is_built_for_the_first_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first = binaries.built(PROGRAM, "v1")
+    capsys.readouterr()
+    second = binaries.built(PROGRAM, "v2")
+    assert capsys.readouterr().err == ""
+    assert first != second
+    assert second.samefile(first)
+
+
+@needs_go
 def test_a_failed_build_shows_the_compilers_words_and_leaves_nothing(
     module: Path, cache: Path
 ) -> None:

@@ -8,6 +8,7 @@ import json
 import socket
 import tarfile
 import threading
+import urllib.error
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane import binaries, downloads, gobuild
+from tests.support.controlplane import binaries, downloads, gobuild, releases
 from tests.support.controlplane.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane.recipes import RECIPES
 
@@ -220,3 +221,56 @@ def test_pins_are_whole_digests_of_official_addresses() -> None:
                 length = {"sha512": 128, "sha256": 64}[one["algorithm"]]
                 assert len(one["digest"]) == length
                 assert one["url"].startswith(("https://dl.k8s.io/", "https://github.com/etcd-io/"))
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Publish digests of all binaries, and begin with no pins; return the file of the pins."""
+
+    def read(url: str) -> str:
+        if url.endswith("SHA256SUMS"):
+            version = url.split("/")[-2]
+            lines = (f"{'e' * 64}  etcd-{version}-linux-{one}.tar.gz" for one in ("amd64", "arm64"))
+            return "\n".join(lines)
+        return f"{'a' * 128}\n"
+
+    pins = tmp_path / "releases.json"
+    pins.write_text("{}")
+    monkeypatch.setattr(releases, "read", read)
+    monkeypatch.setattr(releases, "PINS", pins)
+    return pins
+
+
+def test_digests_are_pinned_as_they_are_published(
+    published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert releases.main(["--check", "v1.36.3"]) == 1
+    assert "make release-digests ARGS=v1.36.3" in capsys.readouterr().out
+    assert published.read_text() == "{}"
+    assert releases.main(["v1.36.3"]) == 0
+    assert releases.main(["--check", "v1.36.3"]) == 0
+    pin = downloads.pinned("kube-apiserver", "v1.36.3", published)
+    assert pin is not None
+    assert pin.digest == "a" * 128
+    assert pin.url.startswith("https://dl.k8s.io/release/v1.36.3/bin/linux/")
+
+
+def test_places_that_cannot_be_reached_change_no_pin(
+    published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unreachable(_: str) -> str:
+        raise urllib.error.URLError("no route")
+
+    monkeypatch.setattr(releases, "read", unreachable)
+    assert releases.main(["v1.36.3"]) == 2
+    assert "no route" in capsys.readouterr().err
+    assert published.read_text() == "{}"
+
+
+def test_a_page_instead_of_a_digest_is_not_pinned(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "read", lambda _: "<html>Not found</html>")
+    with pytest.raises(ValueError, match="instead of a digest"):
+        releases.main(["v1.36.3"])
+    assert published.read_text() == "{}"

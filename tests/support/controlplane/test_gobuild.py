@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support.controlplane.gobuild import progress_of
+from tests.support.controlplane.gobuild import importable, progress_of
 
 LISTED = "go: downloading k8s.io/api v0.36.3\ngo: downloading k8s.io/client-go v0.36.3\n"
 COMPILED = "internal/goarch\nunicode\nmath/bits\n"
@@ -56,3 +56,9 @@ def test_lines_take_the_place_of_the_bar_in_a_log(
     first, second = capsys.readouterr().err.splitlines()
     assert first == "etcd: 2 modules downloaded, 0:00 elapsed"
     assert second == "etcd: 3 of 12 packages compiled, 0:00 elapsed"
+
+
+def test_a_test_counts_what_go_says_that_it_compiles(tmp_path: Path) -> None:
+    listed = tmp_path / "packages"
+    listed.write_text("math/bits\nexample.com/x [example.com/x.test]\nexample.com/x.test\n")
+    assert importable(listed) == ["math/bits"]

@@ -13,7 +13,7 @@ import urllib3
 
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import KUBERNETES
-from tests.support.controlplane.network import Network, Place, run
+from tests.support.controlplane.network import Network, Place, link_to, run
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
 
 pytestmark = pytest.mark.usefixtures("private_networks")
@@ -83,6 +83,13 @@ def test_a_socket_that_stays_open_keeps_no_link() -> None:
         assert f" {network.gateway}/" in addresses()
     assert f" {network.gateway}/" not in addresses()
     left.close()
+
+
+def test_a_link_that_went_with_its_namespace_is_no_fault_at_the_end() -> None:
+    with Network() as network:
+        run("ip", "link", "delete", link_to(network.subnet))
+    with pytest.raises(RuntimeError, match="does not exist"):
+        run("ip", "address", "show", "dev", link_to(network.subnet))
 
 
 def test_what_fails_inside_is_told_in_the_words_of_the_command() -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.process import LOOPBACK, free_ports
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -79,3 +81,19 @@ def test_a_further_program_is_stopped_killed_and_started_again_by_its_name(
     plane.kill("greeter")
     with pytest.raises(RuntimeError, match="greeter ended"):
         program.check()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
+def test_a_chosen_port_is_not_chosen_by_another_process() -> None:
+    """Not even while nothing listens there yet."""
+    mine = free_ports(50)
+    with socket.create_server((LOOPBACK, 0)) as server:
+        other = server.getsockname()[1]
+    script = (
+        "from tests.support.controlplane import process\n"
+        f"process._PORTS = {[*mine, other]}\n"
+        "print(process.free_ports(1))"
+    )
+    command = [sys.executable, "-c", script]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert said.stdout == f"[{other}]\n"

@@ -23,6 +23,7 @@ UNGROUPED = (
     "create ResourceClaim for grouped Pod with claim"
     " when DRAWorkloadResourceClaims feature is disabled"
 )
+WITHOUT_GATE = "create ResourceClaim for Pod with PodGroup claim when feature is disabled"
 BARE = group("test-group")
 TEAM = BARE.using(ENTRY, template="my-template")
 MEMBER = pod().using(ENTRY, template="my-template").in_group("test-group")
@@ -102,7 +103,7 @@ CREATION = (
     ),
     Case(
         title="where no PodGroups are served every pod has a claim of its own",
-        upstream=(UNGROUPED,),
+        upstream=(UNGROUPED, WITHOUT_GATE),
         world=world(MEMBER, template(), groups_served=False),
         told=CREATED,
     ),
@@ -264,6 +265,17 @@ RESERVATION = (
         ),
         place=claim_place("mine"),
         told=("PodScheduled: reserve for test-group",),
+    ),
+    Case(
+        title="where no PodGroups are served a pod of a group holds its own claim itself",
+        upstream=("add-reserved-podgroup-feature-disabled",),
+        world=world(
+            PLACED.bound(ENTRY, "made"),
+            claim("made").generated_for(PLACED, ENTRY).allocated(),
+            groups_served=False,
+        ),
+        place=claim_place("made"),
+        told=("PodScheduled: reserve for test-pod",),
     ),
     Case(
         title="where no PodGroups are served nobody is reserved for in a group's place",

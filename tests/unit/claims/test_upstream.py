@@ -3,7 +3,12 @@
 Names are those of TestSyncHandler in kubernetes/pkg/controller/resourceclaim, v1.36 and v1.37.
 """
 
+import os
+import re
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 from tests.unit.claims import (
     test_creation,
@@ -81,6 +86,7 @@ UPSTREAM = {
     f"{SKIPPED} when GenericWorkload feature is disabled",
     f"{SKIPPED} when DRAWorkloadResourceClaims feature is disabled",
     test_groups.UNGROUPED,
+    test_groups.WITHOUT_GATE,
     "nop",
     "nop for PodGroup",
     "recreate",
@@ -115,12 +121,62 @@ UPSTREAM = {
     "delete-claim-when-done",
     "add-reserved",
     "add-reserved-podgroup",
+    "add-reserved-podgroup-feature-disabled",
     "skip-add-reserved-podgroup-genericworkload-disabled",
     "skip-add-reserved-podgroup-workloadresourceclaims-disabled",
     "clean up pod reservation with non-pod reservation present",
     "flapping-resourceclaim-statuses",
     "TestCreateClaimDoesNotMutateTemplate",
 }
+
+SINCE_1_37 = {
+    "create-adminaccess-feature-disabled": "create with admin and feature gate off",
+    "create-adminaccess-feature-enabled": "create with admin and feature gate on",
+    "create-for-grouped-pod": "create for Pod in PodGroup",
+    "create-for-grouped-pod-with-claim-workloadresourceclaims-disabled": test_groups.UNGROUPED,
+    "create-for-podgroup": "create for PodGroup",
+    "nop-podgroup": "nop for PodGroup",
+    "recreate-for-podgroup": "recreate for PodGroup",
+    "remove-pod-reservation-with-non-pod-reservation-present": (
+        "clean up pod reservation with non-pod reservation present"
+    ),
+    "skip-create-for-pod-with-podgroup-claim-genericworkload-disabled": (
+        f"{SKIPPED} when GenericWorkload feature is disabled"
+    ),
+    "skip-create-for-pod-with-podgroup-claim-workloadresourceclaims-disabled": (
+        f"{SKIPPED} when DRAWorkloadResourceClaims feature is disabled"
+    ),
+    "skip-create-podgroup-claim-for-pod": "skip create for Pod with PodGroup after template exists",
+    "update-pod-status-with-podgroup-claim": "update Pod status with PodGroup claim",
+}
+"""Names of v1.37, and by what name their situation stands above."""
+
+TABLE = re.compile(
+    r"^func testSyncHandler\(|^func TestSyncHandler\(t \*testing\.T\) \{$", re.MULTILINE
+)
+ROW = re.compile(r'^\t\t\tname: +"([^"]+)",$', re.MULTILINE)
+
+
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.1"])
+def test_every_row_of_the_published_table_is_listed(version: str) -> None:
+    source = sources() / f"kubernetes@{version}/pkg/controller/resourceclaim/controller_test.go"
+    if not source.exists():
+        pytest.skip(f"Go's module cache has no k8s.io/kubernetes {version}")
+    body = TABLE.split(source.read_text())[-1].partition("\nfunc ")[0]
+    rows = ROW.findall(body)
+    assert len(rows) > 40
+    assert [name for name in rows if SINCE_1_37.get(name, name) not in UPSTREAM] == []
+
+
+def test_names_of_two_versions_stand_for_listed_situations() -> None:
+    assert set(SINCE_1_37.values()) <= UPSTREAM
+
+
+def sources() -> Path:
+    """Return the folder of k8s.io modules in Go's module cache."""
+    cache = os.environ.get("GOMODCACHE")
+    gopath = os.environ.get("GOPATH") or Path.home() / "go"
+    return (Path(cache) if cache else Path(gopath) / "pkg/mod") / "k8s.io"
 
 
 def test_every_upstream_case_is_tested_once_or_explained() -> None:

@@ -4,10 +4,10 @@ import orjson
 
 from dragoman.cli import verification
 from dragoman.controllers.driverconfigschemas import catalogue
-from dragoman.driverconfigs.crd import compile_crd, validate_object
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.crd import compile_crd, validate_object
+from dragoman.driverconfigs.review.validation import validate_schema
 from dragoman.driverconfigs.strictjson import parse
-from dragoman.driverconfigs.validation import validate_schema
 
 
 def test_the_crd_accepts_the_schema_that_does_not_compile() -> None:

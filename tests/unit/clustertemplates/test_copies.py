@@ -71,6 +71,13 @@ FINALIZED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         ),
         pytest.param(None, namespace(), own_template(), CopyState.NOTHING, id="own template alone"),
         pytest.param(
+            None,
+            namespace(),
+            copy(name="mine"),
+            CopyState.NOTHING,
+            id="own template, made from a copy of another name",
+        ),
+        pytest.param(
             cluster_template("Replace"),
             namespace("web"),
             own_template(),

@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from dragoman.controllers.clusterwatcher import Watcher
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from tests.unit.inventory.builders import pool

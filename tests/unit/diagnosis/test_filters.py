@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dragoman.diagnosis.filters import Load, rejections, requests
-from dragoman.inventory.documents import reduced
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.snapshots.documents import reduced
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import pod, snapshot
 

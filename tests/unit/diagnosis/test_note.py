@@ -103,6 +103,15 @@ def test_a_pod_that_fits_lacks_no_devices() -> None:
     assert said(pool("n1", ["a"]), claim()) == Note("DevicesAvailable")
 
 
+def test_a_pod_whose_nodes_are_all_left_out_lacks_something_else() -> None:
+    cordoned = objects.node("n") | {"spec": {"unschedulable": True}}
+    found = inventory(
+        device_class(), cordoned, pool("n", ["a"]), claim(), pod(claims={"gpu": "claim"})
+    )
+    subject = of_pod(found.world, found.world.pods["ns/pod"])
+    assert note(explain(found, subject)) == Note("NodeFiltered")
+
+
 def test_what_stops_the_scheduler_comes_first() -> None:
     expression = f'device.attributes["{DRIVER}"].spare'
     found = said(

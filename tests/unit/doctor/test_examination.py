@@ -11,9 +11,9 @@ from dragoman.allocation import profile
 from dragoman.doctor.examination import RULES, Diagnosis, examine
 from dragoman.doctor.facts import Facts, Thresholds
 from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshot import Snapshot, Unseen
+from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from tests.support.controlplane import objects
 from tests.support.controlplane.objects import Json
 from tests.unit.doctor.worlds import Case, World, cases

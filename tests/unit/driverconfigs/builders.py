@@ -7,9 +7,12 @@ from typing import Any
 
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.compiler import CompiledConfig
-from dragoman.driverconfigs.parameters_validation import ValidationResult, validate_parameters
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.compiler import CompiledConfig
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.parameters_validation import (
+    ValidationResult,
+    validate_parameters,
+)
 
 DRIVER = "gpu.example.com"
 KIND = {"apiVersion": "example.com/v1", "kind": "Config"}

@@ -13,9 +13,9 @@ import orjson
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.parameters_validation import ValidationResult
-from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import Key, validate_configs
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.parameters_validation import ValidationResult
+from dragoman.driverconfigs.review.validation import Key, validate_configs
 from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]

@@ -12,10 +12,10 @@ import pytest
 from docs.catalogue_page import DESCRIPTION, page
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.registry import Registry
-from dragoman.driverconfigs.validation import validate_configs
-from dragoman.driverconfigs.verdict import Violation
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman.driverconfigs.review.validation import validate_configs
+from dragoman.driverconfigs.review.verdict import Violation
 from tests.unit.driverconfigs import builders, tables
 
 DEFAULTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}

@@ -15,8 +15,8 @@ import yaml
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.validation import validate_configs
+from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman.driverconfigs.review.validation import validate_configs
 from tests.unit.driverconfigs import builders, tables
 
 CONFIGS: dict[str, list[dict[str, Any]]] = yaml.safe_load(

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs import fielderrors, strictjson
-from dragoman.driverconfigs.parameters_validation import ValidationResult
-from dragoman.driverconfigs.registry import Registry, register
-from dragoman.driverconfigs.schemaparser import parse
-from dragoman.driverconfigs.structural import validate_structural
-from dragoman.driverconfigs.validation import Key, validate_configs, validate_schema
-from dragoman.driverconfigs.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
+from dragoman.driverconfigs.compile.registry import Registry, register
+from dragoman.driverconfigs.objects.schemaparser import parse
+from dragoman.driverconfigs.review.parameters_validation import ValidationResult
+from dragoman.driverconfigs.review.validation import Key, validate_configs, validate_schema
+from dragoman.driverconfigs.review.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
+from dragoman.driverconfigs.schemas.structural import validate_structural
 from dragoman.linting import engine
-from dragoman.linting.documents import read
+from dragoman.linting.manifests.documents import read
 from tests.unit.driverconfigs import builders
 from tests.unit.examples import examples
 

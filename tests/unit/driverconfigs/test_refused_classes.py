@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.validation import validate_configs
+from dragoman.driverconfigs.review.validation import validate_configs
 from tests.unit.driverconfigs import builders
 
 SCHEMA = builders.schema(builders.config(refusedClasses=["slices", "virtual"]))

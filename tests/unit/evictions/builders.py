@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.evictions import ActiveRules, Facts, Pools
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import ClaimObject, PodObject, claim, pod
 

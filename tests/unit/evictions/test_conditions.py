@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.evictions import Counts, Preview, plan_rule_status
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 from tests.unit.evictions.builders import T0, a_rule, at, facts, pair
 
 

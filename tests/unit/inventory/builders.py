@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.allocation import Profile, profile
-from dragoman.inventory.documents import KINDS, reduced
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshot import Snapshot, Unseen
+from dragoman.inventory.snapshots.documents import KINDS, reduced
+from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from tests.support.controlplane import objects
 from tests.support.controlplane.objects import Json
 

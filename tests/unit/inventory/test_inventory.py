@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.inventory import quotas, summary
 from dragoman.inventory.inventory import Inventory, State
+from dragoman.inventory.usage import quotas, summary
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import (
     CLASS,
@@ -149,6 +149,24 @@ def test_holders_down_to_the_container() -> None:
     assert [(one.key, one.containers) for one in holding.users] == [("ns/pod", ("main",))]
 
 
+def test_the_pods_of_a_group_hold_what_is_reserved_for_it() -> None:
+    group = {"podGroupName": "group"}
+    members = [pod(f"w-{one}", claims={"gpu": "claim"}, schedulingGroup=group) for one in "ab"]
+    made = held(claim(), ("n", "a"))
+    reserved = {"resource": "podgroups", "name": "group", "uid": "g"}
+    made["status"]["reservedFor"] = [{"apiGroup": "scheduling.k8s.io", **reserved}]
+    other = pod("other", schedulingGroup=group)
+    taken = inventory(pool("n", ["a"]), made, *members, other)
+    (one,) = taken.devices.values()
+    assert [(user.key, user.containers) for user in one.holdings[0].users] == [
+        ("ns/w-a", ("main",)),
+        ("ns/w-b", ("main",)),
+    ]
+    alone = inventory(pool("n", ["a"]), made)
+    (row,) = summary.nodes(alone)
+    assert row.users == (("podgroups.scheduling.k8s.io/ns/group", 1),)
+
+
 def test_a_container_uses_only_the_request_that_it_names() -> None:
     user = pod(claims={"gpu": "claim"}, node="n")
     user["spec"]["containers"][0]["resources"]["claims"][0]["request"] = "other"
@@ -171,6 +189,20 @@ def test_pods_that_wait_count_for_the_classes_of_their_claims() -> None:
     assert row.pending == 2
     waiting = {one.pod: one.waiting for one in summary.pods(inventory(*manifests))}
     assert waiting == {"ns/templated": ("gpu (template template)",), "ns/waits": ("waits",)}
+
+
+def test_pods_wait_for_extended_resources_that_a_class_serves() -> None:
+    served = device_class()
+    served["spec"]["extendedResourceName"] = "example.com/gpu"
+    asking = pod()
+    asking["spec"]["containers"][0]["resources"] = {"requests": {"example.com/gpu": "2"}}
+    on = inventory(served, asking, of=profile("1.36", {"DRAExtendedResource": True}))
+    (row,) = summary.classes(on)
+    assert row.pending == 1
+    (waits,) = summary.pods(on)
+    assert waits.waiting == ("example.com/gpu (class gpu)",)
+    off = inventory(served, asking, of=profile("1.36", {"DRAExtendedResource": False}))
+    assert summary.pods(off) == ()
 
 
 def test_nodes_name_users_taints_and_broken_pools() -> None:
@@ -199,6 +231,13 @@ QUOTA = {
     "metadata": {"name": "quota", "namespace": "ns"},
     "spec": {"hard": {f"{CLASS}.deviceclass.resource.k8s.io/devices": "8", "pods": "3"}},
 }
+
+
+@pytest.mark.parametrize(("amount", "devices"), [("64", 64), ("1k", 1000), ("2Ki", 2048)])
+def test_the_limit_of_a_quota_is_a_quantity(amount: str, devices: int) -> None:
+    hard = {f"{CLASS}.deviceclass.resource.k8s.io/devices": amount}
+    (row,) = quotas.namespaces(inventory({**QUOTA, "spec": {"hard": hard}}))
+    assert row.classes["gpu"].hard == devices
 
 
 def test_quotas_charge_by_the_spec_and_say_why_that_is_not_what_is_held() -> None:

@@ -77,7 +77,14 @@ class Line(Client):
         """GET."""
         return await self._carry("read")
 
-    async def post(self, _path: str, body: Any, *, dry_run: bool = False) -> Json:  # noqa: ARG002
+    async def post(
+        self,
+        _path: str,
+        body: Any,
+        *,
+        dry_run: bool = False,  # noqa: ARG002 — a Lease is only created
+        strict: bool = False,  # noqa: ARG002 — as above
+    ) -> Json:
         """POST."""
         return await self._carry("create", body)
 

@@ -6,10 +6,10 @@ from textwrap import dedent, indent
 from typing import Any
 
 from dragoman.linting import engine
-from dragoman.linting.api import api_of
-from dragoman.linting.devices import Devices, given
-from dragoman.linting.finding import Report
-from dragoman.linting.objects import objects
+from dragoman.linting.findings.finding import Report
+from dragoman.linting.knowledge.api import api_of
+from dragoman.linting.knowledge.devices import Devices, given
+from dragoman.linting.manifests.objects import objects
 
 
 def claim(body: str = "deviceClassName: gpu.example.com", version: str = "v1", **more: str) -> str:

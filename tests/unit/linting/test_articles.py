@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check import check
+from dragoman.cli.check.check import check
 
 ARTICLES = Path(__file__).parent / "articles"
 GOOD = sorted((ARTICLES / "good").iterdir())

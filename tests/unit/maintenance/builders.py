@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.factparser import claim_fact
-from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.inventory.facts.parser import claim_fact
 from dragoman.maintenance import manifests
+from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, parse_claim, parse_rule
 from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.plan import Evict, Facts
+from dragoman.maintenance.plan import Facts
 from dragoman.model import Pod
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import DRIVER, claim, held, pod

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Kind
-from dragoman.maintenance.plan import Evict, plan
+from dragoman.maintenance.plan import plan
 from dragoman.maintenance.targets import Target
 from dragoman.model.fields import MalformedObjectError
 from tests.unit.maintenance.builders import facts, held_claim, rule, running, user
@@ -40,6 +41,20 @@ def test_what_is_read() -> None:
     assert stored().remaining(datetime.now(UTC)) is None
     with pytest.raises(MalformedObjectError, match=r"spec\.evict"):
         stored(evict="Soon")
+
+
+@pytest.mark.parametrize("until", ["2026-11-22t12:00:00z", "2026-11-22T14:00:00.000000000+02:00"])
+def test_every_form_of_a_time_comes(until: str) -> None:
+    assert stored(until=until).remaining(datetime(2026, 11, 22, 11, 59, tzinfo=UTC)) == 60.0
+
+
+def test_a_time_that_cannot_be_read_is_said() -> None:
+    found = stored(until="2026-11-22T12:00:00+99:99")
+    assert found.remaining(datetime.now(UTC)) is None
+    said = (
+        "spec.until, 2026-11-22T12:00:00+99:99, cannot be read: it ends when the object is deleted."
+    )
+    assert conditions(Progress(), found)["Expired"] == f"False Unreadable: {said}"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.documents import reduced
+from dragoman.inventory.snapshots.documents import reduced
 from dragoman.maintenance import holds, manifests
 from dragoman.maintenance.holds import Kind, Selector, Taint, parse_taint
 from dragoman.maintenance.manifests import Origin, selectors
@@ -61,7 +61,7 @@ def test_names_depend_on_what_is_held_and_for_what() -> None:
     ("name", "slug"), [("GPU_0", "gpu-0"), ("..", "device"), ("x" * 300, "x" * 30)]
 )
 def test_names_are_those_of_the_api(name: str, slug: str) -> None:
-    made = manifests.claim_name(DeviceID("d", "p", name))
+    made = manifests.held_claim_name(DeviceID("d", "p", name))
     assert made.startswith(f"dragoman-hold-{slug}-")
 
 

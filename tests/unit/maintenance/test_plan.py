@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.inventory.facts import ClaimFact
-from dragoman.maintenance.holds import Hold, Kind, Selector
-from dragoman.maintenance.plan import (
+from dragoman.allocation.facts.objects import DeviceID
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.maintenance.actions import (
     Allocate,
     CreateClaim,
     CreateRule,
@@ -14,8 +14,9 @@ from dragoman.maintenance.plan import (
     EvictPod,
     MarkOverlap,
     Reallocate,
-    plan,
 )
+from dragoman.maintenance.holds import Hold, Kind, Selector
+from dragoman.maintenance.plan import plan
 from tests.unit.maintenance.builders import NEW, OLD, A, B, facts, held_claim, rule, running, user
 
 EVERYTHING = {"operator": "Exists"}
@@ -37,10 +38,36 @@ def test_pods_are_evicted_once_the_rule_is_there() -> None:
     assert (found.held, found.idle) == (True, False)
 
 
+def test_a_hold_that_a_devicemaintenance_ends_is_no_hold_of_a_command() -> None:
+    foreign = replace(rule(), maintenance="m")
+    found = plan(facts(holds=[foreign]))
+    assert found.actions == (CreateRule(Selector(*A)),)
+    assert found.held
+    assert plan(replace(facts(holds=[foreign]), maintenance="m")).actions == ()
+    claim = replace(held_claim(), maintenance="m")
+    assert plan(facts(holds=[claim])).actions == (CreateRule(Selector(*A)),)
+
+
 def test_one_rule_for_a_pool_covers_its_devices() -> None:
     found = plan(facts(devices=(A, B), holds=[rule(Selector(A.driver, A.pool))]))
     assert found.actions == ()
     assert (found.held, found.idle) == (True, True)
+
+
+def test_a_plan_compares_each_device_with_its_own_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of devices with a hold each must not delay everything else in the operator."""
+    devices = tuple(A._replace(device=f"gpu-{index}") for index in range(300))
+    made = facts(devices=devices, holds=[rule(Selector(*one)) for one in devices])
+    compared = []
+    covers = Selector.covers
+
+    def counted(selector: Selector, device: DeviceID) -> bool:
+        compared.append(device)
+        return covers(selector, device)
+
+    monkeypatch.setattr(Selector, "covers", counted)
+    assert plan(made).held
+    assert len(compared) <= len(devices)
 
 
 def test_pods_stay_when_only_a_hold_is_wanted() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
 from tests.unit.webhooks.builders import REGISTRY, Json
 

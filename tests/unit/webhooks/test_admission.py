@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.registry import Registry
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.admission import TooExpensiveError, review, review_configs
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.executor import INLINE_STEPS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.cel.compile.compiler import Compiled, compile_tree
+from dragoman.cel.compile.closure import Compiled
+from dragoman.cel.compile.compiler import compile_tree
 
 __all__ = ["Compiled", "compile_tree"]

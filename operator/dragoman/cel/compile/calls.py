@@ -12,8 +12,9 @@ from typing import Any
 
 from dragoman.cel.compile.closure import ABSENT, Closure, Code, known, run_for_cost, spend_cost
 from dragoman.cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
+from dragoman.cel.data import Invalid
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
-from dragoman.cel.representation import NONE, Invalid, Optional
+from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.state import COST, Paced, State
 
 Function = Callable[..., Any]

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.cel.data import Invalid
 from dragoman.cel.errors import CostLimitExceeded, EvaluationAborted, EvaluationError
-from dragoman.cel.representation import Invalid, reread
+from dragoman.cel.representation import reread
 from dragoman.cel.state import COST, LIMIT, State
 
 Code = Callable[[State], Any]
@@ -99,3 +100,18 @@ def run_for_cost(code: Code, state: State) -> None:
         raise
     except EvaluationError:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled expression.
+
+    Attributes:
+        run: evaluates in a state.
+        cost: CEL cost of every evaluation, charged before it starts.
+        slots: number of slots of the state.
+    """
+
+    run: Code
+    cost: int
+    slots: int

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.cel.check.overloads import Overload
 from dragoman.cel.compile import binding, comparisons, comprehensions, logic
 from dragoman.cel.compile.calls import call, or_else
-from dragoman.cel.compile.closure import Closure, Code, checked, constant, rewrapped, variable
+from dragoman.cel.compile.closure import Closure, Compiled, checked, constant, rewrapped
 from dragoman.cel.compile.functions import function_call
 from dragoman.cel.compile.literals import list_literal, map_literal
+from dragoman.cel.compile.loops import Loop
 from dragoman.cel.compile.patterns import PATTERN_FUNCTIONS, Patterns
 from dragoman.cel.compile.selections import Qualifier, Selection
 from dragoman.cel.compile.statictypes import StaticTypes
+from dragoman.cel.compile.typereferences import instantiation_failure, type_called, undefined_type
+from dragoman.cel.compile.variables import Variables
 from dragoman.cel.cost import call_cost_of
-from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman.cel.errors import EvaluationError
 from dragoman.cel.library import OVERLOADS
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import plain_dispatcher
-from dragoman.cel.overloads import Overload
 from dragoman.cel.representation import go_name
-from dragoman.cel.state import FIRST_VARIABLE, State
+from dragoman.cel.state import scratch
 from dragoman.cel.syntax.nodes import (
     Call,
     Comprehension,
@@ -32,31 +34,13 @@ from dragoman.cel.syntax.nodes import (
     Node,
     Select,
 )
-from dragoman.cel.types import Kind, Type
+from dragoman.cel.types import Kind, is_optional
 from dragoman.cel.values.scalars import Uint
 
 _CONVERSIONS: Final = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_TYPES: Final = frozenset(
-    ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
-)
 _KEYS: Final = frozenset((str, int, Uint, bool, float))
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A compiled expression.
-
-    Attributes:
-        run: evaluates in a state.
-        cost: CEL cost of every evaluation, charged before it starts.
-        slots: number of slots of the state.
-    """
-
-    run: Code
-    cost: int
-    slots: int
 
 
 def compile_tree(
@@ -79,26 +63,7 @@ def compile_tree(
     """
     compiler = _Compiler(variables, functions, guarded=guarded)
     closure = compiler.closure(tree)
-    return Compiled(closure.run, closure.cost, compiler.slots)
-
-
-def _instantiation_failure(error: EvaluationError) -> CompileError:
-    return CompileError(f"program instantiation failed: {error.message}")
-
-
-def _undefined_type(name: str) -> CompileError:
-    return _instantiation_failure(EvaluationError(f"reference to undefined type: {name}"))
-
-
-def _type_called(name: str) -> Type:
-    """Return the type of a name: to cel-go a variable of type `type` is the type of its name."""
-    if name not in _TYPES:
-        raise _undefined_type(name)
-    return type_named(name)
-
-
-def _is_optional(kind: Type) -> bool:
-    return kind.kind is Kind.OPAQUE and kind.name == "optional_type"
+    return Compiled(closure.run, closure.cost, compiler.variables.slots)
 
 
 class _Compiler:
@@ -111,10 +76,7 @@ class _Compiler:
     ) -> None:
         self.guarded = guarded
         self.functions = functions
-        self.slots = FIRST_VARIABLE + len(variables)
-        self._scope: dict[str, list[Selection]] = {
-            name: [Selection(variable(slot), slot, 1)] for name, slot in variables.items()
-        }
+        self.variables = Variables(variables)
         self._plans: dict[int, Closure | Selection] = {}
         self._patterns = Patterns()
         self._types = StaticTypes()
@@ -157,12 +119,12 @@ class _Compiler:
         if node.constant is not None:
             if node.name in ("duration", "timestamp"):
                 # cel-go's checker knows types of these names, its evaluator does not.
-                raise _undefined_type(node.name)
+                raise undefined_type(node.name)
             return constant(type_named(node.constant.name))
         if node.type.kind is Kind.TYPE:
-            return constant(_type_called(node.name))
-        selection = self._scope[node.name][-1]
-        if not _is_optional(node.type):
+            return constant(type_called(node.name))
+        selection = self.variables.read(node.name)
+        if not is_optional(node.type):
             return selection
         return Selection(rewrapped(selection.base), 0, selection.lead)
 
@@ -170,7 +132,7 @@ class _Compiler:
         if node.constant is not None:
             return constant(type_named(node.constant.name))
         if node.variable:
-            return self._scope[node.variable.removeprefix(".")][-1]
+            return self.variables.read(node.variable.removeprefix("."))
         return self.selection(node.operand).then(Qualifier(node.name), test=node.test)
 
     def list_node(self, node: ListNode) -> Closure:
@@ -201,16 +163,16 @@ class _Compiler:
     def fold_constant(self, closure: Closure) -> Closure:
         """Evaluate a constant conversion now, as cel-go does: it costs nothing at run time."""
         try:
-            return constant(closure.run(_scratch()))
+            return constant(closure.run(scratch()))
         except EvaluationError as error:
-            raise _instantiation_failure(error) from None
+            raise instantiation_failure(error) from None
 
     def function(self, node: Call, nodes: Sequence[Node], args: Sequence[Closure]) -> Closure:
         if node.function in PATTERN_FUNCTIONS and type(args[1].constant) is str:
             try:
                 run = self._patterns.function(node.function, args[1].constant)
             except EvaluationError as error:
-                raise _instantiation_failure(error) from None
+                raise instantiation_failure(error) from None
             call_cost = call_cost_of(node.function, node.overloads)
             return call(run, args, call_cost, stateful=True, sequence=True)
         exact = all(map(self._types.exact, nodes))
@@ -248,7 +210,7 @@ class _Compiler:
     def conditional(self, node: Call) -> Selection:
         test, then, other = node.args
         made = logic.conditional(self.closure(test), self.bare(then), self.bare(other))
-        if _is_optional(node.type):
+        if is_optional(node.type):
             made = rewrapped(made)
         return Selection(made, 0, 0)
 
@@ -260,7 +222,7 @@ class _Compiler:
         if found.is_constant:
             if type(found.constant) not in _KEYS:
                 name = go_name(found.constant)
-                raise _instantiation_failure(EvaluationError(f"invalid qualifier type: {name}"))
+                raise instantiation_failure(EvaluationError(f"invalid qualifier type: {name}"))
             return selection.then(Qualifier(found.constant, None, 0, optional))
         return selection.then(Qualifier(None, found.run, found.cost, optional))
 
@@ -282,54 +244,33 @@ class _Compiler:
         items = self.closure(node.range)
         if not self._types.exact(node.range):
             self._types.mark_inexact(node.var, node.var2)
-        slot, second = (
-            self.loop_variable(node.var),
-            self.loop_variable(node.var2) if node.var2 else 0,
-        )
-        loop = comprehensions.Loop(items, slot, second)
+        slot = self.variables.enter_loop(node.var)
+        second = self.variables.enter_loop(node.var2) if node.var2 else 0
+        loop = Loop(items, slot, second)
         parts = []
         for part in node.body:
             parts.append(self.closure(part) if part is not None else None)  # noqa: PERF401 — see above
-        self.leave(node.var, node.var2)
+        self.variables.leave(node.var, node.var2)
         return comprehensions.comprehension(node.macro, loop, parts)
 
     def bind(self, node: Comprehension) -> Closure:
         value = self.closure(node.init)
         if node.init.type.kind is Kind.TYPE:
-            _type_called(node.accumulator)
+            type_called(node.accumulator)
         if not self._types.exact(node.init):
             self._types.mark_inexact(node.accumulator)
-        slot = self.slots
-        self.slots += 1
+        slot = self.variables.new_slot()
         selection = Selection(binding.bound_variable(slot, value), 0, 1)
-        self._scope.setdefault(node.accumulator, []).append(selection)
+        self.variables.enter(node.accumulator, selection)
         body = self.closure(node.result)
-        self._scope[node.accumulator].pop()
+        self.variables.leave(node.accumulator)
         return binding.bind(slot, body)
-
-    def loop_variable(self, name: str) -> int:
-        """Return a new slot for a loop variable, which comes into scope."""
-        slot = self.slots
-        self.slots += 1
-        selection = Selection(variable(slot), slot, 1)
-        self._scope.setdefault(name, []).append(selection)
-        return slot
-
-    def leave(self, *names: str) -> None:
-        for name in names:
-            if name:
-                self._scope[name].pop()
 
 
 def _planner(node: Node) -> Any:
     if isinstance(node, Call):
         return _SPECIAL.get(node.function, _Compiler.call)
     return _PLANNERS[type(node)]
-
-
-def _scratch() -> State:
-    """Return a state for an evaluation at compile time."""
-    return [0, 1_000_000, 1_000_000]
 
 
 _SPECIAL: Final[dict[str, Any]] = {

@@ -7,80 +7,18 @@ the others continue, and charge, with an accumulator that has failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dragoman.cel.compile.closure import Closure, Code, spend_cost
+from dragoman.cel.compile.loops import Loop, begin, rounds_of
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.library.containers import insert
-from dragoman.cel.representation import LISTS, MAPS, go_name, keys, no_such_overload, value_of
+from dragoman.cel.representation import LISTS, MAPS, no_such_overload, value_of
 from dragoman.cel.state import COST, LIMIT, State, spend_steps
 
 _RESULT: Final = 1
 """Cost of reading the accumulator at the end of the loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop: its items, and the slots of its variables.
-
-    Attributes:
-        items: the list or map.
-        slot: slot of the element or key, or of the index in a two-variable macro.
-        second: slot of the value of a two-variable macro, 0 for one variable.
-    """
-
-    items: Closure
-    slot: int
-    second: int
-
-
-Rounds = Callable[[State], tuple[Iterator[None], int]]
-"""Starts a loop: returns an iterator that sets the variables of each round, and their number."""
-
-
-def _rounds(loop: Loop) -> Rounds:
-    run = loop.items.run
-    return lambda state: _start(loop, run(state), state)
-
-
-def _start(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
-    """Start a loop over a value.
-
-    Raises:
-        EvaluationError: the value is neither list nor map.
-        StepBudgetExceeded: there are not enough steps left for all rounds.
-    """
-    two = bool(loop.second)
-    kind = type(items)
-    if kind not in LISTS and kind not in MAPS:
-        name = go_name(items)
-        if two:
-            raise EvaluationError(f"unsupported comprehension range type: {name}")
-        raise EvaluationError(f"got '{name}', expected iterable type")
-    spend_steps(state, len(items) + 1)
-    if two:
-        pairs = enumerate(items) if kind in LISTS else _pairs(items)
-        return _set_two(state, loop, pairs), len(items)
-    return _set_one(state, loop.slot, items if kind in LISTS else keys(items)), len(items)
-
-
-def _pairs(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    return ((value_of(key), value) for key, value in mapping.items())
-
-
-def _set_one(state: State, slot: int, items: Iterable[Any]) -> Iterator[None]:
-    for item in items:
-        state[slot] = item
-        yield
-
-
-def _set_two(state: State, loop: Loop, pairs: Iterable[tuple[Any, Any]]) -> Iterator[None]:
-    slot, second = loop.slot, loop.second
-    for key, value in pairs:
-        state[slot], state[second] = key, value
-        yield
 
 
 def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Closure:
@@ -163,7 +101,7 @@ def _quantify_carefully(
     other = not decisive
 
     def run(state: State, items: Any) -> Any:
-        rounds, size = _start(loop, items, state)
+        rounds, size = begin(loop, items, state)
         error: EvaluationError | None = None
         for done, _ in enumerate(rounds, 1):
             spend_cost(state, each)
@@ -189,7 +127,7 @@ def _quantify_carefully(
 
 def exists_one(loop: Loop, predicate: Closure) -> Closure:
     """Compile `exists_one`: no early end, no absorbed error."""
-    start, holds = _rounds(loop), _test(predicate)
+    start, holds = rounds_of(loop), _test(predicate)
     hit = 2  # reading the counter and adding
 
     def run(state: State) -> bool:
@@ -265,7 +203,7 @@ def _accumulate(
     loop: Loop, predicate: Closure | None, empty: Callable[[], Any], take: Take
 ) -> Closure:
     """Compile a loop that builds a list or map, and continues after an error to count the cost."""
-    start, holds = _rounds(loop), _test(predicate)
+    start, holds = rounds_of(loop), _test(predicate)
 
     def run(state: State) -> Any:
         built = empty()

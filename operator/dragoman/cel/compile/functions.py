@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from dragoman.cel.check.overloads import Overload
 from dragoman.cel.compile.calls import call
 from dragoman.cel.compile.closure import Closure
 from dragoman.cel.cost import call_cost_of
 from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
-from dragoman.cel.overloads import Overload
 from dragoman.cel.syntax.nodes import Call
 
 _SHARED: Final = frozenset(

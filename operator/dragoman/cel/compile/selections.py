@@ -11,18 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code
+from dragoman.cel.data import DefaultMap, Invalid
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.lookup import MISSING, find, index_of, missing_key
-from dragoman.cel.representation import (
-    LISTS,
-    MAPS,
-    NO_KEYS,
-    NONE,
-    DefaultMap,
-    Invalid,
-    Optional,
-    go_name,
-)
+from dragoman.cel.representation import LISTS, MAPS, NO_KEYS, NONE, Optional, go_name
 from dragoman.cel.state import COST, State, spend_text_steps
 
 

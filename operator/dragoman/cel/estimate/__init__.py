@@ -9,7 +9,7 @@ where that number is too large: an operand of unknown size counts as 2^64-1.
 from __future__ import annotations
 
 from dragoman.cel.estimate.estimator import estimate
+from dragoman.cel.estimate.operands import SizeOfPath
 from dragoman.cel.estimate.sizes import UNLIMITED, Path
-from dragoman.cel.estimate.worstcase import SizeOfPath
 
 __all__ = ["UNLIMITED", "Path", "SizeOfPath", "estimate"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from dragoman.cel.data import DataList, MapList, SetList
 from dragoman.cel.equality import map_key, set_key
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import DataList, MapList, SetList
 from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import bounded

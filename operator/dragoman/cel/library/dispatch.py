@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dragoman.cel import types
+from dragoman.cel.check.overloads import Overload
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
-from dragoman.cel.overloads import Overload
 from dragoman.cel.representation import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
 from dragoman.cel.state import State
 from dragoman.cel.types import Kind, Type

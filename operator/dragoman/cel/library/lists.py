@@ -7,10 +7,11 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, Final
 
+from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.equality import compare, equal, is_ordered
 from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
-from dragoman.cel.representation import LISTS, DataList, Invalid, no_such_overload, type_name
+from dragoman.cel.representation import LISTS, no_such_overload, type_name
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint

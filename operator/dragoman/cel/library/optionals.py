@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.cel.data import Invalid
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import NONE, Invalid, Optional, is_zero, shown
+from dragoman.cel.representation import NONE, Optional, is_zero, shown
 from dragoman.cel.state import Functions, State, spend_steps
 
 

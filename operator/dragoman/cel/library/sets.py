@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.errors import EvaluationAborted, EvaluationError
 from dragoman.cel.library.lists import contains
-from dragoman.cel.representation import DataList, Invalid
 from dragoman.cel.state import Functions, State, spend_steps
 
 

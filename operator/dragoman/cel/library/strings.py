@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.cel.data import Invalid
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import LISTS, MAPS, Invalid, type_name, value_of
+from dragoman.cel.representation import LISTS, MAPS, type_name, value_of
 from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, spend_steps, spend_text_steps
 from dragoman.cel.values import text
 from dragoman.cel.values.formatting import format_string

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dragoman.cel.data import DataList, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.representation import DataList, Invalid, MapList, Record, SetList
 from dragoman.cel.rules.names import RESERVED, escape
 from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
 from dragoman.cel.values.base64 import decode_base64

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import StepBudget
-from dragoman.cel.declarations import Version
+from dragoman.cel.check.declarations import Version
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import FieldError
 from dragoman.cel.estimate import Path

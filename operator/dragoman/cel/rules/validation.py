@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from dragoman.cel.budget import StepBudget
+from dragoman.cel.data import Invalid
 from dragoman.cel.environment import COST_LIMIT, Program
 from dragoman.cel.errors import (
     CostLimitExceeded,
@@ -16,7 +17,7 @@ from dragoman.cel.errors import (
     FieldErrorType,
     StepBudgetExceeded,
 )
-from dragoman.cel.representation import NONE, Invalid, Optional
+from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.rules.conversion import Converter, Known
 from dragoman.cel.rules.paths import child, element
 from dragoman.cel.rules.rule import MESSAGE_BYTES, Rule

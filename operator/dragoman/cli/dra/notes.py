@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.dra.output import Exit
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts import World
+from dragoman.inventory.facts.objects import World
 from dragoman.inventory.inventory import Inventory
-from dragoman.inventory.pools import Pool, PoolState
+from dragoman.inventory.pools.pools import Pool, PoolState
+
+if TYPE_CHECKING:
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.diagnosis.files import Planned
 
 SHOWN: Final = 20
 """Notes of one kind that are written out."""
@@ -27,6 +31,16 @@ def common(world: World) -> Iterator[str]:
     yield from shortened(
         f"{one.plural} {one.name} is left out: {one.problem}" for one in world.malformed
     )
+
+
+def unknown_labels(source: Source, planned: Planned) -> Iterator[str]:
+    """Yield labels of nodes that a snapshot may have left out."""
+    listed = ", ".join(planned.unknown_labels) if source.snapshot else ""
+    if listed:
+        yield (
+            f"not seen: labels {listed} of nodes; snapshots have only those that objects of the "
+            "cluster name"
+        )
 
 
 def broken_pools(inventory: Inventory) -> Iterator[str]:

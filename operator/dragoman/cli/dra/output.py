@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from dragoman.inventory.snapshot import API_VERSION
+from dragoman.inventory.snapshots.snapshot import API_VERSION
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to import, and JSON needs none of it
-    from rich.console import Console, Group, RenderableType
+    from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+    from rich.text import Text
 
 FORMATS: Final = ("table", "wide", "json", "yaml")
 _UNBOUNDED: Final = 4096
 """Columns of output that is not a terminal: lines must not be folded."""
+_NARROW: Final = 12
+"""Letters to which a column can be folded; narrower ones, as numbers, stay whole."""
+_GAP: Final = 3
+"""Spaces between columns."""
 
 
 class Exit(IntEnum):
@@ -44,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns with a header line; the last column may fold on a terminal."""
+    """Columns with a header line; long ones fold on a narrow terminal, and none is left out."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str | Cell, ...], ...]
@@ -85,18 +90,36 @@ def plain(text: str) -> str:
 def show(report: Report, output: str) -> None:
     """Print a report to standard output in one of FORMATS."""
     if output == "json":
-        import json  # noqa: PLC0415 — only for this format
-
-        click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        click.echo(_json(report.as_json()))
     elif output == "yaml":
-        import yaml  # noqa: PLC0415 — only for this format
-
-        text = yaml.safe_dump(report.as_json(), sort_keys=False, allow_unicode=True)
-        click.echo(text, nl=False)
+        click.echo(_yaml(report.as_json()), nl=False)
     else:
         screen = console(sys.stdout)
         for line in _lines(screen, report):
             click.echo(line)
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    """Return JSON in which a terminal finds nothing to obey."""
+    import json  # noqa: PLC0415 — only for this format
+
+    lines = json.dumps(document, indent=2, ensure_ascii=False).split("\n")
+    return "\n".join(
+        line
+        if line.isprintable()
+        else "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in line)
+        for line in lines
+    )
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    """Return YAML in which a terminal finds nothing to obey."""
+    import yaml  # noqa: PLC0415 — only for this format
+
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    if text.replace("\n", "").isprintable():
+        return text
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 def watch(reports: Iterable[Report], output: str) -> None:
@@ -124,7 +147,8 @@ def console(stream: TextIO) -> Console:
 
 def _lines(screen: Console, report: Report) -> Iterator[str]:
     with screen.capture() as captured:
-        screen.print(group(report), soft_wrap=not screen.is_terminal)
+        # Lines that are longer than those of the terminal are wrapped by it, and not cut.
+        screen.print(group(report), soft_wrap=not screen.is_terminal, crop=False)
     for line in captured.get().splitlines():
         yield line.rstrip()
 
@@ -149,18 +173,40 @@ def _drawn(block: Table | str | Cell) -> RenderableType:
         return Text(plain(block))
     if isinstance(block, Cell):
         return Text(plain(block.text), block.style)
-    from rich import table as rich_table  # noqa: PLC0415 — see above
-
-    drawn = rich_table.Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for index, header in enumerate(block.headers):
-        last = index == len(block.headers) - 1
-        drawn.add_column(header, no_wrap=not last, overflow="fold")
-    for row in block.rows:
-        drawn.add_row(*map(_text, row))
-    return drawn
+    return _Columns(block)
 
 
-def _text(cell: str | Cell) -> RenderableType:
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """A table that folds long columns; where that is not enough, the terminal wraps its lines."""
+
+    table: Table
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        from rich import table as rich_table  # noqa: PLC0415 — see above
+
+        rows = [tuple(map(_text, row)) for row in self.table.rows]
+        widest = [
+            max(len(header), *(row[index].cell_len for row in rows), 0)
+            for index, header in enumerate(self.table.headers)
+        ]
+        least = [min(width, _NARROW) for width in widest]
+        folds = sum(least) + _GAP * (len(least) - 1) <= options.max_width
+        drawn = rich_table.Table(
+            box=None,
+            pad_edge=False,
+            padding=(0, _GAP, 0, 0),
+            header_style="bold",
+            width=None if folds else sum(widest) + _GAP * (len(widest) - 1),
+        )
+        for header, short, width in zip(self.table.headers, least, widest, strict=True):
+            drawn.add_column(header, no_wrap=width == short, min_width=short, overflow="fold")
+        for row in rows:
+            drawn.add_row(*row)
+        yield drawn
+
+
+def _text(cell: str | Cell) -> Text:
     from rich.text import Text  # noqa: PLC0415 — see above
 
     one = cell if isinstance(cell, Cell) else Cell(cell)
@@ -168,15 +214,20 @@ def _text(cell: str | Cell) -> RenderableType:
 
 
 class Progress:
-    """What long work has done so far, on standard error where that is a terminal."""
+    """What long work has done so far, on standard error where that is a terminal.
 
-    def __init__(self) -> None:
+    Args:
+        quiet: Whether nothing is shown.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._status: Any = None
         self._counts: dict[str, int] = {}
 
     def __enter__(self) -> Callable[[str, int], None]:
         """Start, and return what is called with a thing and how many of it are done."""
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._quiet:
             self._status = console(sys.stderr).status("reading")
             self._status.__enter__()
         return self._done

@@ -73,7 +73,6 @@ class ClusterState:
 
     def roll_back(self) -> None:
         """Trust the next lists in everything: etcd was restored from a backup."""
-        self.deleted.clear()
         self.own_writes.clear()
         for store in (self.pods, self.claims, self.templates, self.groups):
             store.roll_back()

@@ -12,7 +12,6 @@ from dragoman.controllers.clustertemplates.writer import CopyWriter
 from dragoman.kube import timestamps
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
-from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.informer import Informer
@@ -21,20 +20,32 @@ from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model import ClusterTemplate, Namespace, Template
-from dragoman.model.clustertemplate import API_VERSION, KIND, is_copied_by
+from dragoman.model.clustertemplate import API_VERSION, KIND, is_copy
 
 STATUS_DELAY = 0.3
 """Seconds between a change and the status: copies change in hundreds."""
 REFUSALS: frozenset[int] = frozenset({400, 403, 422})
 """HTTP statuses of a creation that the API server's rules refuse."""
+COPY, OBJECT = "copy", "object"
+"""Lanes of the queue: keys of copies, and keys of objects."""
+NAMESPACES_AT_ONCE = 256
+"""Namespaces that are looked at before other tasks have their turn."""
+WEBHOOK = ' webhook "'
+"""In the API server's message where a webhook denies an object, with any status, or fails."""
 
 log = logger("dragoman.clustertemplates")
 
 
 class Key(NamedTuple):
-    """What a worker reconciles: the copy in one namespace, or the status of an object."""
+    """What a worker reconciles: one copy, or all copies or the status of an object.
 
-    task: Literal["copy", "status"]
+    Attributes:
+        task: `all` enqueues the copies that need a write.
+        name: Of the ClusterResourceClaimTemplate.
+        namespace: Of the copy.
+    """
+
+    task: Literal["copy", "all", "status"]
     name: str
     namespace: str = ""
 
@@ -63,15 +74,19 @@ class ClusterTemplateController:
         workers: int = 16,
         resync: float = 600.0,
     ) -> None:
-        self._deleted = DeletedUIDs()
-        self._objects: Store[ClusterTemplate] = Store(self._deleted)
-        self._namespaces: Store[Namespace] = Store(self._deleted)
+        self._objects: Store[ClusterTemplate] = Store(DeletedUIDs())
+        self._namespaces: Store[Namespace] = Store(DeletedUIDs())
         self._templates = templates
         self._refusals: dict[str, dict[str, str]] = {}
         self._may_write = may_write
         self._writer = CopyWriter(client, templates, may_write)
         self._recorder = EventRecorder(client)
-        self.queue: WorkQueue[Key] = WorkQueue("clustertemplates", lambda key: key.task)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            "clustertemplates",
+            lambda key: COPY if key.task == "copy" else OBJECT,
+            namespace=lambda key: key.namespace,
+            share=max(1, workers // 2),
+        )
         self.informers = (
             Informer(
                 client,
@@ -80,7 +95,7 @@ class ClusterTemplateController:
                 ClusterTemplate.parse,
                 self._object_changed,
                 self._object_deleted,
-                rolled_back=self._roll_back,
+                rolled_back=self._objects.roll_back,
             ),
             Informer(
                 client,
@@ -89,7 +104,7 @@ class ClusterTemplateController:
                 Namespace.parse,
                 self._namespace_changed,
                 self._namespace_deleted,
-                rolled_back=self._roll_back,
+                rolled_back=self._namespaces.roll_back,
             ),
         )
         templates.listeners.append(self._template_event)
@@ -97,7 +112,7 @@ class ClusterTemplateController:
             self.queue,
             self.reconcile,
             self.enqueue_all,
-            lanes=("copy", "status"),
+            lanes=(COPY, OBJECT),
             workers=workers,
             resync=resync,
             describe=Key._asdict,
@@ -124,10 +139,13 @@ class ClusterTemplateController:
         """Write a copy or a status; raise ApiError where the key must be retried."""
         if not self._may_write():
             return
-        if key.task == "status":
-            await self._write_status(key.name)
-        else:
-            await self._settle(key)
+        match key.task:
+            case "status":
+                await self._write_status(key.name)
+            case "all":
+                await self._enqueue_copies(key.name)
+            case "copy":
+                await self._settle(key)
         self.queue.forget(key)
 
     async def _settle(self, key: Key) -> None:
@@ -148,7 +166,7 @@ class ClusterTemplateController:
             ):
                 await self._writer.delete(stored)
         except ApiError as error:
-            if error.code in REFUSALS:
+            if error.code in REFUSALS or WEBHOOK in str(error):
                 refusals[key.namespace] = str(error)
             raise
         else:
@@ -161,9 +179,14 @@ class ClusterTemplateController:
         place = self._namespaces.get("", namespace)
         return copy_state(self._objects.get("", name), place, stored), stored
 
-    def _states(self, name: str) -> dict[str, CopyState]:
-        names = (one.metadata.name for one in self._namespaces)
-        return {namespace: self._state(name, namespace)[0] for namespace in names}
+    async def _states(self, name: str) -> dict[str, CopyState]:
+        """Return the state of each namespace's copy; what changes by then enqueues its key."""
+        states = {}
+        for index, one in enumerate(self._namespaces):
+            if index % NAMESPACES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            states[one.metadata.name] = self._state(name, one.metadata.name)[0]
+        return states
 
     async def _write_status(self, name: str) -> None:
         template = self._objects.get("", name)
@@ -171,7 +194,7 @@ class ClusterTemplateController:
             metrics.cluster_template_copies(name, {})
             self._refusals.pop(name, None)
             return
-        states = self._states(name)
+        states = await self._states(name)
         refusals = self._refusals.get(name, {})
         metrics.cluster_template_copies(name, Counter(state.value for state in states.values()))
         now = timestamps.now()
@@ -192,23 +215,26 @@ class ClusterTemplateController:
             note=ready["message"],
         )
 
-    def _roll_back(self) -> None:
-        """Trust the next lists in everything: etcd was restored from a backup."""
-        self._deleted.clear()
-        self._objects.roll_back()
-        self._namespaces.roll_back()
-
     def _enqueue(self, name: str) -> None:
-        """Enqueue the copies of an object that need a write, and its status."""
-        idle = {CopyState.CURRENT, CopyState.NOTHING, CopyState.CONFLICT, CopyState.LEAVING}
-        for namespace, state in self._states(name).items():
-            if state not in idle:
-                self.queue.add(Key("copy", name, namespace))
+        """Enqueue an object: the copies that need a write, and its status."""
+        self.queue.add(Key("all", name))
         self.queue.add_after(Key("status", name), STATUS_DELAY)
 
+    async def _enqueue_copies(self, name: str) -> None:
+        idle = {CopyState.CURRENT, CopyState.NOTHING, CopyState.CONFLICT, CopyState.LEAVING}
+        for namespace, state in (await self._states(name)).items():
+            if state not in idle:
+                self.queue.add(Key("copy", name, namespace))
+
     def _object_changed(self, template: ClusterTemplate) -> None:
-        if self._objects.put(template):
-            self._enqueue(template.metadata.name)
+        name = template.metadata.name
+        known = self._objects.get("", name)
+        if not self._objects.put(template):
+            return
+        if known is None or known.wish != template.wish:
+            self._enqueue(name)
+        else:  # a status, as our own: it must not end the back-off of refused copies
+            self.queue.add_after(Key("status", name), STATUS_DELAY)
 
     def _object_deleted(self, template: ClusterTemplate) -> None:
         metadata = template.metadata
@@ -223,8 +249,15 @@ class ClusterTemplateController:
             namespace.labels,
             namespace.terminating,
         ):
+            place = namespace.metadata.name
             for one in self._objects:
-                self.queue.add(Key("copy", one.metadata.name, namespace.metadata.name))
+                name = one.metadata.name
+                if (
+                    one.selects(namespace)
+                    or (known is not None and one.selects(known))
+                    or self._templates.store.get(place, name) is not None
+                ):
+                    self.queue.add(Key("copy", name, place))
 
     def _namespace_deleted(self, namespace: Namespace) -> None:
         metadata = namespace.metadata
@@ -236,27 +269,5 @@ class ClusterTemplateController:
     def _template_event(self, template: Template) -> None:
         """Enqueue a template that is a copy, or has the name of one."""
         metadata = template.metadata
-        if is_copied_by(metadata.owner) or self._objects.get("", metadata.name) is not None:
+        if is_copy(metadata) or self._objects.get("", metadata.name) is not None:
             self.queue.add(Key("copy", metadata.name, metadata.namespace))
-
-
-def templates_informer(client: Client, served: Served) -> Informer[Template]:
-    """Return an informer of ResourceClaimTemplates, for an operator that leaves claims alone."""
-    store: Store[Template] = Store(DeletedUIDs())
-
-    def deleted(template: Template) -> None:
-        metadata = template.metadata
-        store.drop(metadata.namespace, metadata.name, metadata.uid)
-
-    def changed(template: Template) -> None:
-        store.put(template)
-
-    return Informer(
-        client,
-        served.templates,
-        store,
-        Template.parse,
-        changed,
-        deleted,
-        rolled_back=store.roll_back,
-    )

@@ -1,5 +1,6 @@
 """Writes copies of ClusterResourceClaimTemplates; each response goes into the store at once."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +15,11 @@ from dragoman.model import ClusterTemplate, Template
 
 NO_DRY_RUN: Final = "does not support dry run"
 """In the API server's message where an admission webhook has side effects."""
+
+GENERATED_BASE: Final = 58
+"""Characters of a generated name before its random ones (API: names.SimpleNameGenerator)."""
+GENERATED: Final = "[a-z0-9]{5}"
+"""The random characters of a generated name."""
 
 log = logger("dragoman.clustertemplates")
 
@@ -43,7 +49,7 @@ class CopyWriter:
         resource = self._templates.resource
         document = copy_document(template, namespace, resource.api_version)
         try:
-            created = await self._client.post(resource.path(namespace), document)
+            created = await self._client.post(resource.path(namespace), document, strict=True)
         except ApiError as error:
             if error.code == 409:
                 await self._templates.refresh(namespace, template.metadata.name)
@@ -66,12 +72,13 @@ class CopyWriter:
         resource = self._templates.resource
         document = copy_document(template, namespace, resource.api_version)
         # The stored template has the name: the dry run takes a generated one.
-        document["metadata"]["generateName"] = f"{document['metadata'].pop('name')}-"
+        name = document["metadata"].pop("name")
+        document["metadata"]["generateName"] = f"{name}-"
         try:
-            await self._client.post(resource.path(namespace), document, dry_run=True)
+            await self._client.post(resource.path(namespace), document, dry_run=True, strict=True)
         except ApiError as error:
             if NO_DRY_RUN not in str(error):
-                raise
+                raise _about(name, error) from error
 
     async def delete(self, stored: Template) -> None:
         """Delete a template, and only the one with this UID; raise ApiError."""
@@ -101,9 +108,14 @@ class CopyWriter:
         return await find(self._client, CLUSTERTEMPLATES.path(name=name)) is not None
 
     async def write_status(self, template: ClusterTemplate, status: dict[str, Any]) -> None:
-        """Write a status, unless another object has the name by now; raise ApiError."""
+        """Write a status, unless the object is another or has changed by now; raise ApiError.
+
+        The event about the change enqueues the status again. The version is the precondition: in
+        the status of a custom resource the API server ignores a UID.
+        """
         self._check()
-        body = {"metadata": {"uid": template.metadata.uid}, "status": status}
+        version = {"resourceVersion": template.metadata.resource_version}
+        body = {"metadata": version, "status": status}
         path = CLUSTERTEMPLATES.path("", template.metadata.name, "status")
         try:
             await self._client.patch(path, body, MERGE_PATCH)
@@ -114,3 +126,13 @@ class CopyWriter:
     def _check(self) -> None:
         if not self._may_write():
             raise NotLeadingError
+
+
+def _about(name: str, error: ApiError) -> ApiError:
+    """Return an error about a copy in place of one about its generated name.
+
+    A message with another name after each attempt would be another status, and another Event.
+    """
+    generated = re.escape(f"{name}-"[:GENERATED_BASE]) + GENERATED
+    message = re.sub(rf"(?<![a-z0-9.-]){generated}(?![a-z0-9.-])", name, str(error))
+    return ApiError(error.code, error.reason, message, error.details, error.retry_after)

@@ -6,9 +6,10 @@ observers, which receive each change after it was stored.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
-from dragoman.inventory.skim import is_unchanged, modified_name
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.skim import is_unchanged
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
@@ -32,6 +33,7 @@ class DeviceInformers:
     Attributes:
         slices: Informer of ResourceSlices.
         rules: Informer of DeviceTaintRules; None until the API server serves them.
+        rules_known: Set once the API server has answered whether it serves them.
         slice_observers: Called with each change of a slice.
         rule_observers: Called with each change of a rule.
     """
@@ -43,6 +45,7 @@ class DeviceInformers:
         self.slice_observers: list[SliceChange] = []
         self.rule_observers: list[RuleChange] = []
         self.rules: Informer[StoredRule] | None = None
+        self.rules_known = asyncio.Event()
         self._rule_store: Store[StoredRule] = Store(self._deleted)
         self.slices: Informer[StoredSlice] = Informer(
             client,
@@ -76,6 +79,7 @@ class DeviceInformers:
             self._rule_deleted,
             rolled_back=self._roll_back,
         )
+        self.rules_known.set()
         return self.rules
 
     @property
@@ -83,6 +87,12 @@ class DeviceInformers:
         """Whether everything that is served was listed."""
         rules = self.rules is None or self.rules.synced.is_set()
         return rules and self.slices.synced.is_set()
+
+    async def wait_rules(self) -> None:
+        """Wait until all rules are listed, or the API server does not serve them."""
+        await self.rules_known.wait()
+        if self.rules is not None:
+            await self.rules.synced.wait()
 
     def stored_rules(self) -> Store[StoredRule]:
         """Return the store of rules; it is empty while they are not served."""
@@ -95,9 +105,7 @@ class DeviceInformers:
         return StoredSlice.parse_v1beta1(document, content=self._content)
 
     def _is_unchanged(self, line: bytes) -> bool:
-        name = "" if self._content else modified_name(line)
-        known = self.slices.store.get("", name) if name else None
-        return known is not None and is_unchanged(line, known)
+        return not self._content and is_unchanged(line, partial(self.slices.store.get, ""))
 
     def _slice_changed(self, fact: StoredSlice) -> None:
         known = self.slices.store.get("", fact.metadata.name)
@@ -124,6 +132,5 @@ class DeviceInformers:
                 observer(known, None)
 
     def _roll_back(self) -> None:
-        self._deleted.clear()
         self.slices.store.roll_back()
         self._rule_store.roll_back()

@@ -14,9 +14,9 @@ import orjson
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.driverconfigs.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
+from dragoman.driverconfigs.review.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
+from dragoman.driverconfigs.review.validation import ResultCache
 from dragoman.driverconfigs.strictjson import InvalidJSONError, parse
-from dragoman.driverconfigs.validation import ResultCache
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
 from dragoman.kube.errors import ApiError

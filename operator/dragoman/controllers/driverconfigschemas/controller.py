@@ -13,8 +13,8 @@ from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import Selection, without
-from dragoman.driverconfigs import status
-from dragoman.driverconfigs.driverconfigschema import API_VERSION, KIND, OFF
+from dragoman.driverconfigs.objects.driverconfigschema import API_VERSION, KIND, OFF
+from dragoman.driverconfigs.review import status
 from dragoman.kube.client import APPLY_PATCH, Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError

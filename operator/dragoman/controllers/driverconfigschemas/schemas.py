@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dragoman.driverconfigs.registry import Registry, register
-from dragoman.driverconfigs.schemaparser import parse
+from dragoman.driverconfigs.compile.registry import Registry, register
+from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -59,6 +59,7 @@ class Schemas:
             SchemaObject.parse,
             self._changed,
             self._deleted,
+            rolled_back=self.objects.roll_back,
         )
 
     def unready(self) -> str | None:

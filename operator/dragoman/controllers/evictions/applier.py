@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.inventory.stored import PROGRESS, Progress, StoredRule
+from dragoman.inventory.facts.stored import PROGRESS, Progress, StoredRule
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError

@@ -125,6 +125,9 @@ class EvictionController:
 
     async def _wait_alone(self) -> None:
         """Wait until the stock controller has been silent: two of them would delete twice."""
+        if not self._assist:
+            # The rules show what the stock controller wrote.
+            await self._devices.wait_rules()
         logged = False
         while not self._assist and (rule := self._stock_rule()):
             metrics.EVICTIONS_BLOCKED.set(1)

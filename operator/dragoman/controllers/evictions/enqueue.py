@@ -8,7 +8,7 @@ from dragoman.controllers.evictions.state import EvictionState, Place, Planned
 from dragoman.evictions import claim_due, consumers, is_exempt, pod_due
 from dragoman.evictions.conditions import PERIOD
 from dragoman.evictions.facts import Due
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod
 

@@ -11,7 +11,7 @@ from dragoman.controllers.evictions.enqueue import Key, Observer, rule_key
 from dragoman.controllers.evictions.faults import FaultReporter
 from dragoman.controllers.evictions.state import EvictionState, Place, Planned
 from dragoman.evictions import Counts, Preview, plan_rule_status, preview
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.informer import Informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger

@@ -7,7 +7,7 @@ from itertools import chain
 
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.evictions import ActiveRules, Counts, Due, Facts, Pools
-from dragoman.inventory.stored import StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model import Claim, Pod
 
 EVICTED_LIMIT = 100_000

@@ -12,7 +12,7 @@ from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.informers import ExplainInformers
 from dragoman.controllers.explain.state import DeviceState, Stored
 from dragoman.diagnosis.note import Note
-from dragoman.inventory.facts import PodFact
+from dragoman.inventory.facts.objects import PodFact
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served, ServedDevices

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dragoman.allocation import DeviceID
 from dragoman.inventory.inventory import Device, Inventory, State
-from dragoman.inventory.pools import PoolState
-from dragoman.inventory.summary import class_of, tally
+from dragoman.inventory.pools.pools import PoolState
+from dragoman.inventory.usage.summary import class_of, tally
 
 _COUNTED = tuple(state for state in State if state is not State.LOST)
 UUIDS = ("uuid", "UUID")

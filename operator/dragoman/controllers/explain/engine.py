@@ -17,10 +17,10 @@ from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import Note, note
 from dragoman.diagnosis.subject import of_pod
-from dragoman.inventory.factparser import parse
-from dragoman.inventory.facts import PodFact, World
+from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 STEPS = 15_000
 """Steps of the searches for one pod on all nodes: about 50 ms."""

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import dragoman.allocation as api
 from dragoman.controllers.explain.state import DeviceState, Stored, Value
-from dragoman.inventory.documents import reduced
-from dragoman.inventory.factparser import claim_fact, node_fact, pod_fact, slice_fact
-from dragoman.inventory.facts import ClaimFact, NodeFact, PodFact, SliceFact
+from dragoman.inventory.facts.objects import ClaimFact, NodeFact, PodFact, SliceFact
+from dragoman.inventory.facts.parser import claim_fact, node_fact, pod_fact, slice_fact
+from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, ServedDevices
 from dragoman.kube.informer import Informer

@@ -1,15 +1,14 @@
 """What explanations are computed from: stores of inventory facts, and the world that they make."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import dragoman.allocation as api
-from dragoman.allocation.extendedresources import is_extended
-from dragoman.inventory.facts import ClaimFact, NodeFact, PodFact, SliceFact, World
-from dragoman.inventory.waiting import gated
+from dragoman.inventory.facts.objects import ClaimFact, NodeFact, PodFact, SliceFact, World
+from dragoman.inventory.usage.waiting import extended_resources, gated
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.model import Metadata
 
@@ -92,7 +91,6 @@ class DeviceState:
 
     def roll_back(self) -> None:
         """Trust the next lists in everything: etcd was restored from a backup."""
-        self.deleted.clear()
         stores: tuple[Store[Any], ...] = (self.pods, self.claims, self.slices)
         for store in (*stores, self.nodes, self.classes, self.rules):
             store.roll_back()
@@ -115,7 +113,7 @@ class DeviceState:
             return False
         if any(not pod.pod.needs_no_claim(entry) for entry in pod.pod.entries):
             return True
-        extended = _extended(pod.document)
+        extended = extended_resources(pod.document)
         classes = _by_key(self.classes) if extended else {}
         return any(api.class_of(name, classes) for name in extended)
 
@@ -135,14 +133,6 @@ class DeviceState:
             unseen=(),
             malformed=(),
         )
-
-
-def _extended(pod: Mapping[str, Any]) -> set[str]:
-    """Return the extended resources that the containers of a pod request."""
-    spec = pod.get("spec") or {}
-    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
-    requested = (((one.get("resources") or {}).get("requests") or {}) for one in containers)
-    return {name for names in requested for name in names if is_extended(name)}
 
 
 def _by_key(store: Store[Stored[Value]]) -> dict[str, Value]:

@@ -17,11 +17,11 @@ from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.pools import REGISTRATION
-from dragoman.inventory.documents import KINDS
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.profiles import server_profile
 from dragoman.inventory.inventory import take
-from dragoman.inventory.profiles import server_profile
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.documents import KINDS
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from dragoman import metrics
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.objects import Objects
 from dragoman.controllers.maintenance.run import Run
@@ -25,12 +26,14 @@ from dragoman.kube.resources import Resource
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.maintenance.devicemaintenance import FINALIZER, DeviceMaintenance, Progress
-from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.holds import Hold, Kind
 from dragoman.maintenance.manifests import Origin, selectors
 from dragoman.maintenance.targets import TargetError
 
 ACTIVE_INTERVAL, SETTLED_INTERVAL = 2.0, 30.0
 """Seconds between looks at the slices, while devices are in use and after."""
+REST = 10.0
+"""How many times longer the pause is than a look."""
 RULES_INTERVAL = 60.0
 """Seconds between checks whether DeviceTaintRules are served."""
 
@@ -71,7 +74,7 @@ class MaintenanceController:
         self._rules: Resource | None = None
         self._rules_looked_for = float("-inf")
         self.queue: WorkQueue[str] = WorkQueue("devicemaintenances")
-        self.objects = Objects(client, served, self.queue.add)
+        self.objects = Objects(client, served, self.queue.add, namespace)
         self._controller = Controller(self.queue, self.reconcile, self.enqueue_all, resync=resync)
 
     async def run(self) -> None:
@@ -92,6 +95,8 @@ class MaintenanceController:
         """Bring one DeviceMaintenance further; raise ApiError where the key must be retried."""
         if not self._may_write():
             await self._stop_all()
+            # The leader counts them; here they would stay as they were.
+            metrics.device_maintenances({})
             return
         stored = self.objects.store.get("", name)
         if stored is None:
@@ -108,6 +113,7 @@ class MaintenanceController:
     async def _carry_out(self, stored: DeviceMaintenance, left: float | None) -> None:
         """Hold the devices and evict pods, and write how far it is."""
         name = stored.metadata.name
+        began = time.monotonic()
         if FINALIZER not in stored.finalizers:
             # First, so that a deletion leaves no hold behind.
             await self.objects.finalize(stored, (*stored.finalizers, FINALIZER))
@@ -123,13 +129,15 @@ class MaintenanceController:
         plan = progress.plan
         done = plan is not None and plan.held and plan.idle and progress.settled
         pause = SETTLED_INTERVAL if done or fault else ACTIVE_INTERVAL
+        # An expensive target must not take most of the time of other work.
+        pause = max(pause, REST * (time.monotonic() - began))
         self.queue.add_after(name, pause if left is None else min(pause, left + 0.05))
 
     async def _ordered(self, stored: DeviceMaintenance) -> None:
         """Start a run for the devices as they are published now, or give them to the present one.
 
         Raises:
-            TargetError: The expression of the target does not compile.
+            TargetError: The expression of the target does not compile, or takes too long.
             ApiError: Slices or holds cannot be listed.
         """
         name, target = stored.metadata.name, stored.target
@@ -142,17 +150,16 @@ class MaintenanceController:
             stored.evict,
         )
         run = self._runs.get(name)
-        if run is not None and run.evict is stored.evict:
+        if run is not None and run.fits(stored.evict, self._rules):
             run.update(order)
             return
         await self._stop(name)
-        origin = Origin(stored.reason, "", name, stored.owner)
         writer = Writer(
             self._client,
             self._served.claims,
             self._rules,
             self._namespace,
-            origin,
+            _origin(stored),
             may_write=self._may_write,
         )
         view = await self._followed()
@@ -173,6 +180,8 @@ class MaintenanceController:
     async def _release(self, stored: DeviceMaintenance) -> None:
         name = stored.metadata.name
         await self._stop(name)
+        # Looked up now: rules that an upgrade serves in another version must not be overlooked.
+        self._rules_looked_for = float("-inf")
         rules = await self._served_rules()
         writer = Writer(
             self._client,
@@ -183,13 +192,25 @@ class MaintenanceController:
             may_write=self._may_write,
         )
         for hold in await self.objects.holds(name, rules):
+            heir = self._heir(hold)
+            if heir is not None:
+                await writer.hand_over(hold, _origin(heir))
+                continue
             await writer.delete(hold)
             log.info("Put devices back in service", name=name, hold=str(hold))
 
+    def _heir(self, hold: Hold) -> DeviceMaintenance | None:
+        """Return another DeviceMaintenance that needs a held claim; there is one per device."""
+        if hold.kind is Kind.RULE:
+            return None
+        device = DeviceID(hold.selector.driver, hold.selector.pool, hold.selector.device)
+        names = (name for name, run in self._runs.items() if device in run.devices)
+        return next((self.objects.store.get("", name) for name in names), None)
+
     async def _served_rules(self) -> Resource | None:
-        """Return DeviceTaintRules, which an upgrade may begin to serve."""
+        """Return DeviceTaintRules, which an upgrade may begin to serve, or in another version."""
         now = time.monotonic()
-        if self._rules is None and now - self._rules_looked_for >= RULES_INTERVAL:
+        if now - self._rules_looked_for >= RULES_INTERVAL:
             self._rules = await served_rules(self._client)
             self._rules_looked_for = now
         return self._rules
@@ -213,3 +234,7 @@ class MaintenanceController:
     async def _stop_all(self) -> None:
         for name in [*self._runs]:
             await self._stop(name)
+
+
+def _origin(stored: DeviceMaintenance) -> Origin:
+    return Origin(stored.reason, "", stored.metadata.name, stored.owner)

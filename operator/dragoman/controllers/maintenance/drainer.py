@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import ClusterView, list_rules
-from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, watched
+from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, hold_name, watched
+from dragoman.kube.errors import ApiError
+from dragoman.maintenance.actions import Action, CreateClaim, CreateRule, Evict, EvictPod
 from dragoman.maintenance.holds import Hold, Kind, Selector
-from dragoman.maintenance.plan import Action, Evict, EvictPod, Facts, Plan, plan
+from dragoman.maintenance.plan import Facts, Plan, plan
 
 TICK, IDLE_TICK = 1.0, 10.0
 """Longest seconds between two plans, while devices are in use and after."""
+TRIES = 3
+"""How often a hold that is to be created may exist already, because another process is faster."""
+ALREADY_EXISTS = "AlreadyExists"
+_REFUSED = frozenset({400, 403, 409, 422})
+"""Answers about one object, not about the API server."""
 SETTLE = 3.0
 """Seconds after the last hold was written before idle devices count as drained: the scheduler may
 have chosen a device just before it saw the hold, and writes such an allocation within moments."""
-FIRST_RETRY, LONGEST_RETRY = 1.0, 5.0
+FIRST_EVICTION_RETRY, LONGEST_EVICTION_RETRY = 1.0, 5.0
 """Seconds until a refused eviction is tried again; kubectl drain waits 5 seconds each time."""
 
 
@@ -77,7 +86,7 @@ class _Attempt:
 
     began: float
     again: float = 0.0
-    delay: float = FIRST_RETRY
+    delay: float = FIRST_EVICTION_RETRY
     message: str = ""
     evicted: bool = False
 
@@ -106,6 +115,7 @@ class Drainer:
     _attempts: dict[str, _Attempt] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
+    _existing: Counter[Action] = field(default_factory=Counter)
     _began: str = ""
     _written: float = float("-inf")
     _next_eviction: float = float("-inf")
@@ -135,10 +145,10 @@ class Drainer:
                 current = await self.step()
                 if done(current) and await self._settled(done, settle):
                     return self.plan or current
-                try:
-                    await asyncio.wait_for(changed.wait(), self._tick())
-                except TimeoutError:
-                    continue
+                # Not wait_for, which loses a cancellation that meets a change (Python 3.11).
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._tick()):
+                        await changed.wait()
 
     def settled(self) -> bool:
         """Whether the scheduler must have seen every hold."""
@@ -150,7 +160,9 @@ class Drainer:
         return {
             f"{pod.metadata.namespace}/{pod.metadata.name}": attempt.message
             for pod in pods
-            if (attempt := self._attempts.get(pod.metadata.uid)) and attempt.message
+            if (attempt := self._attempts.get(pod.metadata.uid))
+            and attempt.message
+            and not attempt.evicted
         }
 
     def _tick(self) -> float:
@@ -158,25 +170,36 @@ class Drainer:
         return IDLE_TICK if done and self.settled() else TICK
 
     async def step(self) -> Plan:
-        """Make one plan, and carry out what can be done now."""
+        """Make a plan, and do what can be done now; raise the first ApiError at the end."""
         if self.clock() - self._ticked >= self._tick():
             self.rules = await list_rules(self.writer.client, self.writer.rules)
             self._ticked = self.clock()
         self.plan = current = plan(self.facts())
         self._report_pods(current)
+        refused: ApiError | None = None
         for action in current.actions:
-            if not isinstance(action, EvictPod):
-                await self._hold(action)
-            elif self._may_evict(action):
-                await self._evict(action)
+            if isinstance(action, EvictPod) and not self._may_evict(action):
+                continue
+            try:
+                await (self._evict(action) if isinstance(action, EvictPod) else self._hold(action))
+            except ApiError as error:
+                if error.code not in _REFUSED:
+                    raise
+                refused = refused or error  # the others must not wait for this one
+        if refused is not None:
+            raise refused
         return current
 
     def facts(self) -> Facts:
         """Return what the next plan is computed from."""
         self._began = self._began or self.view.newest()
         claims = self.view.of_devices(self.order.devices)
-        owners = tuple(one.fact for one in claims if one.hold is None)
-        held = tuple(one.hold for one in claims if one.hold is not None)
+        owners = tuple(one.fact for one in claims if one.hold is None or one.used)
+        held = tuple(
+            one.hold
+            for one in claims
+            if one.hold and (one.holds_device or one.hold.namespace == self.writer.namespace)
+        )
         return Facts(
             devices=self.order.devices,
             kind=self.order.kind,
@@ -186,6 +209,7 @@ class Drainer:
             pods=self.view.pods_of(owners),
             evict=self.order.evict,
             began=self._began,
+            maintenance=self.writer.origin.maintenance,
         )
 
     async def _settled(self, done: Callable[[Plan], bool], settle: float) -> bool:
@@ -204,11 +228,26 @@ class Drainer:
         claim = watched(outcome)
         if claim is not None:
             self.view.claim_changed(claim)
-        name = _name(action, outcome)
+        self._require_hold(action, outcome)
+        name = hold_name(action, outcome)
         if name and name not in self._reported:
             self._reported.add(name)
             created = outcome.result is Result.DONE
             self.report(News(Step.CREATED if created else Step.EXISTED, name))
+
+    def _require_hold(self, action: Action, outcome: Outcome) -> None:
+        """Raise ApiError where an object has the name of a hold again and again, and is none."""
+        if outcome.result is not Result.EXISTS or outcome.written is None:
+            return
+        self._existing[action] += 1
+        if self._existing[action] > TRIES and isinstance(action, CreateRule | CreateClaim):
+            name = outcome.written["metadata"]["name"]
+            if isinstance(action, CreateRule):
+                what, kind = str(action.selector), "devicetaintrule"
+            else:
+                what, kind = str(action.device), f"-n {self.writer.namespace} resourceclaim"
+            text = f"{name} exists already and does not hold {what}: kubectl delete {kind} {name}"
+            raise ApiError(409, ALREADY_EXISTS, text)
 
     def _may_evict(self, action: EvictPod) -> bool:
         now = self.clock()
@@ -220,10 +259,10 @@ class Drainer:
         self._names[action.uid] = action.key
         outcome = await self.writer.do(action)
         now = self.clock()
-        if outcome.result is Result.REFUSED:
-            attempt.delay = min(attempt.delay * 1.5, LONGEST_RETRY)
+        if outcome.result in {Result.REFUSED, Result.CONFLICT}:
+            attempt.delay = min(attempt.delay * 1.5, LONGEST_EVICTION_RETRY)
             attempt.again = now + max(attempt.delay, outcome.retry_after or 0.0)
-            if outcome.message != attempt.message:
+            if outcome.message and outcome.message != attempt.message:
                 attempt.message = outcome.message
                 self.report(News(Step.REFUSED, action.key, outcome.message, now - attempt.began))
             return
@@ -249,15 +288,3 @@ class Drainer:
                 if name not in self._reported:
                     self._reported.add(name)
                     self.report(News(step, name))
-
-
-def _name(action: Action, outcome: Outcome) -> str:
-    """Return the name under which a new hold is reported, empty for other writes."""
-    metadata = (outcome.written or {}).get("metadata") or {}
-    name = metadata.get("name", "")
-    spec = (outcome.written or {}).get("spec") or {}
-    if not name or type(action).__name__ not in ("CreateRule", "Allocate"):
-        return ""
-    if "taint" in spec:
-        return f"devicetaintrule.resource.k8s.io/{name}"
-    return f"resourceclaim.resource.k8s.io/{name}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.controllers.maintenance.published import published
+from dragoman.controllers.maintenance.published import published, selected
 from dragoman.controllers.maintenance.view import list_rules
-from dragoman.inventory.documents import MAINTENANCE, reduced
+from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
 from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.discovery import Served
@@ -18,7 +18,6 @@ from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.maintenance import holds
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Hold
-from dragoman.maintenance.targets import select
 
 _REPLACED = frozenset({404, 409})
 
@@ -30,15 +29,19 @@ class Objects:
         client: Where to read and write.
         served: Which API versions the server has.
         enqueue: Called with the name of each object that changed.
+        namespace: Where held claims are created.
 
     Attributes:
         store: The objects as last known.
         informer: Keeps the store.
     """
 
-    def __init__(self, client: Client, served: Served, enqueue: Callable[[str], None]) -> None:
+    def __init__(
+        self, client: Client, served: Served, enqueue: Callable[[str], None], namespace: str
+    ) -> None:
         self._client = client
         self._served = served
+        self._namespace = namespace
         self._enqueue = enqueue
         self.store: Store[DeviceMaintenance] = Store(DeletedUIDs())
         self.informer = Informer(
@@ -60,17 +63,18 @@ class Objects:
         service; neither must one whose attribute the target names has changed.
 
         Raises:
-            TargetError: The expression of the target does not compile.
+            TargetError: The expression of the target does not compile, or takes too long.
             ApiError: Slices or holds cannot be listed.
         """
         inventory = await published(self._client, self._served.slices)
-        selected = select(inventory, [stored.target]).ids
+        chosen = await selected(inventory, stored.target)
         held = {
             DeviceID(one.selector.driver, one.selector.pool, one.selector.device)
             for one in await self.holds(stored.metadata.name, rules)
-            if one.selector.device
+            # A user who may create claims in a namespace must not add devices to the target.
+            if one.selector.device and one.namespace in ("", self._namespace)
         }
-        return (*selected, *sorted(held - set(selected)))
+        return (*chosen, *sorted(held - set(chosen)))
 
     async def holds(self, name: str, rules: Resource | None) -> tuple[Hold, ...]:
         """Return the holds of a DeviceMaintenance, from a live list; raise ApiError."""

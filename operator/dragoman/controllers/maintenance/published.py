@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.features import profile
-from dragoman.inventory.documents import reduced
-from dragoman.inventory.factparser import parse
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.documents import reduced
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
 from dragoman.kube.discovery import NotServedError, discover
@@ -24,6 +26,10 @@ DEFAULT_VERSION: Final = "1.36"
 """Profile of the CEL environment for a server of an unknown version."""
 INTERVAL: Final = 15.0
 """Seconds between two lists of ResourceSlices."""
+REVIEW_SECONDS: Final = 2.0
+"""Longest time for the expression of a target in a review."""
+PASS_SECONDS: Final = 20.0
+"""The same in a pass of the controller, which runs beside all other work of the operator."""
 
 log = logger("dragoman.webhook")
 
@@ -62,11 +68,24 @@ class PublishedDevices:
         )
         published = len(inventory.devices)
         try:
-            found = select(inventory, [Target(*parts)])
+            found = select(inventory, [Target(*parts)], late_after(REVIEW_SECONDS))
         except TargetError as error:
             return Matches(0, published, str(error))
         problem = found.failures[0] if found.failures else ""
         return Matches(len(found.devices), published, problem)
+
+
+def late_after(seconds: float) -> Callable[[], bool]:
+    """Return a function that says whether these seconds have passed."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]:
+    """Return the devices that meet a target; raise TargetError."""
+    # In a thread: an expression may take milliseconds on each of thousands of devices.
+    late = late_after(PASS_SECONDS)
+    return (await asyncio.to_thread(select, inventory, [target], late)).ids
 
 
 async def published(client: Client, slices: Resource) -> Inventory:

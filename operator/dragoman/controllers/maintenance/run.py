@@ -7,13 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman import metrics
+from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Drainer, News, Order, Step
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
 from dragoman.logs import logger
+from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.devicemaintenance import Progress
 from dragoman.maintenance.plan import Plan
 
@@ -28,20 +31,30 @@ class Run:
         writer: Writes for this DeviceMaintenance.
         order: What is drained.
         changed: Called when the progress may have changed.
-
-    Attributes:
-        evict: What the order says about pods; another value needs another run.
     """
 
     def __init__(
         self, view: ClusterView, writer: Writer, order: Order, changed: Callable[[], None]
     ) -> None:
-        self.evict = order.evict
+        self._evict = order.evict
+        self._rules = writer.rules
         self._changed = changed
         self._drainer = Drainer(view, writer, order, _count)
         self._reported: Any = None
         self._fault = ""
         self._task = asyncio.create_task(self._run(), name="devicemaintenance")
+
+    def fits(self, evict: Evict, rules: Resource | None) -> bool:
+        """Whether it goes on, treats pods like this, and writes these DeviceTaintRules.
+
+        It ends when it would have to write without the Lease, which this process may get again.
+        """
+        return not self._task.done() and self._evict is evict and self._rules == rules
+
+    @property
+    def devices(self) -> tuple[DeviceID, ...]:
+        """The devices that are to be out of service now."""
+        return self._drainer.order.devices
 
     def update(self, order: Order) -> None:
         """Take another order from the next plan on."""
@@ -73,10 +86,17 @@ class Run:
             except NotLeadingError:
                 return
             except ApiError as error:
-                self._fault = str(error)
-                self._changed()
-                log.warning("Cannot hold devices", error=self._fault, code=error.code)
-                await asyncio.sleep(backoff.next(error.retry_after))
+                log.warning("Cannot hold devices", error=str(error), code=error.code)
+                await self._failed(error, backoff.next(error.retry_after))
+            except Exception as error:
+                # No caller waits for this task: without a retry the devices would be forgotten.
+                log.exception("Cannot hold devices")
+                await self._failed(error, backoff.next())
+
+    async def _failed(self, error: Exception, pause: float) -> None:
+        self._fault = str(error) or type(error).__name__
+        self._changed()
+        await asyncio.sleep(pause)
 
     def _noted(self, plan: Plan) -> bool:
         """Note a plan; it is never the last one, because claims may come back."""

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.claims.informers import uses_claims
-from dragoman.inventory.documents import reduced
-from dragoman.inventory.factparser import claim_fact
-from dragoman.inventory.facts import ClaimFact
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.inventory.facts.parser import claim_fact
+from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client, pages
 from dragoman.kube.discovery import DRA_GROUP, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.errors import ApiError
@@ -48,6 +48,16 @@ class WatchedClaim:
         """Read a ResourceClaim of any version; raise MalformedObjectError naming the field."""
         document = reduced("resourceclaims", body)
         return cls(Metadata.parse(body), claim_fact(document), holds.parse_claim(document))
+
+    @property
+    def used(self) -> bool:
+        """Whether pods use it; users too may give a claim the name of a held one."""
+        return bool(self.fact.claim.consumers)
+
+    @property
+    def holds_device(self) -> bool:
+        """Whether it keeps a device out of service now."""
+        return self.hold is not None and self.hold.allocated and not self.used
 
     @property
     def devices(self) -> frozenset[DeviceID]:
@@ -87,6 +97,7 @@ class ClusterView:
             WatchedClaim.parse,
             self.claim_changed,
             self._claim_deleted,
+            rolled_back=self._claims.roll_back,
         )
         self.pods = Informer(
             client,
@@ -96,6 +107,7 @@ class ClusterView:
             self._pod_changed,
             self._pod_deleted,
             predicate=uses_claims,
+            rolled_back=self._pods.roll_back,
         )
 
     @asynccontextmanager

@@ -9,15 +9,13 @@ from typing import Any, assert_never
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import WatchedClaim
-from dragoman.inventory.documents import OVERLAPPED
+from dragoman.inventory.snapshots.documents import OVERLAPPED
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from dragoman.maintenance import manifests
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
-from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.plan import (
+from dragoman.maintenance.actions import (
     Action,
     Allocate,
     CreateClaim,
@@ -26,8 +24,10 @@ from dragoman.maintenance.plan import (
     MarkOverlap,
     Reallocate,
 )
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
+from dragoman.maintenance.manifests import Origin
 
-_NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
+_NOT_FOUND, _CONFLICT, _INVALID, _TOO_MANY = 404, 409, 422, 429
 _REFUSED = frozenset({_TOO_MANY, 403, 500})
 """Answers of the Eviction API that may change: budgets, policies, several budgets of one pod."""
 
@@ -38,6 +38,8 @@ class Result(StrEnum):
     DONE = "done"
     EXISTS = "exists"
     """Another process has written the same; also where the object is deleted already."""
+    CONFLICT = "conflict"
+    """The pod was replaced under its name, or it or its budget changed: plan again."""
     REFUSED = "refused"
     """The Eviction API does not allow it now."""
 
@@ -125,7 +127,12 @@ class Writer:
         resource = self.rules if hold.kind is Kind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
         if hold.kind is Kind.CLAIM and hold.allocated:
-            await self._patch(hold, {"status": {"allocation": None}}, "status")
+            try:
+                await self._patch(hold, {"status": {"allocation": None}}, "status")
+            except ApiError as error:
+                # A pod names the held claim: it keeps the device, but not the hold.
+                if error.code != _INVALID:
+                    raise
         options = {"preconditions": {"uid": hold.uid}}
         try:
             await self.client.delete(resource.path(hold.namespace, hold.name), options)
@@ -134,6 +141,12 @@ class Writer:
                 return False
             raise
         return True
+
+    async def hand_over(self, hold: Hold, heir: Origin) -> None:
+        """Make a held claim that of another DeviceMaintenance; the device stays held throughout."""
+        if not self.may_write():
+            raise NotLeadingError
+        await self._patch(hold, manifests.handed_over(heir))
 
     async def _create_claim(self, device: DeviceID) -> Outcome:
         manifest = manifests.claim_manifest(
@@ -176,8 +189,10 @@ class Writer:
             else:
                 await self.client.post(f"{path}/eviction", _eviction(action, options))
         except ApiError as error:
-            if error.code in {_NOT_FOUND, _CONFLICT}:  # ended, or replaced under the same name
+            if error.code == _NOT_FOUND:
                 return Outcome(Result.EXISTS)
+            if error.code == _CONFLICT:
+                return Outcome(Result.CONFLICT)
             if error.code in _REFUSED:
                 return Outcome(Result.REFUSED, _refusal(error), retry_after=error.retry_after)
             raise
@@ -214,3 +229,15 @@ def watched(outcome: Outcome) -> WatchedClaim | None:
     if written is None or written.get("kind") not in (None, "ResourceClaim"):
         return None
     return WatchedClaim.parse(written)
+
+
+def hold_name(action: Action, outcome: Outcome) -> str:
+    """Return the name under which a new hold is reported, empty for other writes."""
+    metadata = (outcome.written or {}).get("metadata") or {}
+    name = metadata.get("name", "")
+    spec = (outcome.written or {}).get("spec") or {}
+    if not name or not isinstance(action, CreateRule | Allocate):
+        return ""
+    if "taint" in spec:
+        return f"devicetaintrule.resource.k8s.io/{name}"
+    return f"resourceclaim.resource.k8s.io/{name}"

@@ -10,9 +10,9 @@ from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.requests import Request, answer
 from dragoman.evictions.facts import seconds
-from dragoman.inventory.currentpools import PoolFacts
-from dragoman.inventory.poolstatus import pool_statuses
-from dragoman.inventory.stored import StoredSlice
+from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.pools.currentpools import PoolFacts
+from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError

@@ -8,9 +8,9 @@ from typing import Any
 from dragoman.allocation.facts.objects import PoolID
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.inventory.currentpools import PoolFacts, current_pools
-from dragoman.inventory.poolreports import report, report_name
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
+from dragoman.inventory.pools.currentpools import PoolFacts, current_pools
+from dragoman.inventory.poolstatus.reports import report, report_name
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, Client, pages
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.evictions.facts import seconds
-from dragoman.inventory.poolstatus import is_incomplete
-from dragoman.inventory.poolviews import Json
+from dragoman.inventory.poolstatus.status import is_incomplete
+from dragoman.inventory.poolstatus.views import Json
 from dragoman.model import Document, Metadata
 from dragoman.model.fields import items, mapping, optional_text, text
 

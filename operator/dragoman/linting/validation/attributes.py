@@ -6,11 +6,11 @@ import re
 from fractions import Fraction
 from typing import Any, Final
 
-from dragoman.linting.finding import Steps
-from dragoman.linting.objects import mapping, sequence, text
-from dragoman.linting.quantities import amount
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.manifests.objects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import size
+from dragoman.linting.validation.quantities import amount
 
 MAX_VALUE: Final = 64
 MAX_OPTIONS: Final = 10

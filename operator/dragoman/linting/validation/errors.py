@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.driverconfigs.fielderrors import shorten
-from dragoman.linting.finding import Problem, Steps
-from dragoman.linting.paths import render
+from dragoman.linting.findings.finding import Problem, Steps
+from dragoman.linting.findings.paths import render
 
 INVALID: Final = "dra/invalid"
 

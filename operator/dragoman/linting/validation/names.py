@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dragoman.linting.finding import Steps
-from dragoman.linting.objects import Object, mapping, sequence, text
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.manifests.objects import Object, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dragoman.linting.finding import Steps
-from dragoman.linting.objects import mapping, sequence, text
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.manifests.objects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_value_fault, qualified_fault, subdomain_fault
 

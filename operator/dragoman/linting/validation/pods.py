@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.linting.finding import Steps
-from dragoman.linting.objects import Object, PodSpec, mapping, sequence, text
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.manifests.objects import Object, PodSpec, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_fault, subdomain_fault
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.linting.finding import Steps
-from dragoman.linting.objects import Object, mapping, sequence, text
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.manifests.objects import Object, mapping, sequence, text
 from dragoman.linting.validation.attributes import check_attribute, check_capacity
 from dragoman.linting.validation.counters import COUNTERS_APART, check_counters_together
 from dragoman.linting.validation.errors import Errors, repeated

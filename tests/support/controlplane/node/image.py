@@ -1,11 +1,13 @@
-"""Container images made from nothing: an OCI archive of one static program."""
+"""Container images made from nothing: OCI archives of static programs."""
 
 import hashlib
 import io
 import json
 import platform
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 REFERENCE = "dragoman.test/errand:1"
@@ -25,12 +27,36 @@ def write_archive(
         reference: Name and tag of the image.
         name: By which containers call the program.
     """
+    return write_image(archive, reference, {name: program}, entry=name)
+
+
+def write_image(
+    archive: Path,
+    reference: str,
+    programs: Mapping[str, Path],
+    *,
+    links: Mapping[str, str] = MappingProxyType({}),
+    entry: str = "",
+) -> Path:
+    """Write an OCI archive of some static programs.
+
+    Args:
+        archive: The tar file that is written.
+        reference: Name and tag of the image.
+        programs: Static binaries by their paths in the image.
+        links: Further paths in the image, and the paths to which they lead.
+        entry: The path of what containers run that name no command.
+    """
     blobs: Blobs = {}
-    layer = layer_of(program, name)
+    layer = layer_of(programs, links)
     config = {
         "architecture": ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
-        "config": {"Entrypoint": [f"/{name}"], "Env": ["PATH=/"], "WorkingDir": "/"},
+        "config": {
+            **({"Entrypoint": [f"/{entry}"]} if entry else {}),
+            "Env": ["PATH=/bin:/"],
+            "WorkingDir": "/",
+        },
         "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
     }
     manifest = {
@@ -39,9 +65,9 @@ def write_archive(
         "config": stored(blobs, f"{OCI}.config.v1+json", encoded(config)),
         "layers": [stored(blobs, f"{OCI}.layer.v1.tar", layer)],
     }
-    entry = stored(blobs, f"{OCI}.manifest.v1+json", encoded(manifest))
-    entry["annotations"] = {"io.containerd.image.name": reference}
-    index = {"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": [entry]}
+    top = stored(blobs, f"{OCI}.manifest.v1+json", encoded(manifest))
+    top["annotations"] = {"io.containerd.image.name": reference}
+    index = {"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": [top]}
     files = {
         "oci-layout": encoded({"imageLayoutVersion": "1.0.0"}),
         "index.json": encoded(index),
@@ -51,9 +77,10 @@ def write_archive(
     return archive
 
 
-def layer_of(program: Path, name: str) -> bytes:
-    """Return the layer: the program, and a folder for temporary files."""
-    return tar_of({name: program.read_bytes()}, mode=0o755, folders=("tmp",))
+def layer_of(programs: Mapping[str, Path], links: Mapping[str, str]) -> bytes:
+    """Return the layer: programs, links to them, and a folder for temporary files."""
+    contents = {name: program.read_bytes() for name, program in programs.items()}
+    return tar_of(contents, mode=0o755, folders=("tmp",), links=links)
 
 
 def stored(blobs: Blobs, kind: str, blob: bytes) -> dict[str, Any]:
@@ -62,7 +89,12 @@ def stored(blobs: Blobs, kind: str, blob: bytes) -> dict[str, Any]:
     return {"mediaType": kind, "digest": digest(blob), "size": len(blob)}
 
 
-def tar_of(files: dict[str, bytes], mode: int = 0o644, folders: tuple[str, ...] = ()) -> bytes:
+def tar_of(
+    files: Mapping[str, bytes],
+    mode: int = 0o644,
+    folders: tuple[str, ...] = (),
+    links: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """Return a tar of files that belong to root and have no time."""
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w") as tar:
@@ -74,6 +106,10 @@ def tar_of(files: dict[str, bytes], mode: int = 0o644, folders: tuple[str, ...] 
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(data), mode
             tar.addfile(entry, io.BytesIO(data))
+        for name, target in links.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
     return sink.getvalue()
 
 

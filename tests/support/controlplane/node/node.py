@@ -42,6 +42,8 @@ class Node:
         plane: Whose node it is; started with `NODE_FLAGS`.
         name: Of the node.
         number: No other node of the plane has it; decides about the addresses of its pods.
+        usual_folders: Whether the kubelet's folder and that of CDI are where most nodes have them,
+            which drivers in containers expect, and where only the node's processes see them.
 
     Attributes:
         places: Where its parts keep their things.
@@ -52,10 +54,17 @@ class Node:
     kubelet: Process
     containerd: Process
 
-    def __init__(self, plane: ControlPlane, name: str = "node-1", number: int = 1) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        name: str = "node-1",
+        number: int = 1,
+        *,
+        usual_folders: bool = False,
+    ) -> None:
         self.name = name
         self._number = number
-        self.places = parts.Places(plane.folder / name)
+        self.places = parts.Places(plane.folder / name, usual_folders)
         self._plane = plane
         self._cleanup = ExitStack()
 
@@ -130,6 +139,7 @@ class Node:
             cgroup=cgroup,
             ports=(api, self._health),
             address=self._plane.place.address,
+            gates=self._plane.gates,
         )
 
     def _process(self, name: str, command: list[str]) -> Process:

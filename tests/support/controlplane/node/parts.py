@@ -1,6 +1,6 @@
 """Settings and command lines of what runs on a node: containerd and the kubelet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,12 @@ class Places:
 
     Attributes:
         root: The node's folder.
+        usual: Whether the kubelet and CDI have the folders that they have on most nodes, which only
+            processes on the node see. They suit drivers that run in containers.
     """
 
     root: Path
+    usual: bool = False
 
     @property
     def socket(self) -> Path:
@@ -103,7 +106,7 @@ class Places:
     @property
     def kubelet(self) -> Path:
         """The kubelet's root: plugins register below it."""
-        return self.root / "kubelet"
+        return Path("/var/lib/kubelet") if self.usual else self.root / "kubelet"
 
     @property
     def logs(self) -> Path:
@@ -113,7 +116,7 @@ class Places:
     @property
     def cdi(self) -> Path:
         """Where drivers describe devices to containerd."""
-        return self.root / "cdi"
+        return Path("/var/run/cdi") if self.usual else self.root / "cdi"
 
     @property
     def networks(self) -> Path:
@@ -128,7 +131,8 @@ class Places:
         """
         if len(str(self.root)) > MAX_ROOT:
             raise RuntimeError(f"{self.root}: too long for sockets below it, set a shorter TMPDIR")
-        for folder in (self.kubelet, self.logs, self.cdi, self.networks):
+        own = () if self.usual else (self.kubelet, self.cdi)
+        for folder in (*own, self.logs, self.networks):
             folder.mkdir(parents=True)
 
 
@@ -159,6 +163,7 @@ def kubelet(
     cgroup: str,
     ports: tuple[int, int],
     address: str,
+    gates: Sequence[str],
 ) -> list[str]:
     """Return the kubelet's command, after writing its settings.
 
@@ -171,6 +176,7 @@ def kubelet(
         cgroup: Below which it makes those of pods.
         ports: Of its API and of its health.
         address: At which it listens; the node's as well, unless it is loopback.
+        gates: The flag of the feature gates.
     """
     settings = places.root / "kubelet.yaml"
     api, health = ports
@@ -220,4 +226,5 @@ def kubelet(
         f"--root-dir={places.kubelet}",
         f"--cert-dir={places.kubelet / 'pki'}",
         "--v=2",
+        *gates,
     ]

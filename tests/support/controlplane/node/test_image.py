@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.controlplane.node.image import write_archive
+from tests.support.controlplane.node.image import write_archive, write_image
 
 
 @pytest.fixture
@@ -56,3 +56,20 @@ def test_the_same_program_makes_the_same_bytes(tmp_path: Path) -> None:
     program.write_bytes(b"x")
     first, second = (write_archive(program, tmp_path / name) for name in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_image_has_many_programs_and_links_to_them(tmp_path: Path) -> None:
+    program = tmp_path / "busybox"
+    program.write_bytes(b"x")
+    programs = {"bin/busybox": program, "tool": program}
+    archive = write_image(tmp_path / "a.tar", "a:1", programs, links={"bin/sh": "busybox"})
+    with tarfile.open(archive) as tar:
+        files = {one.name: content(tar, one) for one in tar if one.isfile()}
+    (entry,) = json.loads(files["index.json"])["manifests"]
+    manifest = json.loads(blob(files, entry))
+    config = json.loads(blob(files, manifest["config"]))
+    assert config["config"] == {"Env": ["PATH=/bin:/"], "WorkingDir": "/"}
+    (layer,) = manifest["layers"]
+    with tarfile.open(fileobj=io.BytesIO(blob(files, layer))) as tar:
+        assert tar.getnames() == ["tmp", "bin/busybox", "tool", "bin/sh"]
+        assert tar.getmember("bin/sh").linkname == "busybox"

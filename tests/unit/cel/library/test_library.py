@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.cel import types
-from dragoman.cel.declarations import all_overloads
+from dragoman.cel.check.declarations import all_overloads
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL

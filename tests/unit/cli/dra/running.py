@@ -9,7 +9,7 @@ import jsonschema
 from click.testing import CliRunner, Result
 
 from dragoman.cli import cli
-from dragoman.inventory.snapshot import Snapshot, dump
+from dragoman.inventory.snapshots.snapshot import Snapshot, dump
 from tests.unit.inventory import builders
 
 SCHEMA = Path(__file__).parents[4] / "docs/schemas/cli.dragoman.dev-v1alpha1.json"

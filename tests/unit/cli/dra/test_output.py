@@ -2,11 +2,12 @@
 
 import io
 import json
+import re
 import sys
 
 import pytest
 
-from dragoman.cli.dra.output import Exit, Report, Table, watch
+from dragoman.cli.dra.output import Exit, Report, Table, show, watch
 
 REPORTS = [
     Report(
@@ -54,3 +55,35 @@ def test_programs_get_one_document_after_the_other(monkeypatch: pytest.MonkeyPat
     first, end = decoder.raw_decode(printed)
     second, _ = decoder.raw_decode(printed[end:].lstrip())
     assert [first["free"], second["free"]] == [11, 22]
+
+
+ESCAPES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+WIDE = Report(
+    "Explanation",
+    {},
+    (
+        Table(
+            ("NODES", "WHY", "DEVICES", "FREE"),
+            (("node-1, node-2", "the selector of request gpu is false: model is A100", "16", "7"),),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("columns", [200, 80, 60, 40, 20, 5])
+def test_no_column_is_cut_however_narrow_the_terminal_is(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    show(WIDE, "table")
+    lines = ESCAPES.sub("", terminal.getvalue()).splitlines()
+    assert lines[0].split() == ["NODES", "WHY", "DEVICES", "FREE"]
+    assert lines[1].split()[-2:] == ["16", "7"]
+    said = "".join("".join(lines[1:]).split())
+    for word in ("node-1,", "node-2", "selector", "false:", "A100"):
+        assert word in said
+    if columns >= 60:
+        assert max(map(len, (line.rstrip() for line in lines))) <= columns

@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
 from dragoman.kube.resources import Resource
 

@@ -12,7 +12,7 @@ from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.evictions.controller import EvictionController
-from dragoman.inventory.stored import StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
@@ -125,8 +125,12 @@ async def controlling(
     rules: tuple[StoredRule, ...] = (),
     slices: tuple[StoredSlice, ...] = (),
     assist: bool = False,
+    listed: bool = True,
 ) -> AsyncIterator[EvictionController]:
-    """Run a controller that knows the pods of the model, these claims, slices and rules."""
+    """Run a controller that knows the pods of the model, these claims, slices and rules.
+
+    Without `listed` the rules are not listed yet.
+    """
     client = cast(Client, api)
     recorder = EventRecorder(client)
     mode = ClaimMode("off", grace=0.0, takeover_after=0.0)
@@ -143,6 +147,8 @@ async def controlling(
     for rule in rules:
         rule_informer.changed(rule)
     devices.slices.synced.set()
+    if listed:
+        rule_informer.synced.set()
     watcher = lambda pod: store.informers.pods.handle({"type": "MODIFIED", "object": pod})  # noqa: E731
     api.watchers.append(watcher)
     tasks = [asyncio.create_task(made.run()), asyncio.create_task(recorder.run())]

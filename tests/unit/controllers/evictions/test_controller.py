@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from dragoman.kube.errors import ApiError
 from tests.unit.claims.objects import ClaimObject, PodObject, pod
 from tests.unit.controllers.evictions.model import Fate, Pods, controlling
-from tests.unit.evictions.builders import DRIVER, a_rule, a_slice, pair, result
+from tests.unit.evictions.builders import DRIVER, a_rule, a_slice, pair, result, taint
 from tests.unit.examples import examples
 from tests.unit.kube.virtual_time import in_virtual_time
 
@@ -72,6 +74,29 @@ async def test_assist_reads_the_claim_before_it_evicts() -> None:
     async with controlling(api, made, rules=(RULE,), assist=True):
         await asyncio.sleep(60)
     assert api.deletions == {}
+
+
+@pytest.mark.parametrize("stock", [True, False], ids=["stock controller", "alone"])
+def test_own_waits_until_rules_show_whether_the_stock_controller_evicts(stock: bool) -> None:
+    user, held = pair()
+    api = Pods(user)
+    written = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" if stock else ""
+    rule = replace(RULE, stock_stamp=written)
+    broken = a_slice("s", gpu_0=taint())
+
+    @in_virtual_time
+    async def run() -> None:
+        async with controlling(api, held, slices=(broken,), listed=False) as controller:
+            await asyncio.sleep(5)
+            assert api.deletions == {}
+            informer = controller._devices.rules
+            assert informer is not None
+            informer.changed(rule)
+            informer.synced.set()
+            await asyncio.sleep(60)
+
+    run()
+    assert len(api.deletions) == (0 if stock else 1)
 
 
 def unsteady(chance: random.Random) -> Fate:

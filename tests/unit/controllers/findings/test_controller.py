@@ -13,7 +13,7 @@ from dragoman import metrics
 from dragoman.controllers.findings import controller as module
 from dragoman.controllers.findings.controller import FindingsController, concerns_devices, diagnose
 from dragoman.doctor.finding import Id
-from dragoman.inventory.documents import KINDS
+from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
 from tests.support.controlplane.objects import Json
 from tests.unit.doctor.worlds import World, cases

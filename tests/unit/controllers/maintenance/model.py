@@ -38,18 +38,24 @@ class Model:
         random: Where all chance comes from.
         devices: Names of the devices of one pool.
         rules: Whether DeviceTaintRules are served.
+        version: In which version they are.
         objects: By URL path.
         events: Not yet seen by the scheduler: a claim before and after a change.
         evicted: Names of evicted pods, in order.
+        grace: Whether evicted pods take their time to end.
+        conflicts: How many evictions are answered with a conflict first.
     """
 
     random: random.Random
     devices: tuple[str, ...] = ("a", "b")
     rules: bool = False
+    version: str = "v1"
     objects: dict[str, Json] = field(default_factory=dict)
     events: list[tuple[Json | None, Json | None]] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
     allowed: bool = True
+    grace: bool = False
+    conflicts: int = 0
     view: Any = None
     now: float = 0.0
     watches: list[tuple[str, asyncio.Queue[bytes]]] = field(default_factory=list)
@@ -63,6 +69,7 @@ class Model:
 
     async def get(self, path: str, **query: str) -> Json:
         """Read an object, or list a collection."""
+        path = self._stored_at(path)
         if path in self.objects:
             return self.objects[path]
         if path == "/version":
@@ -70,8 +77,9 @@ class Model:
         if path == "/apis":
             versions = [{"version": "v1"}]
             return {"groups": [{"name": "resource.k8s.io", "versions": versions}]}
-        if path == "/apis/resource.k8s.io/v1":
-            names = ("devicetaintrules", "devicetaintrules/status") if self.rules else ()
+        if path.startswith("/apis/resource.k8s.io/v1") and path.count("/") == 3:
+            served = self.rules and path.endswith(f"/{self.version}")
+            names = ("devicetaintrules", "devicetaintrules/status") if served else ()
             return {"resources": [{"name": name} for name in names]}
         if path.count("/") > 4 and not path.endswith("s"):
             raise ApiError(404, "NotFound", path)
@@ -90,7 +98,7 @@ class Model:
         """Create an object, or evict a pod."""
         if path.endswith("/eviction"):
             return self._evict(path.removesuffix("/eviction"), body["deleteOptions"])
-        name = f"{path}/{body['metadata']['name']}"
+        name = f"{self._stored_at(path)}/{body['metadata']['name']}"
         if name in self.objects:
             raise ApiError(409, "AlreadyExists", name)
         uid = f"uid-{next(self._versions)}"
@@ -107,10 +115,15 @@ class Model:
         stored = self.objects[name]
         if body["metadata"]["uid"] != stored["metadata"]["uid"]:
             raise ApiError(409, "Conflict", name)
-        return self._store(name, merged(stored, body))
+        after = merged(stored, body)
+        status = after.get("status") or {}
+        if status.get("reservedFor") and not status.get("allocation"):
+            raise ApiError(422, "Invalid", "status.reservedFor: Forbidden")
+        return self._store(name, after)
 
     async def delete(self, path: str, options: Mapping[str, Any]) -> Json:
         """Delete an object, with its UID as precondition."""
+        path = self._stored_at(path)
         stored = self.objects.get(path)
         if stored is None:
             raise ApiError(404, "NotFound", path)
@@ -120,16 +133,29 @@ class Model:
             self.evicted.append(stored["metadata"]["name"])
         return self._remove(path)
 
+    def _stored_at(self, path: str) -> str:
+        """Return the path of a rule as in v1; only one version is served."""
+        group, found, rest = path.partition("/devicetaintrules")
+        if found and not (self.rules and group.endswith(f"/{self.version}")):
+            raise ApiError(404, "NotFound", path)
+        return f"{RULES}{rest}" if found else path
+
     def _evict(self, path: str, options: Mapping[str, Any]) -> Json:
         pod = self.objects.get(path)
         if pod is None:
             raise ApiError(404, "NotFound", path)
         if options["preconditions"]["uid"] != pod["metadata"]["uid"]:
             raise ApiError(409, "Conflict", path)
+        if self.conflicts:
+            self.conflicts -= 1
+            raise ApiError(409, "Conflict", "the object has been modified")
         if not self.allowed:
             cause = {"reason": "DisruptionBudget", "message": "The disruption budget x needs more"}
             raise ApiError(429, "TooManyRequests", "Cannot evict pod", {"causes": [cause]})
         self.evicted.append(pod["metadata"]["name"])
+        if self.grace:
+            ending = {**pod["metadata"], "deletionTimestamp": self.stamp}
+            return self._store(path, {**pod, "metadata": ending})
         return self._remove(path)
 
     def _store(self, path: str, document: Json) -> Json:

@@ -1,6 +1,7 @@
 """DeviceMaintenances on a model of the cluster: what is held, said, and given back."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,13 +9,16 @@ from typing import Any
 import pytest
 
 from dragoman import metrics
+from dragoman.allocation.facts.objects import DeviceID
+from dragoman.allocation.requests.expressions import Expression
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
+from dragoman.controllers.maintenance.writer import watched
 from dragoman.kube.discovery import Served
 from dragoman.kube.resources import Resource
 from dragoman.maintenance.devicemaintenance import FINALIZER
 from tests.support.controlplane import objects
-from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
+from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids
 
 SERVED = Served(
     Resource("resource.k8s.io", "v1", "resourceclaims"),
@@ -45,8 +49,11 @@ class Office:
         for _ in range(300):
             self.model.step()
         self.write({"metadata": metadata(), "spec": {"target": TARGET, **spec}})
+        self.leads = True
         client: Any = self.model
-        self.controller = MaintenanceController(client, SERVED, namespace="ops")
+        self.controller = MaintenanceController(
+            client, SERVED, namespace="ops", may_write=lambda: self.leads
+        )
 
     def write(self, document: dict[str, Any]) -> None:
         """Store the DeviceMaintenance as a user would."""
@@ -65,9 +72,10 @@ class Office:
         async with asyncio.timeout(10):
             while not met():
                 informer = self.controller.objects.informer
-                if self.stored:
-                    informer.handle({"type": "MODIFIED", "object": self.stored})
-                else:
+                for path, document in [*self.model.objects.items()]:
+                    if "/devicemaintenances/" in path:
+                        informer.handle({"type": "MODIFIED", "object": document})
+                if not self.stored:
                     for one in informer.store:
                         self.controller.objects._deleted(one)
                 self.controller.enqueue_all()
@@ -134,6 +142,76 @@ def test_a_device_is_drained_and_comes_back_with_the_end_of_the_object(rules: bo
     play(office, script)
 
 
+@pytest.mark.parametrize("rules", [True, False], ids=["rules", "held claims"])
+def test_a_device_of_two_maintenances_stays_held_when_one_of_them_ends(
+    monkeypatch: pytest.MonkeyPatch, rules: bool
+) -> None:
+    office = Office(rules=rules)
+    model, second = office.model, "/apis/dragoman.dev/v1alpha1/devicemaintenances/second"
+    for path in [one for one in model.objects if "/pods/" in one]:
+        model._remove(path)
+    for _ in range(300):
+        model.step()
+    model._store(
+        second,
+        {
+            "metadata": {"name": "second", "uid": "uid-2", "generation": 1},
+            "spec": {"target": TARGET, "reason": "fan"},
+        },
+    )
+
+    async def script() -> None:
+        both = lambda: all(  # noqa: E731 — one condition
+            model.objects[path].get("status", {}).get("held") == 1 for path in (PATH, second)
+        )
+        await office.until(both)
+        device = DeviceID(DRIVER, POOL, "a")
+        free = []
+        stored = model._tell
+
+        def tell(path: str, *change: Any) -> None:
+            held = any(
+                "/devicetaintrules/" in one or device in device_ids(model.objects[one])
+                for one in office.holds()
+            )
+            free.append(not held)
+            stored(path, *change)
+
+        monkeypatch.setattr(model, "_tell", tell)
+        deleting = {**office.stored["metadata"], "deletionTimestamp": "2026-11-22T12:00:00Z"}
+        office.write({**office.stored, "metadata": deleting})
+        await office.until(lambda: not office.stored["metadata"].get("finalizers"))
+        assert not any(free)
+        (held,) = office.holds()
+        marks = model.objects[held]["metadata"]
+        assert marks["ownerReferences"][0]["name"] == "second"
+        assert marks["annotations"]["dragoman.dev/reason"] == "fan"
+
+    play(office, script)
+
+
+def test_a_pod_that_names_a_held_claim_does_not_keep_the_finalizer() -> None:
+    office = Office(rules=False)
+    for path in [one for one in office.model.objects if "/pods/" in one]:
+        office.model._remove(path)
+    for _ in range(300):
+        office.model.step()
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Held") == "True")
+        (held,) = office.holds()
+        stored = office.model.objects[held]
+        user = {"resource": "pods", "name": "x", "uid": "uid-x"}
+        status = {**stored["status"], "reservedFor": [user]}
+        office.model._store(held, {**stored, "status": status})
+        deleting = {**office.stored["metadata"], "deletionTimestamp": "2026-11-22T12:00:00Z"}
+        office.write({**office.stored, "metadata": deleting})
+        await office.until(lambda: not office.stored["metadata"].get("finalizers"))
+        assert office.holds() == []
+
+    play(office, script)
+
+
 def test_the_end_of_the_time_gives_devices_back() -> None:
     until = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z")
     office = Office(rules=True, until=until)
@@ -162,6 +240,24 @@ def test_a_device_that_is_not_published_stays_held() -> None:
     play(office, script)
 
 
+def test_a_claim_of_a_user_adds_no_device_to_the_target() -> None:
+    office = Office(rules=False, evict="Now")
+    marks = {
+        "labels": {"dragoman.dev/maintenance": "m"},
+        "annotations": {"dragoman.dev/device": f"{DRIVER}/{POOL}/b"},
+    }
+    uid = {"name": "dragoman-hold-mine", "namespace": "a-tenant", "uid": "uid-mine"}
+    path = "/apis/resource.k8s.io/v1/namespaces/a-tenant/resourceclaims/dragoman-hold-mine"
+    office.model._store(path, {"metadata": {**uid, **marks}, "spec": {}})
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Idle") == "True")
+        assert office.stored["status"]["devices"] == 1
+        assert len(office.model.evicted) == 1
+
+    play(office, script)
+
+
 def test_an_expression_that_does_not_compile_is_said() -> None:
     office = Office(rules=True)
     office.write({"metadata": metadata(), "spec": {"target": {"where": "device."}}})
@@ -176,6 +272,45 @@ def test_an_expression_that_does_not_compile_is_said() -> None:
     play(office, script)
 
 
+def test_an_expensive_expression_delays_no_other_work() -> None:
+    office = Office(rules=True)
+    slices = "/apis/resource.k8s.io/v1/resourceslices/s"
+    entries = [
+        {"name": f"d{one}", "attributes": {"uuid": {"string": f"GPU-{one}"}}} for one in range(8)
+    ]
+    office.model.objects[slices] = objects.resource_slice(POOL, entries, DRIVER, "s")
+    digits = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+    uuid = f'device.attributes["{DRIVER}"].uuid'
+    where = f"{digits}.all(a, {digits}.all(b, {digits}.all(c, a + b + c < 99 + size({uuid}))))"
+    office.write({"metadata": metadata(), "spec": {"target": {"where": where}}})
+    in_threads = []
+    answer = Expression.on
+
+    def evaluated(expression: Expression, content: Any) -> Any:
+        in_threads.append(threading.current_thread() is not threading.main_thread())
+        return answer(expression, content)
+
+    async def script() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Expression, "on", evaluated)
+            await office.until(lambda: office.conditions().get("Held") == "True")
+        assert office.stored["status"]["devices"] == 8
+        assert all(in_threads)
+
+    play(office, script)
+
+
+def test_a_process_that_leads_no_more_counts_nothing() -> None:
+    office = Office(rules=True)
+
+    async def script() -> None:
+        await office.until(lambda: counted("in-use") + counted("idle") == 1)
+        office.leads = False
+        await office.until(lambda: counted("in-use") + counted("idle") == 0)
+
+    play(office, script)
+
+
 def test_a_process_that_does_not_lead_does_nothing() -> None:
     office = Office(rules=True, evict="Now")
     client: Any = office.model
@@ -185,5 +320,79 @@ def test_a_process_that_does_not_lead_does_nothing() -> None:
         await asyncio.sleep(0.3)
         assert office.holds() == []
         assert "status" not in office.stored
+
+    play(office, script)
+
+
+def test_a_leader_that_lost_the_lease_for_a_moment_continues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    office = Office(rules=True, evict="WhenAllowed")
+    office.model.allowed = False
+    monkeypatch.setattr(controller, "ACTIVE_INTERVAL", 60.0)
+    for name in ("FIRST_EVICTION_RETRY", "LONGEST_EVICTION_RETRY"):
+        monkeypatch.setattr(drainer, name, 0.01)
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Held") == "True")
+        await asyncio.sleep(0.1)
+        # An eviction falls into the time without the Lease, and no pass of the controller.
+        office.leads = False
+        await asyncio.sleep(0.3)
+        office.leads = office.model.allowed = True
+        await office.until(lambda: office.conditions().get("Idle") == "True")
+        assert len(office.model.evicted) == 1
+
+    play(office, script)
+
+
+def test_devices_that_come_after_an_upgrade_are_held_by_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controller, "RULES_INTERVAL", 0.0)
+    office = Office(rules=False)
+    pool = {"driver": DRIVER, "pool": POOL}
+    office.write({"metadata": metadata(), "spec": {"target": pool, "evict": "Now"}})
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Idle") == "True")
+        office.model.rules = True
+        slices = "/apis/resource.k8s.io/v1/resourceslices/s"
+        office.model.objects[slices] = objects.resource_slice(POOL, ["a", "b", "c"], DRIVER, "s")
+        await office.until(lambda: office.stored["status"]["held"] == 3)
+        assert sum("/devicetaintrules/" in one for one in office.holds()) == 1
+
+    play(office, script)
+
+
+def test_a_fault_of_the_program_ends_no_maintenance(monkeypatch: pytest.MonkeyPatch) -> None:
+    office = Office(rules=True)
+
+    def fail_once(_: Any) -> Any:
+        monkeypatch.setattr(drainer, "watched", watched)
+        raise TypeError("no claim")
+
+    monkeypatch.setattr(drainer, "watched", fail_once)
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Held") == "True")
+
+    play(office, script)
+
+
+@pytest.mark.parametrize("interval", [0.0, 60.0], ids=["seen before", "not seen before"])
+def test_rules_that_an_upgrade_serves_in_another_version_are_deleted_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, interval: float
+) -> None:
+    monkeypatch.setattr(controller, "RULES_INTERVAL", interval)
+    until = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z")
+    office = Office(rules=True, until=until)
+    office.model.version = "v1beta2"
+
+    async def script() -> None:
+        await office.until(lambda: office.conditions().get("Held") == "True")
+        office.model.version = "v1"
+        await office.until(lambda: office.conditions().get("Expired") == "True")
+        assert office.holds() == []
 
     play(office, script)

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.controllers.maintenance.drainer import SETTLE, Drainer, News, Order, Step
+from dragoman.controllers.maintenance.drainer import SETTLE, TRIES, Drainer, News, Order, Step
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.controller import NotLeadingError
+from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
-from dragoman.maintenance.holds import Kind, Selector
-from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.plan import Evict
-from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
+from dragoman.maintenance.actions import Evict
+from dragoman.maintenance.holds import HOLD_TAINT, Kind, Selector
+from dragoman.maintenance.manifests import Origin, claim_manifest, rule_manifest
+from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids, path_of
 from tests.unit.examples import examples
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
@@ -114,6 +115,7 @@ def test_a_refused_eviction_is_reported_once_and_tried_again() -> None:
         stage.model.add_pod("y")
         stage.others(200)
         stage.model.allowed = False
+        stage.model.grace = True
         await stage.start()
         for _ in range(30):
             await stage.turn()
@@ -123,8 +125,124 @@ def test_a_refused_eviction_is_reported_once_and_tried_again() -> None:
         stage.model.allowed = True
         for _ in range(30):
             await stage.turn()
+            if stage.model.evicted:
+                break
+        # The evicted pod takes its time to end; the old answer is no reason any more.
+        plan = await stage.drainer.step()
+        assert [pod.metadata.deleting for pod in plan.pods] == [True]
+        assert stage.drainer.refusals() == {}
+        assert len(stage.model.evicted) == 1
+
+    asyncio.run(play())
+
+
+def test_an_eviction_that_meets_a_conflict_is_tried_again() -> None:
+    async def play() -> None:
+        stage = Stage(2, Kind.RULE)
+        stage.model.add_pod("x")
+        stage.model.add_pod("y")
+        stage.others(200)
+        stage.model.conflicts = 2
+        await stage.start()
+        for _ in range(30):
+            await stage.turn()
             stage.others(5)
         assert len(stage.model.evicted) == 1
+        assert not stage.said(Step.REFUSED)
+        assert (await stage.drainer.step()).idle
+
+    asyncio.run(play())
+
+
+def forged(name: str, namespace: str, **more: Any) -> dict[str, Any]:
+    """Return a claim with the name and the marks of a held one, as any user may create it."""
+    marks = {"annotations": {"dragoman.dev/device": str(TARGET)}}
+    uid = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    return {"kind": "ResourceClaim", "metadata": {**uid, **marks}, "spec": {}, **more}
+
+
+def test_a_claim_of_another_namespace_gets_no_device_because_of_its_name() -> None:
+    async def play() -> None:
+        stage = Stage(8, Kind.CLAIM)
+        path = "/apis/resource.k8s.io/v1/namespaces/a-tenant/resourceclaims/dragoman-hold-mine"
+        stage.model._store(path, forged("dragoman-hold-mine", "a-tenant"))
+        await stage.start()
+        for _ in range(5):
+            await stage.turn()
+        assert not stage.model.objects[path].get("status")
+        plan = await stage.drainer.step()
+        assert (plan.held, plan.actions) == (True, ())
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("kind", [*Kind])
+def test_a_claim_that_pods_use_is_drained_whatever_its_name(kind: Kind) -> None:
+    async def play() -> None:
+        stage = Stage(9, kind)
+        stage.model.add_pod("dragoman-hold-mine")
+        stage.model.add_pod("y")
+        stage.others(300)
+        device = next(
+            DeviceID(DRIVER, POOL, name)
+            for name in "ab"
+            if TARGET._replace(device=name)
+            in device_ids(stage.model.objects[path_of("resourceclaims", "dragoman-hold-mine")])
+        )
+        stage.order = Order((device,), (Selector(*device),), kind, Evict.WHEN_ALLOWED)
+        await stage.start()
+        assert not (await stage.drainer.step()).idle
+        for _ in range(20):
+            await stage.turn()
+            stage.others(20)
+        assert stage.model.evicted == ["dragoman-hold-mine"]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("kind", [*Kind])
+def test_an_object_with_the_name_of_a_hold_that_holds_nothing_is_said(kind: Kind) -> None:
+    """As a rule whose effect was changed: a drain would try to create it without end."""
+
+    async def play() -> None:
+        stage = Stage(4, kind)
+        if kind is Kind.RULE:
+            made = rule_manifest("v1", Selector(*TARGET), HOLD_TAINT, Origin())
+            made["spec"]["taint"]["effect"] = "None"
+            path = RULES.path()
+        else:
+            made = claim_manifest("v1", "ops", TARGET, Origin())
+            del made["metadata"]["annotations"]
+            path = CLAIMS.path("ops")
+        await stage.model.post(path, made)
+        await stage.start()
+        name = made["metadata"]["name"]
+        for _ in range(TRIES):
+            await stage.turn()
+        with pytest.raises(ApiError, match=f"{name} exists already and does not hold {TARGET}: "):
+            await stage.turn()
+
+    asyncio.run(play())
+
+
+def test_a_refused_hold_leaves_no_other_device_in_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        stage = Stage(4, Kind.RULE)
+        other = DeviceID(DRIVER, POOL, "b")
+        stage.order = Order((TARGET, other), (), Kind.RULE, Evict.WHEN_ALLOWED)
+        post = stage.model.post
+
+        async def refuse(path: str, body: Any) -> Any:
+            if body["spec"]["deviceSelector"]["device"] == "a":
+                raise ApiError(422, "Invalid", "spec.deviceSelector.device")
+            return await post(path, body)
+
+        monkeypatch.setattr(stage.model, "post", refuse)
+        await stage.start()
+        with pytest.raises(ApiError, match=r"spec\.deviceSelector\.device"):
+            await stage.drainer.step()
+        (held,) = stage.model.objects.values()
+        assert held["spec"]["deviceSelector"]["device"] == "b"
 
     asyncio.run(play())
 
@@ -178,6 +296,29 @@ def test_a_rate_spaces_evictions() -> None:
                 times.append(stage.model.now)
         assert len(times) == 2
         assert times[1] - times[0] >= 10.0
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("kind", [*Kind])
+def test_a_drain_that_is_stopped_at_a_change_ends(kind: Kind) -> None:
+    """One that does not end would keep the only worker, and so every DeviceMaintenance."""
+
+    async def play() -> None:
+        stage = Stage(7, kind)
+        stage.model.add_pod("x")
+        stage.model.add_pod("y")
+        stage.others(200)
+        stage.model.allowed = False
+        await stage.start()
+        draining = asyncio.create_task(stage.drainer.run(lambda _: False))
+        await asyncio.sleep(0.05)
+        (user,) = stage.model.owners("a")
+        path = path_of("resourceclaims", user)
+        stage.model._store(path, {**stage.model.objects[path]})
+        draining.cancel()
+        await asyncio.wait({draining}, timeout=2)
+        assert draining.cancelled()
 
     asyncio.run(play())
 

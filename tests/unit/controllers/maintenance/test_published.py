@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.controllers.maintenance import published
 from dragoman.controllers.maintenance.published import PublishedDevices
 from dragoman_webhooks.targets import Matches
 from tests.support.controlplane import objects
@@ -46,6 +47,16 @@ def test_devices_are_counted(
     devices: PublishedDevices, target: dict[str, str], matches: Matches
 ) -> None:
     assert devices.count(target) == matches
+
+
+def test_an_expression_that_takes_too_long_is_refused(
+    devices: PublishedDevices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "REVIEW_SECONDS", -1.0)
+    found = devices.count({"where": "true"})
+    assert found is not None
+    assert "name a driver, pool or node as well" in found.problem
+    assert devices.count({"driver": DRIVER}) == Matches(2, 2)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,3 @@
 `page` computes what the page shows, `render` makes HTML of it, `feed` finds out what changed,
 `serve` answers the browser, and `command` is `kubectl dra ui`.
 """
-
-from dragoman.cli.dra.ui.command import ui
-
-__all__ = ["ui"]

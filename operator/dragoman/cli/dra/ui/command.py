@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from dragoman.cli.dra.cluster.options import connected
+from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit, Progress, Unusable
-from dragoman.cli.dra.source import Source, connected
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.cli.dra.ui.live import Cluster, Live
     from dragoman.controllers.clusterwatcher import Watcher
     from dragoman.inventory.inventory import Inventory
-    from dragoman.inventory.snapshot import Snapshot
+    from dragoman.inventory.snapshots.snapshot import Snapshot
 
 NEEDS: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -153,7 +154,7 @@ class _Watched:
 
     async def read(self) -> Snapshot:
         """Return the cluster as it is now; raise Unusable where it does not answer."""
-        from dragoman.cli.dra.connection import explained  # noqa: PLC0415 — heavy
+        from dragoman.cli.dra.cluster.connection import explained  # noqa: PLC0415 — heavy
 
         with explained(), Progress() as progress:
             self.watcher.progress = progress
@@ -171,7 +172,7 @@ async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
         yield _File(source.read(NEEDS))
         return
     from dragoman import logs  # noqa: PLC0415 — heavy
-    from dragoman.cli.dra.connection import client_of  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.cluster.connection import client_of  # noqa: PLC0415 — heavy
     from dragoman.controllers.clusterwatcher import Watcher  # noqa: PLC0415 — heavy
 
     # Watches log their retries; the page shows what is wrong.
@@ -186,7 +187,7 @@ def title(source: Source) -> str:
     """Return the name of the cluster: the context's, or the snapshot's file name."""
     if source.snapshot:
         return source.snapshot.name
-    from dragoman.cli.dra.connection import context_name  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.cluster.connection import context_name  # noqa: PLC0415 — heavy
 
     return source.context or context_name(source.kubeconfig) or "cluster"
 

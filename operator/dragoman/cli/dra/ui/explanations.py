@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from dragoman.cli.dra import explain_pod
-from dragoman.cli.dra.explain_report import View
+from dragoman.cli.dra.diagnosis import pods
+from dragoman.cli.dra.diagnosis.report import View
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.inventory.inventory import Inventory
 
@@ -26,7 +26,7 @@ class Explainer:
     def explain(self, pod: str) -> Report:
         """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""
         try:
-            return explain_pod.pod(self._view, pod)
+            return pods.pod(self._view, pod)
         except Unusable as error:
             return Report("Explanation", {}, (str(error),), Exit.UNKNOWN)
 

@@ -59,7 +59,7 @@ class Feed:
             {one.name: rows[one.name] for one in page.rows},
             {one.name: details[one.name] for one in page.rows},
         )
-        moved = (page.rows, page.waiting) != (self.page.rows, self.page.waiting)
+        moved = _basis(page) != _basis(self.page)
         stale = frozenset(there if moved else self.stale & there)
         return replace(self, page=page, explanations=kept, stale=stale).showing(parts)
 
@@ -112,6 +112,11 @@ class Feed:
         revision = self.revision + 1
         at = {**self.changed, **dict.fromkeys(changed, revision)}
         return replace(self, revision=revision, parts=parts, changed=at)
+
+
+def _basis(page: Page) -> tuple[object, ...]:
+    """Return what explanations may depend on."""
+    return page.rows, page.waiting, page.basis
 
 
 def _differ(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

@@ -14,10 +14,10 @@ from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.explanations import Explainer
 from dragoman.cli.dra.ui.feed import Feed
 from dragoman.cli.dra.ui.page import Page, page
-from dragoman.inventory.factparser import parse
-from dragoman.inventory.facts import World
+from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshot import Snapshot
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 SEARCHING: Final = 3.0
 """Seconds for explanations after each reading; others are made when a browser needs them."""

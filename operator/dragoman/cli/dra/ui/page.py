@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from dragoman.cli.dra import notes, top_tables
+from dragoman.cli.dra.inventory import top_tables
 from dragoman.cli.dra.output import Report, Table
-from dragoman.inventory import summary
-from dragoman.inventory.facts import World
-from dragoman.inventory.holders import Holding
-from dragoman.inventory.inventory import Device, Inventory, State
-from dragoman.inventory.waiting import Waiting, waiting
+from dragoman.cli.dra.ui.nodemap import Row, rows
+from dragoman.inventory.facts.objects import World
+from dragoman.inventory.inventory import Inventory, State
+from dragoman.inventory.usage import summary
+from dragoman.inventory.usage.waiting import Waiting
 
-SEVERAL: Final = "(several nodes)"
-LOST: Final = "(lost devices)"
 WAITING_SHOWN: Final = 200
 """Pods that the page lists; the tables count all of them."""
-HOLDERS_SHOWN: Final = 20
-"""Holders that one node lists."""
-VALUE_LENGTH: Final = 256
-"""Letters of an attribute's value that the page shows."""
 MEANING: Final[Mapping[State, str]] = {
     State.FREE: "a claim without tolerations can have it",
     State.USED: "allocated to a claim",
@@ -33,46 +27,6 @@ MEANING: Final[Mapping[State, str]] = {
     State.LOST: "allocated, but in no current ResourceSlice",
 }
 """States in the order of the legend."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """One device on the map.
-
-    Attributes:
-        name: Its name within the pool.
-        state: Its state.
-        text: State and holders in words.
-        marked: Whether it is tainted beside its state.
-    """
-
-    name: str
-    state: State
-    text: str
-    marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One node on the map.
-
-    Attributes:
-        name: Of the node, SEVERAL or LOST.
-        free: Devices as `top nodes` counts them.
-        devices: Devices as `top nodes` counts them.
-        dots: Every device.
-        holders: Pairs of a holder and its number of devices, the largest first.
-        problems: Pools that do not count, in words.
-        details: For each dot, what the panel shows; JSON types only.
-    """
-
-    name: str
-    free: int
-    devices: int
-    dots: tuple[Dot, ...]
-    holders: tuple[tuple[str, int], ...]
-    problems: tuple[str, ...]
-    details: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +68,7 @@ class Page:
         notes: What does not count or could not be read.
         class_names: Choices of the filter.
         namespace_names: Choices of the filter.
+        basis: Differs where explanations may differ although rows and pods are the same.
     """
 
     taken: str
@@ -127,26 +82,35 @@ class Page:
     notes: tuple[str, ...]
     class_names: tuple[str, ...]
     namespace_names: tuple[str, ...]
+    basis: int = 0
 
 
 def page(inventory: Inventory) -> Page:
     """Compute the page of an inventory."""
     classes = top_tables.classes(inventory, "", wide=False)
     counts = Counter(device.state for device in inventory.devices.values())
-    found = tuple(waiting(inventory.world))
+    found = summary.waiting_pods(inventory)
     return Page(
         taken=inventory.world.now,
         kubernetes=inventory.world.kubernetes,
         classes=_table(classes),
         namespaces=_table(top_tables.namespaces(inventory, "")),
         states={state: counts[state] for state in MEANING},
-        rows=tuple(_rows(inventory)),
+        rows=tuple(rows(inventory)),
         waiting=tuple(_waiting(inventory.world, one) for one in found[:WAITING_SHOWN]),
         waiting_count=len(found),
         notes=classes.notes,
         class_names=tuple(inventory.members),
         namespace_names=_namespaces(inventory, found),
+        basis=_basis(inventory.world),
     )
+
+
+def _basis(world: World) -> int:
+    """Return a number for what explanations read beside devices, claims and pods."""
+    # The rest of a node changes with each heartbeat.
+    nodes = [(one.node, one.document.get("spec")) for _, one in sorted(world.nodes.items())]
+    return hash(repr((nodes, sorted(world.classes.items()), sorted(world.templates.items()))))
 
 
 def _table(report: Report) -> Table | None:
@@ -175,112 +139,3 @@ def _waiting(world: World, one: Waiting) -> WaitingPod:
         since=str(condition.get("lastTransitionTime") or ""),
         message=str(condition.get("message") or ""),
     )
-
-
-# The map ------------------------------------------------------------------------------------------
-
-
-def _rows(inventory: Inventory) -> Iterator[Row]:
-    by_node: defaultdict[str, list[Device]] = defaultdict(list)
-    lost: list[Device] = []
-    for device in inventory.devices.values():
-        (lost if device.state is State.LOST else by_node[device.node]).append(device)
-    member_of = _classes_of(inventory)
-    for row in summary.nodes(inventory):
-        problems = (notes.pool_text(inventory.pools[key], inventory.world.now) for key in row.pools)
-        yield _row(
-            row.node or SEVERAL,
-            by_node[row.node],
-            member_of,
-            counts=(row.free, row.devices),
-            holders=row.users,
-            problems=tuple(problems),
-        )
-    if lost:
-        yield _row(LOST, lost, member_of, counts=(0, 0))
-
-
-def _classes_of(inventory: Inventory) -> Mapping[Any, list[int]]:
-    """Return the numbers of the classes that select a device, by device."""
-    found: defaultdict[Any, list[int]] = defaultdict(list)
-    for number, members in enumerate(inventory.members.values()):
-        for device in members:
-            found[device.id].append(number)
-    return found
-
-
-def _row(  # noqa: PLR0913 — what a row has
-    name: str,
-    devices: list[Device],
-    member_of: Mapping[Any, list[int]],
-    *,
-    counts: tuple[int, int],
-    holders: tuple[tuple[str, int], ...] = (),
-    problems: tuple[str, ...] = (),
-) -> Row:
-    return Row(
-        name=name,
-        free=counts[0],
-        devices=counts[1],
-        dots=tuple(map(_dot, devices)),
-        holders=holders[:HOLDERS_SHOWN],
-        problems=problems,
-        details=tuple(_details(one, member_of.get(one.id, [])) for one in devices),
-    )
-
-
-def _dot(device: Device) -> Dot:
-    holders = [name for one in device.owned for name in summary.holder_names(one)]
-    parts = [str(device.state)]
-    if holders:
-        more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
-        parts = [f"{device.state} by {', '.join(holders[:3])}{more}"]
-    if device.taints:
-        parts.append("tainted" if device.state is not State.TAINTED else _first_taint(device))
-    text = ", ".join(filter(None, parts))
-    marked = bool(device.taints) and device.state is not State.TAINTED
-    return Dot(device.id.device, device.state, text, marked)
-
-
-def _first_taint(device: Device) -> str:
-    return top_tables.taint_text(device.taints[0])
-
-
-def _details(device: Device, classes: list[int]) -> dict[str, Any]:
-    """Return what the panel shows; keys without a value are left out, as there are many devices."""
-    found: dict[str, Any] = {
-        "id": str(device.id),
-        "classes": classes,
-        "taints": [top_tables.taint_text(one) for one in device.taints],
-        "attributes": _attributes(device),
-        "holders": [_holder(one) for one in device.holdings],
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-def _attributes(device: Device) -> dict[str, str]:
-    if device.content is None:
-        return {}
-    found = {name: _value(value) for name, value in device.content.attributes.items()}
-    document = device.content.document.get("capacity") or {}
-    for name in device.content.capacity:
-        entry = document.get(name) or document.get(name.rpartition("/")[2]) or {}
-        found[f"{name} (capacity)"] = str(entry.get("value", ""))[:VALUE_LENGTH]
-    return found
-
-
-def _value(attribute: Mapping[str, Any]) -> str:
-    """Return the value of an attribute, which has its type as its key."""
-    return ", ".join(str(value) for value in attribute.values())[:VALUE_LENGTH]
-
-
-def _holder(holding: Holding) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "namespace": holding.claim.claim.metadata.namespace,
-        "claim": holding.claim.key,
-        "since": holding.claim.since,
-        "admin": holding.result.admin,
-        "pods": [f"{one.key} {' '.join(one.containers)}".strip() for one in holding.users],
-        "consumed": dict(holding.result.consumed),
-    }
-    return {key: value for key, value in found.items() if value}

@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dragoman.cli.dra.output import Cell, Report, Table, plain
-from dragoman.cli.dra.ui.page import MEANING, Page, Row, WaitingPod
+from dragoman.cli.dra.ui.nodemap import Row
+from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
 
 _PACKAGE: Final = "dragoman.cli.dra.ui"
 SECTIONS: Final = ("notes", "classes", "namespaces", "waiting", "legend", "choices")

@@ -13,13 +13,19 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/kubernetes/test/utils/ktesting"
 )
+
+// testContext is what is used here of a test's context, whose package is another since 1.37.
+type testContext interface {
+	context.Context
+	Errorf(format string, args ...any)
+	RESTConfig() *restclient.Config
+}
 
 // runClaimController runs the command of $CLAIM_CONTROLLER against the API server of the test until
 // the context ends. Without the variable it runs the built-in controller. $CLAIM_CONTROLLER_LOGS is
 // the folder of the command's logs.
-func runClaimController(tCtx ktesting.TContext, builtIn func()) {
+func runClaimController(tCtx testContext, builtIn func()) {
 	command := strings.Fields(os.Getenv("CLAIM_CONTROLLER"))
 	if len(command) == 0 {
 		builtIn()

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"dragoman.dev/controlplane/upstream/dra"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/test/integration/framework"
 )
 
-func TestMain(m *testing.M) {
-	framework.EtcdMain(m.Run)
-}
-
 func TestDRA(t *testing.T) {
+	// framework.EtcdMain would wait ten minutes for goroutines that the API server leaves behind.
+	framework.StartEtcd(klog.Background(), t, true)
 	dra.Run(t, os.Getenv("CONFIGURATIONS"))
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 from dragoman.cli.dra.output import Report
 from dragoman.cli.dra.ui.feed import Feed
+from tests.support.controlplane import objects
 from tests.unit.cli.dra.ui import pages
 from tests.unit.inventory.builders import claim, device_class, held, pod, pool
 
@@ -51,6 +52,15 @@ def test_a_change_that_only_the_panel_shows_is_sent() -> None:
     feed = Feed.first("test", pages.of(device_class(), first))
     found = lacks(feed.next(pages.of(device_class(), second)), feed.revision)
     assert found["details"]["node-a"][0]["attributes"] == {"model": "y"}
+
+
+def test_a_pod_is_explained_again_when_a_node_is_cordoned() -> None:
+    node = objects.node("node-a")
+    feed = Feed.first("test", pages.of(*cluster(*WAITING, node)))
+    feed = feed.explained({"ns/waits": Report("Explanation", {}, ("fits",))})
+    assert feed.next(pages.of(*cluster(*WAITING, node))).stale == frozenset()
+    cordoned = node | {"spec": {"unschedulable": True}}
+    assert feed.next(pages.of(*cluster(*WAITING, cordoned))).stale == {"ns/waits"}
 
 
 def test_nodes_that_come_and_go_send_the_order() -> None:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dragoman.cli.dra.ui.page import LOST, SEVERAL, WAITING_SHOWN
+from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL
+from dragoman.cli.dra.ui.page import WAITING_SHOWN
 from dragoman.inventory.inventory import State
 from tests.unit.cli.dra.ui import pages
 from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool

@@ -1,0 +1,1 @@
+"""The type checker, and the declarations of functions that it knows."""

@@ -1,0 +1,75 @@
+"""Loops of comprehensions: their variables, set for each item of a list or map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.cel.compile.closure import Closure
+from dragoman.cel.errors import EvaluationError
+from dragoman.cel.representation import LISTS, MAPS, go_name, keys, value_of
+from dragoman.cel.state import State, spend_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop: its items, and the slots of its variables.
+
+    Attributes:
+        items: the list or map.
+        slot: slot of the element or key, or of the index in a two-variable macro.
+        second: slot of the value of a two-variable macro, 0 for one variable.
+    """
+
+    items: Closure
+    slot: int
+    second: int
+
+
+Rounds = Callable[[State], tuple[Iterator[None], int]]
+"""Starts a loop: returns an iterator that sets the variables of each round, and their number."""
+
+
+def rounds_of(loop: Loop) -> Rounds:
+    """Return what starts a loop by evaluating its items."""
+    run = loop.items.run
+    return lambda state: begin(loop, run(state), state)
+
+
+def begin(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
+    """Start a loop over a value.
+
+    Raises:
+        EvaluationError: the value is neither list nor map.
+        StepBudgetExceeded: there are not enough steps left for all rounds.
+    """
+    two = bool(loop.second)
+    kind = type(items)
+    if kind not in LISTS and kind not in MAPS:
+        name = go_name(items)
+        if two:
+            raise EvaluationError(f"unsupported comprehension range type: {name}")
+        raise EvaluationError(f"got '{name}', expected iterable type")
+    spend_steps(state, len(items) + 1)
+    if two:
+        pairs = enumerate(items) if kind in LISTS else _pairs(items)
+        return _set_two(state, loop, pairs), len(items)
+    return _set_one(state, loop.slot, items if kind in LISTS else keys(items)), len(items)
+
+
+def _pairs(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    return ((value_of(key), value) for key, value in mapping.items())
+
+
+def _set_one(state: State, slot: int, items: Iterable[Any]) -> Iterator[None]:
+    for item in items:
+        state[slot] = item
+        yield
+
+
+def _set_two(state: State, loop: Loop, pairs: Iterable[tuple[Any, Any]]) -> Iterator[None]:
+    slot, second = loop.slot, loop.second
+    for key, value in pairs:
+        state[slot], state[second] = key, value
+        yield

@@ -1,0 +1,285 @@
+"""`dragoman check`: find in manifests what can never work, without a cluster."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dragoman.cli.check import output as formats
+from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
+from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
+from dragoman.cli.manifests import STANDARD_INPUT, texts
+from dragoman.cli.unusable import Unusable
+from dragoman.linting import engine
+from dragoman.linting.findings.finding import Failure
+from dragoman.linting.findings.fixes import difference, fixed
+from dragoman.linting.knowledge.api import PINNED, api_of, parse_version
+from dragoman.linting.knowledge.devices import Devices, given
+from dragoman.linting.manifests.documents import Document
+from dragoman.linting.manifests.objects import Object, objects
+
+CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
+CLUSTER: Final = "cluster"
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  dragoman check manifests/ claim.yaml 'overlays/**/*.yaml'
+  helm template . | dragoman check -
+  dragoman check manifests/ --variable gpu.nvidia.com:MPSSupport=true
+  dragoman check claim.yaml --schemas catalogue --schemas my-schemas/
+  dragoman check manifests/ --rules dra/api-old=off --strict -o github
+  dragoman check manifests/ --diff        # what --fix would change
+  dragoman check claim.yaml --slices cluster
+
+\b
+Exit status:
+  0  clean; warnings do not count unless --strict is given
+  1  errors
+  2  unusable input: an unreadable file, a schema that does not compile, no object at all
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What was typed, with the settings file behind it."""
+
+    names: tuple[str, ...]
+    exclude: tuple[str, ...]
+    schemas: tuple[str, ...]
+    variables: tuple[str, ...]
+    slices: tuple[str, ...]
+    rules: dict[str, str]
+    kubernetes: str
+    strict: bool
+    complete: bool
+    cluster: bool
+    kubeconfig: Path | None
+    context: str | None
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR|PATTERN|-]...")
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    multiple=True,
+    metavar="FILE|DIR|-",
+    help="Manifests to check, as the arguments.",
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or folders.")
+@click.option(
+    "--schemas",
+    multiple=True,
+    metavar="FILE|DIR|catalogue|DRIVER@RELEASE",
+    help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name."
+    f"  [default: {CATALOGUE}]",
+)
+@click.option(
+    "--variable",
+    "variables",
+    multiple=True,
+    metavar="SCHEMA:NAME=VALUE",
+    help="Set a variable of a schema, such as a feature gate of the driver.",
+)
+@click.option(
+    "--slices",
+    multiple=True,
+    metavar="FILE|DIR|cluster",
+    help="ResourceSlices whose devices selectors are evaluated on.",
+)
+@click.option("--rules", multiple=True, metavar="RULE=off|warning|error", help="Change severities.")
+@click.option(
+    "--kubernetes",
+    metavar="VERSION",
+    help=f"Version of the cluster.  [default: {PINNED[-1][0]}.{PINNED[-1][1]}]",
+)
+@click.option("--complete", is_flag=True, help="Report names that no object of the input has.")
+@click.option("--cluster", is_flag=True, help="Look names up in the cluster too; read-only.")
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="For --cluster."
+)
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--strict", is_flag=True, help="Fail for warnings and for what was skipped.")
+@click.option("--fix", is_flag=True, help="Fix files in place; comments and order stay.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: .dragoman.yaml, here or above]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(list(formats.FORMATS)),
+    default="text",
+    show_default=True,
+    help="Form of the output.",
+)
+def check(**options: Any) -> None:
+    """Find in manifests what can never work: fields, selectors, references, driver configs.
+
+    Pods and everything that makes pods, ResourceClaims and their templates, DeviceClasses,
+    ResourceSlices, DeviceTaintRules and DriverConfigSchemas are checked; other objects are left
+    alone.
+    """
+    # The command ends soon; collecting cycles would double the time that reading takes.
+    gc.disable()
+    try:
+        arguments = _arguments(options)
+        status = _run(arguments, options["output"], fix=options["fix"], diff=options["diff"])
+    except Unusable as error:
+        click.echo(f"Error: {error}", err=True)
+        status = UNUSABLE
+    finally:
+        gc.enable()
+    sys.exit(status)
+
+
+def _arguments(options: dict[str, Any]) -> Arguments:
+    names = (*options["paths"], *options["filenames"])
+    if not names:
+        raise Unusable("name files or folders to check, or - for standard input")
+    if options["fix"] and STANDARD_INPUT in names:
+        raise Unusable("--fix changes files in place; for standard input use --diff")
+    path = options["config"] or find_settings(Path.cwd())
+    settings = load_settings(path) if path else CheckSettings()
+    return Arguments(
+        names,
+        (*settings.exclude, *options["exclude"]),
+        options["schemas"] or (CATALOGUE, *settings.schemas),
+        (*settings.variables, *options["variables"]),
+        options["slices"] or settings.slices,
+        {**settings.rules, **severities(options["rules"], "--rules")},
+        options["kubernetes"] or settings.kubernetes,
+        options["strict"] or settings.strict,
+        options["complete"] or options["cluster"] or settings.complete,
+        options["cluster"],
+        options["kubeconfig"],
+        options["context"],
+    )
+
+
+def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
+    sources, failures = _sources(arguments)
+    check_one = _Check(arguments)
+    checked = check_one(sources)
+    if diff or fix:
+        mended = {
+            source.name: fixed(source.text, checked.problems[source.name])
+            for source in sources
+            if source.name in checked.problems
+        }
+        if diff:
+            _print_diff(sources, mended)
+            return VIOLATIONS if any(mended) else CLEAN
+        for name, text in mended.items():
+            Path(name).write_text(text, encoding="utf-8", newline="")
+        sources = [
+            engine.read(one.name, mended[one.name]) if one.name in mended else one
+            for one in sources
+        ]
+        checked = check_one(sources)
+    report = engine.as_failures(checked.report, failures)
+    if text := formats.FORMATS[output](report):
+        click.echo(text)
+    if output != "json":
+        click.echo(report.summary(), err=True)
+    return _status(report, sources, strict=arguments.strict)
+
+
+def _status(report: Any, sources: list[engine.Source], *, strict: bool) -> int:
+    if report.failures:
+        return UNUSABLE
+    if not any(one.documents or one.template for one in sources):
+        click.echo("Error: no object in the input", err=True)
+        return UNUSABLE
+    return VIOLATIONS if engine.failed(report, strict=strict) else CLEAN
+
+
+def _sources(arguments: Arguments) -> tuple[list[engine.Source], list[Failure]]:
+    sources: list[engine.Source] = []
+    failures: list[Failure] = []
+    for one in texts(arguments.names, arguments.exclude):
+        if isinstance(one, Failure):
+            failures.append(one)
+        else:
+            sources.append(engine.read(*one))
+    return sources, failures
+
+
+class _Check:
+    """The check with everything that stays the same between two runs."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        try:
+            version = parse_version(arguments.kubernetes) if arguments.kubernetes else PINNED[-1]
+        except ValueError as error:
+            raise Unusable(f"--kubernetes: {error}") from None
+        self._api = api_of(version)
+        self._arguments = arguments
+        self._known = tuple(_cluster_objects(arguments))
+        self._devices = Devices(tuple(given(_slices(arguments, self._known))))
+        self._options = engine.Options(arguments.rules, arguments.complete)
+
+    def __call__(self, sources: list[engine.Source]) -> engine.Checked:
+        configs = ConfigChecker(self._arguments.schemas, self._arguments.variables)
+        checked = engine.check(
+            sources,
+            self._api,
+            self._devices,
+            self._options,
+            driver_configs=configs,
+            known=self._known,
+        )
+        skipped = Counter(checked.report.skipped) + configs.skipped
+        report = replace(checked.report, configs=configs.configs, skipped=dict(skipped))
+        return replace(checked, report=report)
+
+
+def _slices(arguments: Arguments, known: Iterable[Object]) -> Iterator[dict[str, Any]]:
+    if CLUSTER in arguments.slices or arguments.cluster:
+        yield from (one.tree for one in known if one.kind == "ResourceSlice")
+    files = [name for name in arguments.slices if name != CLUSTER]
+    for one in texts(files):
+        if isinstance(one, Failure):
+            raise Unusable(f"--slices: {one}")
+        source = engine.read(*one)
+        if source.failure:
+            raise Unusable(f"--slices: {source.failure}")
+        found = [tree for text in source.documents for tree in objects(source.name, text)]
+        slices = [one.tree for one in found if one.kind == "ResourceSlice"]
+        if not slices:
+            raise Unusable(f"--slices: {source.name}: no ResourceSlice in it")
+        yield from slices
+
+
+def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
+    if not arguments.cluster and CLUSTER not in arguments.slices:
+        return
+    try:
+        from dragoman.cli.clusterobjects import read_cluster  # noqa: PLC0415 — the client is heavy
+    except ImportError:
+        raise Unusable("this archive cannot ask a cluster; use `pip install dragoman`") from None
+
+    everything = arguments.cluster
+    try:
+        found = read_cluster(arguments.kubeconfig, arguments.context, everything=everything)
+    except click.ClickException as error:
+        raise Unusable(f"the cluster: {error.message}") from error
+    for tree in found:
+        yield Object(CLUSTER, Document(tree, "", 0, 0), (), tree)
+
+
+def _print_diff(sources: list[engine.Source], mended: dict[str, str]) -> None:
+    for source in sources:
+        if source.name in mended:
+            click.echo(difference(source.name, source.text, mended[source.name]), nl=False)

@@ -1,0 +1,1 @@
+"""Where a command's objects come from: options, a connection or a snapshot; rights, completion."""

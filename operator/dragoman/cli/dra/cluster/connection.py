@@ -1,0 +1,115 @@
+"""The connection of users' commands: kubeconfig, context and impersonation as kubectl has them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from kubernetes.config import ConfigException, kube_config
+
+from dragoman.cli.dra.output import Unusable
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import NotServedError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.kubeconfig import (
+    SERVICE_ACCOUNT_TOKEN,
+    ConnectionSettingsError,
+    Credentials,
+    impersonation_headers,
+)
+
+Answer = TypeVar("Answer")
+
+
+class Target(Protocol):
+    """The options that say which API server is called, and as whom."""
+
+    @property
+    def kubeconfig(self) -> Path | None:
+        """File; None for the usual places."""
+
+    @property
+    def context(self) -> str | None:
+        """Of the kubeconfig; None for its current one."""
+
+    @property
+    def user(self) -> str:
+        """To impersonate; empty for none."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """To impersonate."""
+
+
+@dataclass
+class UserCredentials(Credentials):
+    """Credentials of a kubeconfig that act as another user, also after they were renewed.
+
+    Attributes:
+        user: To impersonate; empty for what the kubeconfig says.
+        groups: To impersonate.
+    """
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+    def _load(self) -> None:
+        super()._load()
+        if self.user or self.groups:
+            self.impersonation = impersonation_headers(
+                {"as": self.user, "as-groups": list(self.groups)}
+            )
+
+
+async def call(target: Target, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+    """Call the API server; raise Unusable where it does not answer as it should."""
+    with explained():
+        async with client_of(target) as client:
+            return await question(client)
+
+
+@asynccontextmanager
+async def client_of(target: Target) -> AsyncIterator[Client]:
+    """Connect to the API server; raise Unusable where the settings do not say to which."""
+    with explained():
+        credentials = UserCredentials(
+            target.kubeconfig, target.context, user=target.user, groups=target.groups
+        )
+    async with Client(credentials) as client:
+        yield client
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise Unusable for what goes wrong between here and the API server."""
+    try:
+        yield
+    except ValueError as error:
+        raise Unusable(f"--as: {error}") from error
+    except (ApiError, ConnectionSettingsError, NotServedError) as error:
+        raise Unusable(str(error)) from error
+
+
+def context_name(kubeconfig: Path | None) -> str:
+    """Return the name of the current context; empty without a kubeconfig."""
+    try:
+        _, active = kube_config.list_kube_config_contexts(str(kubeconfig) if kubeconfig else None)
+    except (ConfigException, OSError):
+        return ""
+    return str(active["name"])
+
+
+def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
+    """Return the namespace of a context, or of the pod that this runs in; empty without one."""
+    try:
+        contexts, active = kube_config.list_kube_config_contexts(
+            str(kubeconfig) if kubeconfig else None
+        )
+    except (ConfigException, OSError):
+        own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
+        return own.read_text().strip() if own.is_file() else ""
+    chosen = next((one for one in contexts if one["name"] == context), active)
+    return str(chosen["context"].get("namespace") or "")

@@ -1,0 +1,77 @@
+"""`kubectl dra snapshot`: the objects behind every answer, in one file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Exit, Unusable
+
+if TYPE_CHECKING:
+    from dragoman.inventory.snapshots.snapshot import Snapshot
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra snapshot -o cluster.jsonl
+  kubectl dra snapshot --keep-names=false -o report.jsonl
+  kubectl dra explain pod trainer -n ml --snapshot cluster.jsonl
+  kubectl dra snapshot | gzip > cluster.jsonl.gz
+
+\b
+Exit status:
+  0  everything was written
+  2  something could not be read, or bad input; the file has what could be
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    metavar="FILE",
+    help="Where to write; standard output by default.",
+)
+@click.option(
+    "--keep-names",
+    type=bool,
+    default=True,
+    show_default=True,
+    metavar="BOOL",
+    help="Whether nodes, namespaces, pods, claims, templates and pools keep their names.",
+)
+@connected
+def snapshot(source: Source, output: str, keep_names: bool) -> None:  # noqa: FBT001 — click's way
+    """Write nodes, pods, claims, slices, classes and rules as JSON lines, for `--snapshot`.
+
+    Opaque parameters, environment variables, annotations and labels are left out, but for labels
+    of nodes that a selector names.
+    """
+    from dragoman import __version__  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.inventory.snapshots.anonymization import anonymized  # noqa: PLC0415 — as above
+    from dragoman.inventory.snapshots.documents import KINDS  # noqa: PLC0415 — as above
+    from dragoman.inventory.snapshots.snapshot import dump  # noqa: PLC0415 — as above
+
+    taken = source.read(KINDS.values())
+    if not keep_names:
+        taken = anonymized(taken)
+    try:
+        with click.open_file(output, "wb") as file:
+            file.writelines(dump(taken, version=__version__))
+    except OSError as error:
+        raise Unusable(f"{output}: {error.strerror}") from None
+    _summarise(taken)
+    sys.exit(Exit.UNKNOWN if taken.unseen else Exit.CLEAR)
+
+
+def _summarise(taken: Snapshot) -> None:
+    counts = ", ".join(f"{len(found)} {plural}" for plural, found in taken.objects.items())
+    click.echo(f"written: {counts}", err=True)
+    for one in taken.unseen:
+        click.echo(f"! not seen: {one}", err=True)

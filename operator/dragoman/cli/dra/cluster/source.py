@@ -1,0 +1,123 @@
+"""Where a command's objects come from: a cluster or a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from dragoman.cli.dra.output import Progress, Unusable
+
+if TYPE_CHECKING:  # heavy, and not needed for --help
+    from dragoman.allocation.features import Profile
+    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.snapshots.snapshot import Snapshot
+    from dragoman.kube.client import Client
+
+Answer = TypeVar("Answer")
+DEFAULT_NAMESPACE: Final = "default"
+_MAX_SNAPSHOT: Final = 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The options about clusters and namespaces.
+
+    Attributes:
+        snapshot: File to read instead of a cluster.
+        kubeconfig: File; None for the usual places.
+        context: Of the kubeconfig; None for its current one.
+        user: To impersonate; empty for none.
+        groups: To impersonate.
+        namespace_option: As given; empty where it was not.
+        all_namespaces: Whether names of all namespaces are meant.
+        profile_option: Version and gates of the scheduler, as given.
+        quiet: Whether no progress is shown, as where a table is redrawn in its place.
+    """
+
+    snapshot: Path | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    namespace_option: str = ""
+    all_namespaces: bool = False
+    profile_option: str = ""
+    quiet: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of names without one: as kubectl finds it."""
+        if self.namespace_option:
+            return self.namespace_option
+        if self.snapshot:
+            return DEFAULT_NAMESPACE
+        from dragoman.cli.dra.cluster.connection import current_namespace  # noqa: PLC0415 — heavy
+
+        return current_namespace(self.kubeconfig, self.context) or DEFAULT_NAMESPACE
+
+    @property
+    def only_namespace(self) -> str:
+        """The namespace whose objects are listed; empty for all of them."""
+        if self.all_namespaces or (self.snapshot and not self.namespace_option):
+            return ""
+        return self.namespace
+
+    def read(self, plurals: Iterable[str]) -> Snapshot:
+        """Read objects; raise Unusable where neither cluster nor file gives any."""
+        if self.snapshot:
+            return _load(self.snapshot)
+        with Progress(quiet=self.quiet) as progress:
+            from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
+
+            return self.call(lambda client: Reader(client, self.namespace, progress).read(plurals))
+
+    def world(self, plurals: Iterable[str]) -> World:
+        """Read objects and parse them."""
+        from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy
+
+        return parse(self.read(plurals))
+
+    def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Call the API server; raise Unusable where it does not answer."""
+        from dragoman.cli.dra.cluster.connection import call  # noqa: PLC0415 — heavy
+
+        return asyncio.run(call(self, question))
+
+    def profile(self, world: World) -> Profile:
+        """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""
+        from dragoman.inventory.facts.profiles import server_profile  # noqa: PLC0415 — heavy
+
+        version, gates = parse_profile(self.profile_option)
+        try:
+            return server_profile(world, version, gates)
+        except ValueError as error:
+            raise Unusable(f"{error}; --profile 1.36 chooses one") from error
+
+
+def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
+    """Read `VERSION[,GATE=true|false]…`; raise Unusable for another form."""
+    version, *rest = text.split(",")
+    gates = {}
+    for part in rest:
+        name, equals, value = part.partition("=")
+        if not equals or value not in ("true", "false"):
+            raise Unusable(f"--profile: expected GATE=true or GATE=false, found {part!r}")
+        gates[name] = value == "true"
+    return version, gates
+
+
+def _load(path: Path) -> Snapshot:
+    from dragoman.inventory.snapshots.snapshot import SnapshotError, load  # noqa: PLC0415 — heavy
+
+    try:
+        if path.stat().st_size > _MAX_SNAPSHOT:
+            raise Unusable(f"{path}: larger than {_MAX_SNAPSHOT >> 20} MiB")
+        with path.open("rb") as lines:
+            return load(lines)
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror}") from None
+    except SnapshotError as error:
+        raise Unusable(f"{path}: {error}") from None

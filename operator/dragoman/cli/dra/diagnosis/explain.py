@@ -1,0 +1,170 @@
+"""`kubectl dra explain`: why a pod has no devices, and what would change that."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from dragoman.model.metadata import Metadata
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra explain pod trainer -n ml
+  kubectl dra explain pod trainer -n ml --node node-5 --devices
+  kubectl dra explain -f pod.yaml               # before it is applied
+  kubectl dra explain claim trainer-gpu -n ml
+  kubectl dra explain template h200-pair -n ml  # would a claim from it fit?
+  kubectl dra explain class gpu.nvidia.com      # what does it select?
+  kubectl dra explain node node-4
+  kubectl dra explain device gpu.nvidia.com/node-4/gpu-3
+
+\b
+Exit status:
+  0  nothing stands in the way
+  1  something does; the answer says what
+  2  cannot tell: bad input, missing rights, a search that is too large
+"""
+KINDS: Final = ("pod", "claim", "template", "class", "node", "device")
+_NEEDS: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules"),
+)
+
+
+def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    kind = context.params.get("kind")
+    lists = {
+        "pod": completion.in_namespace("pods"),
+        "claim": completion.in_namespace("resourceclaims"),
+        "template": completion.in_namespace("resourceclaimtemplates"),
+        "device": completion.devices,
+    }
+    if kind == "class":
+        return completion.device_classes(context, _, begun)
+    if kind == "node":
+        return completion.nodes(context, _, begun)
+    return completion.items(lists[kind](context) if kind in lists else (), begun)
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("kind", metavar=f"[{'|'.join(KINDS)}]", type=click.Choice(KINDS), required=False)
+@click.argument("name", required=False, shell_complete=_complete)
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    multiple=True,
+    metavar="FILE|DIR|-",
+    shell_complete=completion.files,
+    help="Explain the pods of manifests as if they were applied; claims alone without a pod.",
+)
+@click.option(
+    "--node",
+    default="",
+    metavar="NODE",
+    shell_complete=completion.nodes,
+    help="Look at this node only.",
+)
+@click.option("--devices", is_flag=True, help="Print one line for each device and request.")
+@connected
+@output_option
+def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    kind: str | None,
+    name: str | None,
+    filenames: tuple[str, ...],
+    node: str,
+    devices: bool,  # noqa: FBT001 — click passes by name
+    output: str,
+) -> None:
+    """Say why a pod has no devices, node by node, and what would change that.
+
+    The answer comes from the same search as kube-scheduler's; a suggestion is printed only when a
+    second search with that one change succeeds.
+    """
+    if bool(filenames) == bool(kind) or bool(kind) != bool(name):
+        raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
+    reports = _reports(source, kind or "", name or "", filenames, node, devices=devices)
+    for index, report in enumerate(reports):
+        if index and output in ("table", "wide"):
+            click.echo()
+        show(report, output)
+    sys.exit(max((report.status for report in reports), default=Exit.CLEAR))
+
+
+def _reports(  # noqa: PLR0913 — as above
+    source: Source,
+    kind: str,
+    name: str,
+    filenames: tuple[str, ...],
+    node: str,
+    *,
+    devices: bool,
+) -> list[Report]:
+    # Heavy, and not needed for --help.
+    from dragoman.cli.dra import notes  # noqa: PLC0415
+    from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
+    from dragoman.cli.dra.diagnosis import objects, pods  # noqa: PLC0415
+    from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415
+    from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
+    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415
+    from dragoman.inventory.inventory import take  # noqa: PLC0415
+
+    read = list(trees(filenames))
+    planned = overlaid(source.read(_NEEDS), read, source.namespace)
+    world = parse(planned.snapshot)
+    inventory = take(world, source.profile(world))
+    if node and node not in world.nodes and "nodes" in world.listed:
+        raise Unusable(f"node {node} not found")
+    with Progress() as progress:
+        unsure = tuple(notes.unknown_labels(source, planned))
+        view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
+        if filenames:
+            return _of_files(view, planned.pods, planned.claims, planned.templates)
+        if kind == "class":
+            return [objects.device_class(inventory, name)]
+        if kind == "node":
+            return [objects.node(inventory, name)]
+        if kind == "device":
+            return [objects.device(inventory, name)]
+        key = name if "/" in name else f"{source.namespace}/{name}"
+        if kind == "pod":
+            return [pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))]
+        return [pods.claim(view, key) if kind == "claim" else pods.template(view, key)]
+
+
+def _of_files(
+    view: object,
+    found_pods: tuple[str, ...],
+    claims: tuple[str, ...],
+    templates: tuple[str, ...],
+) -> list[Report]:
+    from dragoman.cli.dra.diagnosis import pods  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415 — as above
+
+    assert isinstance(view, View)
+    if found_pods:
+        return [pods.pod(view, key, planned=True) for key in found_pods]
+    alone = [pods.claim(view, key) for key in claims]
+    alone += [pods.template(view, key) for key in templates]
+    if not alone:
+        raise Unusable("the files have no pod, workload, ResourceClaim or ResourceClaimTemplate")
+    return alone
+
+
+def _kubelet(source: Source, pod: Metadata) -> str:
+    """Return the kubelet's last warning about a pod; empty without one, or for a snapshot."""
+    from dragoman.cli.dra.diagnosis.kubelet import last_warning  # noqa: PLC0415 — heavy
+
+    return "" if source.snapshot else source.call(lambda client: last_warning(client, pod))

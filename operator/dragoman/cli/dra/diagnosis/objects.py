@@ -1,0 +1,223 @@
+"""What `explain` says about DeviceClasses, nodes and devices."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dragoman.allocation.facts.objects import DeviceClass, PoolID
+from dragoman.cel import selectors
+from dragoman.cel.errors import CompileError
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.inventory import who_table
+from dragoman.cli.dra.inventory.top_tables import taint_text
+from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
+from dragoman.diagnosis.wording import value_text
+from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.usage.summary import count_free, holder_names
+from dragoman.spelling import closest
+
+
+def device_class(inventory: Inventory, name: str) -> Report:
+    """Say what a class selects: devices by driver, and which attributes its selectors read."""
+    found = inventory.world.classes.get(name)
+    if found is None:
+        near = closest(name, inventory.world.classes.keys())
+        hint = f"; did you mean {near}?" if near else ""
+        raise Unusable(f"deviceclass {name} not found{hint}{_unseen(inventory, 'deviceclasses')}")
+    members = inventory.members[name]
+    total = sum(one.content is not None for one in inventory.devices.values())
+    reads = list(_reads(inventory, found))
+    rows = tuple(
+        (driver, str(count), str(free))
+        for driver, (count, free) in sorted(_by_driver(inventory, members).items())
+    )
+    blocks: list[Table | str | Cell] = [
+        f"DeviceClass {name} selects {len(members)} of {total} devices.",
+        *(f"  selectors[{index}]: {text}" for index, text in enumerate(found.selectors)),
+    ]
+    if rows:
+        blocks += ["", Table(("DRIVER", "DEVICES", "FREE"), rows)]
+    blocks += [*([""] if reads else []), *(text for text, _ in reads)]
+    failure = inventory.failures.get(name, "")
+    if failure:
+        blocks += ["", Cell(f"A selector fails, which stops every pod that meets it: {failure}")]
+    document = {
+        "class": name,
+        "devices": len(members),
+        "of": total,
+        "drivers": [
+            {"driver": driver, "devices": count, "free": free}
+            for driver, (count, free) in sorted(_by_driver(inventory, members).items())
+        ],
+        "attributes": [one for _, one in reads],
+        "failure": failure or None,
+    }
+    status = Exit.CLEAR if members and not failure else Exit.OBSTACLE
+    return _report(inventory, "ClassExplanation", document, tuple(blocks), status)
+
+
+def _unseen(inventory: Inventory, plural: str) -> str:
+    """Say that a resource could not be listed; nothing where it could."""
+    found = (one for one in inventory.world.unseen if one.plural == plural)
+    return "".join(f"; not seen: {one}" for one in found)
+
+
+def _by_driver(inventory: Inventory, members: tuple[Device, ...]) -> dict[str, tuple[int, int]]:
+    """Return how many devices each driver has, and how many are free as `top` counts them."""
+    found: defaultdict[str, list[Device]] = defaultdict(list)
+    for one in members:
+        found[one.id.driver].append(one)
+    return {driver: (len(part), count_free(inventory, part)) for driver, part in found.items()}
+
+
+def _reads(inventory: Inventory, found: DeviceClass) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield on how many devices each attribute that a selector reads is set."""
+    for text in found.selectors:
+        for kind, domain, name in _paths(text or ""):
+            devices = [one for one in inventory.devices.values() if one.content is not None]
+            of_driver = [one for one in devices if one.id.driver == domain] or devices
+            names = Counter(other for one in of_driver for other in _names(one, kind, domain))
+            have = names[name]
+            near = "" if have else closest(name, names.keys()) or ""
+            hint = f"; did you mean {near}?" if near else ""
+            singular = "attribute" if kind == "attributes" else "capacity"
+            said = f"{singular} {domain}/{name} is set on {have} of {len(of_driver)} devices{hint}"
+            yield (
+                said,
+                {
+                    "kind": singular,
+                    "name": f"{domain}/{name}",
+                    "have": have,
+                    "of": len(of_driver),
+                    "didYouMean": near or None,
+                },
+            )
+
+
+def _paths(text: str) -> list[tuple[str, str, str]]:
+    try:
+        found = selectors.compile(text).reads
+    except CompileError:
+        return []
+    return sorted((one[0], one[1], one[2]) for one in found or () if len(one) == 3)
+
+
+def _names(device: Device, kind: str, domain: str) -> Iterator[str]:
+    """Yield names of a domain that a device has; a name without one belongs to the driver."""
+    assert device.content is not None  # lost devices were left out
+    for full in device.content.document.get(kind) or {}:
+        own, slash, local = full.partition("/")
+        if not slash and device.id.driver == domain:
+            yield own
+        elif slash and own == domain:
+            yield local
+
+
+def node(inventory: Inventory, name: str) -> Report:
+    """Say which devices a node has, who uses them, and what is wrong with its pools."""
+    if name not in inventory.world.nodes:
+        raise Unusable(f"node {name} not found{_unseen(inventory, 'nodes')}")
+    devices = [one for one in inventory.devices.values() if one.node == name]
+    pools = [one for one in inventory.pools.values() if one.node == name]
+    free = count_free(inventory, devices)
+    rows = tuple(
+        (
+            str(one.id),
+            Cell(str(one.state), "green" if one.state is State.FREE else ""),
+            ", ".join(user for held in one.owned for user in holder_names(held)) or "-",
+            " ".join(map(taint_text, one.taints)) or "-",
+        )
+        for one in devices
+    )
+    blocks: list[Table | str | Cell] = [
+        f"Node {name}: {_many(devices, 'device')} in {_many(pools, 'pool')}, {free} free."
+    ]
+    if rows:
+        blocks += ["", Table(("DEVICE", "STATE", "USED BY", "TAINTS"), rows)]
+    broken = [one for one in pools if not one.usable]
+    document = {
+        "node": name,
+        "devices": [
+            {"device": str(one.id), "state": str(one.state), "users": _users(one)}
+            for one in devices
+        ],
+        "pools": [notes.pool_document(one) for one in pools],
+    }
+    texts = tuple(
+        f"{notes.pool_text(one, inventory.world.now)}: its idle devices cannot be allocated"
+        for one in broken
+    )
+    status = Exit.OBSTACLE if broken else Exit.CLEAR
+    return _report(inventory, "NodeExplanation", document, tuple(blocks), status, texts)
+
+
+def _many(found: Sequence[object], noun: str) -> str:
+    return f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"
+
+
+def _users(device: Device) -> list[str]:
+    return [user for held in device.owned for user in holder_names(held)]
+
+
+def device(inventory: Inventory, name: str) -> Report:
+    """Say what a device is, which classes select it, who has it and what keeps claims away."""
+    found = next((one for one in inventory.devices.values() if str(one.id) == name), None)
+    if found is None:
+        unseen = _unseen(inventory, "resourceslices")
+        raise Unusable(
+            f"device {name} not found: names are driver/pool/device, as in `top`{unseen}"
+        )
+    classes = [key for key, members in inventory.members.items() if found in members]
+    who = who_table.answer(inventory, f"device/{name}", "", wide=True)
+    blocks: list[Table | str | Cell] = [f"Device {name} is {found.state}: {_why(inventory, found)}"]
+    blocks += ["", *who.blocks, "", f"DeviceClasses: {', '.join(classes) or 'none selects it'}"]
+    attributes = {
+        key: next(iter(value.values()), None)
+        for key, value in (found.content.attributes if found.content else {}).items()
+    }
+    listed = ", ".join(f"{key}={value_text(value)}" for key, value in sorted(attributes.items()))
+    blocks += [f"Attributes: {listed or 'none'}"]
+    document = {
+        "device": name,
+        "state": str(found.state),
+        "classes": classes,
+        "users": _users(found),
+        "attributes": attributes,
+    }
+    usable = found.state is State.FREE
+    status = Exit.CLEAR if usable else Exit.OBSTACLE
+    return _report(inventory, "DeviceExplanation", document, tuple(blocks), status, who.notes)
+
+
+def _why(inventory: Inventory, found: Device) -> str:
+    pool = inventory.pools.get(PoolID(found.id.driver, found.id.pool))
+    return {
+        State.FREE: "a claim without tolerations can have it.",
+        State.USED: f"{', '.join(_users(found))} has it.",
+        State.HELD: "a hold keeps it out of service.",
+        State.TAINTED: f"{' '.join(map(taint_text, found.taints))} is to be tolerated.",
+        State.BLOCKED: "the shared counters of its pool are used up by other partitions.",
+        State.UNUSABLE: f"its pool is {pool}.",
+        State.LOST: "it is allocated, but no ResourceSlice has it any more.",
+    }[found.state]
+
+
+def _report(  # noqa: PLR0913, PLR0917 — the parts of a report
+    inventory: Inventory,
+    kind: str,
+    document: dict[str, Any],
+    blocks: tuple[Table | str | Cell, ...],
+    status: Exit,
+    more: tuple[str, ...] = (),
+) -> Report:
+    world = inventory.world
+    unsure = "resourceslices" not in world.listed or (world.unseen and status is Exit.CLEAR)
+    return Report(
+        kind,
+        {**notes.header(world), **document},
+        blocks,
+        Exit.UNKNOWN if unsure else status,
+        tuple(dict.fromkeys((*more, *notes.common(world)))),
+    )

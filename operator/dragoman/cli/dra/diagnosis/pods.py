@@ -1,0 +1,103 @@
+"""What `explain` says about pods, claims and templates."""
+
+from __future__ import annotations
+
+from dragoman.cli.dra.diagnosis import devices, text
+from dragoman.cli.dra.diagnosis.allocated import Kubelet, allocated
+from dragoman.cli.dra.diagnosis.report import View, report
+from dragoman.cli.dra.inventory import who_table
+from dragoman.cli.dra.output import Cell, Report, Table, Unusable
+from dragoman.diagnosis import subject as subjects
+from dragoman.diagnosis.answers import Answer, Explanation
+from dragoman.diagnosis.extended import uses_extended_resources
+from dragoman.diagnosis.subject import Subject
+from dragoman.diagnosis.suggestions import suggest
+from dragoman.model.pod import TERMINAL_PHASES
+
+
+def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambda _: "") -> Report:
+    """Explain a pod; raise Unusable where there is none.
+
+    Args:
+        view: What the command looks at.
+        key: `namespace/name`.
+        planned: Whether the pod is not applied yet.
+        kubelet: Returns the kubelet's last warning about a pod.
+    """
+    world = view.inventory.world
+    found = world.pods.get(key)
+    if found is None:
+        raise Unusable(_not_found(view, "pod", key, ", or it has ended"))
+    if found.pod.phase in TERMINAL_PHASES:
+        ended = f"Pod {key} has ended ({found.pod.phase}): it needs no devices any more."
+        return report(view, Explanation(Subject(found), Answer.FITS), (ended,))
+    subject = subjects.of_pod(world, found, planned=planned)
+    silent = not subject.wanted and not subject.allocated and not subject.obstacles
+    if silent and found.pod.entries and "resourceclaims" not in world.listed:
+        unread = f"Pod {key}: its claims are unknown, because you may not list resourceclaims."
+        return report(view, Explanation(subject, Answer.UNKNOWN), (unread,))
+    if silent and not uses_extended_resources(view.cluster, subject):
+        return report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
+    if found.pod.node_name and not subject.stopped:
+        return allocated(view, subject, kubelet)
+    return _searched(view, subject, f"Pod {key}", planned=planned)
+
+
+def claim(view: View, key: str) -> Report:
+    """Explain a claim; raise Unusable where there is none."""
+    found = view.inventory.world.claims.get(key)
+    if found is None:
+        raise Unusable(_not_found(view, "resourceclaim", key))
+    subject = subjects.of_claim(view.inventory.world, found.devices)
+    if found.devices.held is None:
+        return _searched(view, subject, f"Claim {key}", planned=False)
+    who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
+    explanation = Explanation(subject, Answer.ALLOCATED)
+    where = found.devices.held.node_selector
+    blocks = (f"Claim {key} is allocated{'' if where else ', for every node'}.", "", *who.blocks)
+    return report(view, explanation, blocks)
+
+
+def template(view: View, key: str) -> Report:
+    """Explain a template; raise Unusable where there is none."""
+    found = view.inventory.world.templates.get(key)
+    if found is None:
+        raise Unusable(_not_found(view, "resourceclaimtemplate", key))
+    subject = subjects.of_claim(view.inventory.world, found, template=found.name)
+    return _searched(view, subject, f"A claim from template {key}", planned=True)
+
+
+def _not_found(view: View, kind: str, key: str, more: str = "") -> str:
+    world = view.inventory.world
+    for one in world.malformed:
+        if (one.plural, one.name) == (f"{kind}s", key):
+            return f"{kind} {key} is malformed: {one.problem}"
+    unseen = "; ".join(f"not seen: {one}" for one in world.unseen)
+    return f"{kind} {key} not found{more}{'; ' if unseen else ''}{unseen}"
+
+
+def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Report:
+    explanation = view.explain(subject)
+    suggestions = suggest(view.inventory, explanation, view.cluster)
+    blocks: list[Table | str | Cell] = [
+        text.headline(view.inventory, explanation, title, planned=planned)
+    ]
+    blocks += [one.text for one in subject.obstacles]
+    if explanation.fatals:
+        blocks += [*text.fatal(view.inventory, explanation)]
+    blocks += text.awaited(explanation)
+    for wanted in explanation.subject.wanted:
+        blocks += ["", *text.claim_lines(wanted)]
+    if view.devices:
+        blocks += ["", devices.table(view.cluster, explanation)]
+    else:
+        table = text.groups(view.inventory, explanation)
+        if table.rows:
+            blocks += ["", table]
+    advice = text.advice(explanation, suggestions)
+    if advice:
+        blocks += ["", advice]
+    message = text.message(view.inventory, subject.pod)
+    if message:
+        blocks += ["", message]
+    return report(view, explanation, tuple(blocks), suggestions=suggestions)

@@ -1,0 +1,182 @@
+"""What `explain` says about a pod that waits, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from dragoman.allocation import Code, Reason
+from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.cli.dra.output import Table
+from dragoman.diagnosis import groups as grouping
+from dragoman.diagnosis import wording
+from dragoman.diagnosis.answers import Answer, Explanation, times_out
+from dragoman.diagnosis.explain import exact_requests, unreadable
+from dragoman.diagnosis.guards import Guard, guard
+from dragoman.diagnosis.secondsearch import Kind, Suggestion
+from dragoman.diagnosis.subject import Wanted
+from dragoman.inventory.ages import age
+from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.inventory import Inventory
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+SCHEDULER: Final = "kube-scheduler"
+"""Field manager of the scheduler."""
+SUGGESTIONS: Final = 3
+"""Suggestions of one kind that are printed."""
+
+
+def headline(inventory: Inventory, explanation: Explanation, title: str, *, planned: bool) -> str:
+    """Return the answer in one sentence."""
+    total, fitting = len(explanation.nodes), explanation.fitting
+    subject, world = explanation.subject, inventory.world
+    since = ""
+    found = subject.pod.unschedulable
+    if found and not planned:
+        since = f" since {age(world.now, str(found.get('lastTransitionTime') or ''))}"
+    if subject.pod.pod.node_name:
+        return f"No scheduler looks at {title[0].lower()}{title[1:]}:"
+    if explanation.answer is Answer.STOPPED:
+        return f"The scheduler stops at {title[0].lower()}{title[1:]}, whatever the nodes are:"
+    if explanation.answer is Answer.FITS:
+        names = wording.shortened(fitting)
+        scheduler = subject.pod.scheduler
+        waits = bool(subject.pod.pod.metadata.uid) and not planned
+        if waits and scheduler != DEFAULT_SCHEDULER:
+            return (
+                f"{title} waits{since}, but a legal allocation exists on {names}: "
+                f"its scheduler {scheduler} has not made it."
+            )
+        if planned or not since:
+            return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
+        return f"{title} waits{since}, but fits now on {len(fitting)} of {total} nodes: {names}."
+    missing = unreadable(world)
+    if explanation.answer is Answer.UNKNOWN and missing:
+        return f"{title}: where it fits is unknown, because you may not list {', '.join(missing)}."
+    if explanation.answer is Answer.UNKNOWN:
+        return f"{title}: the search is too large to say on which of {total} nodes it fits."
+    if planned or not since:
+        return f"{title} fits on none of {total} nodes."
+    return f"{title} waits for devices{since}: it fits on none of {total} nodes."
+
+
+def awaited(explanation: Explanation) -> Iterator[str]:
+    """Yield what a pod that has a place waits for."""
+    unready = [one for node in explanation.nodes if node.fits for one in node.unready]
+    for text in dict.fromkeys(map(wording.unready_text, unready)):
+        yield f"{text}: the scheduler waits for its driver before it binds the pod."
+
+
+def fatal(inventory: Inventory, explanation: Explanation) -> Iterator[str]:
+    """Yield the errors that stop the scheduler at the pod, and the guarded selector."""
+    yield from explanation.fatals[:SUGGESTIONS]
+    found = next(_guards(inventory, explanation), None)
+    if found is not None:
+        listed = wording.shortened(found.without)
+        yield (
+            f"  {found.have} of {found.devices} devices have attribute {found.attribute}; "
+            f"not {listed}"
+        )
+        if found.guarded:
+            yield f"  write: {found.guarded}"
+
+
+def _guards(inventory: Inventory, explanation: Explanation) -> Iterator[Guard]:
+    for node in explanation.nodes:
+        for reason in reasons_of(node.requests):
+            found = guard(inventory, reason) if reason.code is Code.CEL_ERROR else None
+            if found is not None:
+                yield found
+
+
+def reasons_of(requests: Iterable[Any]) -> Iterator[Reason]:
+    """Yield the reasons of all requests of a node."""
+    for request in requests:
+        yield from request.reasons
+
+
+def claim_lines(wanted: Wanted) -> Iterator[str]:
+    """Yield a claim, its requests and constraints."""
+    source = f" (from template {wanted.template})" if wanted.template else ""
+    yield f"claim {wanted.claim.name}{source}"
+    for name, request, alternative in exact_requests(wanted.claim):
+        yield f"  {'or ' if alternative else ''}request {name}: {request_text(request)}"
+    for constraint in wanted.claim.spec.constraints:
+        of = f" of requests {', '.join(constraint.requests)}" if constraint.requests else ""
+        if constraint.match_attribute:
+            yield f"  all devices{of} have the same {constraint.match_attribute}"
+        else:
+            yield f"  all devices{of} differ in {constraint.distinct_attribute}"
+
+
+def request_text(request: ExactRequest) -> str:
+    """Write what a request is for: `2 x gpu.nvidia.com where …`."""
+    many = "all" if request.mode == "All" else str(request.count)
+    parts = [f"{many} x {request.class_name}"]
+    if request.selectors:
+        parts.append("where " + " and ".join(one or "(no expression)" for one in request.selectors))
+    if request.capacity:
+        listed = ", ".join(f"{name} {value}" for name, value in request.capacity.items())
+        parts.append(f"with {listed}")
+    if request.tolerations:
+        listed = ", ".join(one.key or "every taint" for one in request.tolerations)
+        parts.append(f"tolerating {listed}")
+    if request.admin_access:
+        parts.append("with admin access")
+    return " ".join(parts)
+
+
+def groups(inventory: Inventory, explanation: Explanation) -> Table:
+    """Return the nodes by what stands in the way on them."""
+    rows = [
+        (_nodes(group.nodes), group.why, str(group.devices) if group.devices else "-")
+        for group in grouping.groups(inventory, explanation.nodes)
+    ]
+    return Table(("NODES", "WHY", "DEVICES"), tuple(rows))
+
+
+def _nodes(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:2])
+    return shown if len(names) <= 2 else f"{shown}, {len(names) - 2} more"
+
+
+def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> str:
+    """Return the nearest node and the changes that let the pod run; empty without any."""
+    if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
+        return ""
+    parts = []
+    near = [one for one in explanation.nodes if not one.filtered and one.short]
+    if near and explanation.answer is Answer.DOES_NOT_FIT:
+        nearest = min(near, key=lambda one: (one.short, one.node))
+        if any(one.free for one in nearest.requests):
+            many = "one device" if nearest.short == 1 else f"{nearest.short} devices"
+            parts.append(f"Nearest: {nearest.node}, {many} short.")
+    said = []
+    for kind in Kind:
+        of_kind = [one for one in suggestions if one.kind is kind]
+        said += [one.text for one in of_kind[:SUGGESTIONS]]
+    if said:
+        parts.append(f"It fits {', or '.join(said)}.")
+    if times_out(explanation):
+        parts.append("The scheduler may run into its time-out of 10 s for this pod.")
+    return " ".join(parts)
+
+
+def message(inventory: Inventory, found: PodFact) -> str:
+    """Return what the scheduler said last; empty where it said nothing."""
+    condition = found.unschedulable
+    said = str(condition.get("message") or "")
+    if not said:
+        return ""
+    return f"Scheduler: {said} ({age(inventory.world.now, _reported(found))} ago)"
+
+
+def _reported(found: PodFact) -> str:
+    """Return when the scheduler wrote its message; the transition to False may be long ago."""
+    metadata = found.document.get("metadata") or {}
+    times = (
+        str(one.get("time") or "")
+        for one in metadata.get("managedFields") or ()
+        if one.get("manager") == SCHEDULER and one.get("subresource") == "status"
+    )
+    return max(times, default=str(found.unschedulable.get("lastTransitionTime") or ""))

@@ -1,0 +1,1 @@
+"""`kubectl dra doctor`, `release` and `adopt`: what is wrong, and its repair."""

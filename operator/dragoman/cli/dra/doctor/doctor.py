@@ -1,0 +1,178 @@
+"""`kubectl dra doctor`: what is wrong in the cluster now, and what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Cell, Exit, Report, Table, show
+from dragoman.doctor.finding import ORDER, Id, Severity
+
+if TYPE_CHECKING:
+    from dragoman.doctor.examination import Diagnosis
+    from dragoman.doctor.finding import Finding
+    from dragoman.inventory.facts.objects import World
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra doctor
+  kubectl dra doctor -n ml                      # findings about objects of one namespace
+  kubectl dra doctor --severity error           # only what needs to be repaired
+  kubectl dra doctor --only ClaimIdle --idle-after 86400
+  kubectl dra doctor -o json | jq -r '.findings[] | select(.id == "ClaimIdle") | .object.text'
+
+\b
+Exit status:
+  0  no errors
+  1  at least one finding of severity error
+  2  no errors were found, but something could not be read; or bad input
+"""
+_STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
+_SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice([*map(str, Id)], case_sensitive=False),
+    metavar="FINDING",
+    help="Run only this rule; repeatable. docs/toolkit/doctor.md lists them.",
+)
+@click.option(
+    "--severity",
+    type=click.Choice([*map(str, ORDER)]),
+    default=str(Severity.INFO),
+    show_default=True,
+    help="Least severity that is shown.",
+)
+@click.option(
+    "--idle-after",
+    type=click.FloatRange(0),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a claim may hold devices while no pod reserves it.",
+)
+@click.option(
+    "--settle-after",
+    type=click.FloatRange(0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long drivers may take to publish a pool, and controllers to release a claim.",
+)
+@connected
+@output_option
+def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    only: tuple[str, ...],
+    severity: str,
+    idle_after: float,
+    settle_after: float,
+    output: str,
+) -> None:
+    """Find lost, idle and double-booked devices, broken pools, stuck claims, and silent drivers.
+
+    Nothing is changed. `release` and `adopt` repair one claim each.
+    """
+    from dragoman.doctor.examination import examine  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.doctor.facts import Facts, Thresholds  # noqa: PLC0415 — as above
+    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
+    from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
+    from dragoman.inventory.snapshots.documents import KINDS  # noqa: PLC0415 — as above
+
+    needed = [plural for plural in KINDS.values() if plural != "resourcequotas"]
+    snapshot = source.read(needed)
+    world = parse(snapshot)
+    inventory = take(world, source.profile(world))
+    facts = Facts(snapshot, inventory, Thresholds(settle=settle_after, idle=idle_after))
+    diagnosis = examine(facts, [Id(one) for one in only])
+    least = ORDER.index(Severity(severity))
+    shown = [
+        one
+        for one in diagnosis.findings
+        if ORDER.index(one.severity) <= least
+        and source.namespace_option in ("", one.subject.namespace)
+    ]
+    report = _report(world, diagnosis, shown)
+    show(report, output)
+    sys.exit(report.status)
+
+
+def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
+    from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
+
+    counts = {level: sum(one.severity is level for one in shown) for level in ORDER}
+    document = {
+        **notes.header(world),
+        "findings": [_document(one) for one in shown],
+        "summary": {
+            "errors": counts[Severity.ERROR],
+            "warnings": counts[Severity.WARNING],
+            "infos": counts[Severity.INFO],
+        },
+        "partial": {str(key): list(missing) for key, missing in diagnosis.partial.items()},
+    }
+    return Report(
+        "Diagnosis",
+        document,
+        tuple(_blocks(world, shown)),
+        _status(counts, diagnosis),
+        (*notes.common(world), *_partial(diagnosis)),
+    )
+
+
+def _status(counts: dict[Severity, int], diagnosis: Diagnosis) -> Exit:
+    if counts[Severity.ERROR]:
+        return Exit.OBSTACLE
+    return Exit.UNKNOWN if diagnosis.partial else Exit.CLEAR
+
+
+def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | str]:
+    from dragoman.inventory.ages import age  # noqa: PLC0415 — heavy, not for --help
+
+    rows = tuple(
+        (
+            Cell(_SHORT[one.severity], _STYLES[one.severity]),
+            str(one.id),
+            one.subject.text,
+            age(world.now, one.since),
+            f"{one.message}; {one.remedy}",
+        )
+        for one in shown
+    )
+    if rows:
+        yield Table(("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG; WHAT TO DO"), rows)
+    else:
+        yield "No findings."
+
+
+def _partial(diagnosis: Diagnosis) -> Iterator[str]:
+    missing = sorted({plural for found in diagnosis.partial.values() for plural in found})
+    if missing:
+        rules = ", ".join(str(key) for key in diagnosis.partial)
+        yield f"{', '.join(missing)} could not be read: {rules} did not see everything"
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    subject = finding.subject
+    return {
+        "id": str(finding.id),
+        "severity": str(finding.severity),
+        "object": {
+            "text": subject.text,
+            "kind": subject.kind,
+            "namespace": subject.namespace,
+            "name": subject.name,
+        },
+        "since": finding.since or None,
+        "message": finding.message,
+        "remedy": finding.remedy,
+    }

@@ -1,0 +1,40 @@
+"""`kubectl dra release`: free the devices of one claim that no pod uses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.doctor.repair import complete_claim, repair
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra release notebook-old -n ml --dry-run
+  kubectl dra release ml/notebook-old
+
+\b
+Exit status:
+  0  the devices are released, or the claim holds none
+  1  a pod uses the claim; nothing was written
+  2  the claim does not exist or changed at that moment, rights are missing, or bad input
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=complete_claim)
+@click.option("--dry-run", is_flag=True, help="Let the API server check the write, and not do it.")
+@connected
+@output_option
+def release(source: Source, claim: str, dry_run: bool, output: str) -> None:  # noqa: FBT001 — click's way
+    """Free the devices of one claim that no pod uses; the claim itself stays.
+
+    The claim and the pods of its namespace are read live, and the one write fails where the claim
+    has changed since. A deleted claim that holds no devices loses the scheduler's finalizer.
+    """
+    from dragoman.doctor.repairs import plan_release  # noqa: PLC0415 — heavy, not for --help
+
+    repair(source, claim, plan_release, dry_run=dry_run, output=output)

@@ -1,0 +1,113 @@
+"""What `release` and `adopt` share: read one claim live, plan, and write once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.output import Exit, Report, Unusable, show
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.doctor.repairs import Plan, Write
+    from dragoman.inventory.snapshots.documents import Document
+    from dragoman.kube.client import Client
+    from dragoman.kube.resources import Resource
+
+Planner = Callable[["Document", Iterable["Document"]], "Plan"]
+
+
+def complete_claim(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a claim in the namespace of the options."""
+    return completion.items(completion.in_namespace("resourceclaims")(context), begun)
+
+
+def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: str) -> None:
+    """Repair one claim, print what was done, and exit.
+
+    Args:
+        source: The cluster.
+        name: `NAME` or `NAMESPACE/NAME` of the claim.
+        plan: Decides on the claim and the pods of its namespace.
+        dry_run: Whether the API server only checks the write.
+        output: One of FORMATS.
+    """
+    if source.snapshot:
+        raise click.UsageError("a snapshot cannot be repaired: leave --snapshot out")
+    namespace, slash, rest = name.partition("/")
+    where, claim = (namespace, rest) if slash else (source.namespace, name)
+    report = source.call(lambda client: _repair(client, where, claim, plan, dry_run=dry_run))
+    show(report, output)
+    sys.exit(report.status)
+
+
+async def _repair(
+    client: Client, namespace: str, name: str, plan: Planner, *, dry_run: bool
+) -> Report:
+    from dragoman.doctor.repairs import Write  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.kube.client import find, pages  # noqa: PLC0415 — as above
+    from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
+    from dragoman.kube.resources import PODS  # noqa: PLC0415 — as above
+    from dragoman.model.fields import MalformedObjectError  # noqa: PLC0415 — as above
+
+    claims = (await discover(client)).claims
+    # The pods are read after the claim: what uses it by then is seen.
+    claim = await find(client, claims.path(namespace, name))
+    if claim is None:
+        raise Unusable(f"claim {namespace}/{name} not found; -n chooses another namespace")
+    pods = [pod async for page in pages(client, PODS.path(namespace)) for pod in page["items"]]
+    try:
+        planned = plan(claim, pods)
+    except MalformedObjectError as error:
+        raise Unusable(f"claim {namespace}/{name}: {error}") from None
+    if not isinstance(planned, Write):
+        status = Exit.CLEAR if planned.settled else Exit.OBSTACLE
+        return _report(namespace, name, None, planned.reason, status, dry_run=dry_run)
+    await _write(client, claims, claim, planned, dry_run=dry_run)
+    text = f"{planned.done} (dry run)" if dry_run else planned.done
+    return _report(namespace, name, planned, text, Exit.CLEAR, dry_run=dry_run)
+
+
+async def _write(
+    client: Client, claims: Resource, claim: Document, planned: Write, *, dry_run: bool
+) -> None:
+    from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH  # noqa: PLC0415 — as above
+    from dragoman.kube.errors import ApiError  # noqa: PLC0415 — as above
+
+    metadata = claim["metadata"]
+    path = claims.path(metadata["namespace"], metadata["name"], planned.subresource)
+    query = {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
+    try:
+        await client.request("PATCH", path, planned.patch, MERGE_PATCH, query)
+    except ApiError as error:
+        if error.code == 409:
+            key = f"{metadata['namespace']}/{metadata['name']}"
+            raise Unusable(f"claim {key} has changed since it was read: try again") from error
+        raise
+
+
+def _report(  # noqa: PLR0913 — one for each field
+    namespace: str,
+    name: str,
+    planned: Write | None,
+    text: str,
+    status: Exit,
+    *,
+    dry_run: bool,
+) -> Report:
+    document: dict[str, Any] = {
+        "namespace": namespace,
+        "claim": name,
+        "message": text,
+        "written": planned is not None and not dry_run,
+        "dryRun": dry_run,
+        "subresource": planned.subresource if planned else None,
+        "patch": planned.patch if planned else None,
+    }
+    return Report("Repair", document, (text,), status)

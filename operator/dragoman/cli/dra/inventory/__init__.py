@@ -1,0 +1,1 @@
+"""`kubectl dra top` and `who`: who has what."""

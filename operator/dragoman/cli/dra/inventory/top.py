@@ -1,0 +1,154 @@
+"""`kubectl dra top`: who has what, by class, node, namespace or pod."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra.cluster.completion import device_classes
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Exit, Report, Unusable, show, watch
+
+if TYPE_CHECKING:
+    from dragoman.inventory.inventory import Inventory
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra top                               # devices by class
+  kubectl dra top nodes --class gpu.nvidia.com
+  kubectl dra top namespaces                    # and what their quotas charge
+  kubectl dra top pods -n ml
+  kubectl dra top --watch                       # redrawn every 5 seconds
+  kubectl dra top --html devices.html           # a page for the browser, in one file
+  kubectl dra top -o json | jq '.classes[] | {name, free}'
+
+\b
+Exit status:
+  0  the numbers are complete
+  2  something could not be read, or bad input; the numbers are what can be seen
+"""
+_NEEDS: Final = {
+    "classes": (
+        *("resourceslices", "deviceclasses", "resourceclaims", "devicetaintrules"),
+        *("pods", "resourceclaimtemplates"),
+    ),
+    "nodes": ("resourceslices", "deviceclasses", "resourceclaims", "devicetaintrules", "pods"),
+    "namespaces": ("resourceclaims", "resourcequotas"),
+    "pods": ("resourceclaims", "pods", "deviceclasses"),
+}
+"""What each answer is computed from."""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("what", type=click.Choice([*_NEEDS]), default="classes")
+@click.option(
+    "--class",
+    "device_class",
+    default="",
+    metavar="NAME",
+    shell_complete=device_classes,
+    help="Count devices of this DeviceClass only (classes, nodes).",
+)
+@click.option("-w", "--watch", "watching", is_flag=True, help="Redraw until interrupted.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.5),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two readings with --watch.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write a map of all devices, their holders and pods that wait as one HTML file.",
+)
+@connected
+@output_option
+def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    what: str,
+    device_class: str,
+    watching: bool,  # noqa: FBT001 — click passes by name
+    interval: float,
+    html: Path | None,
+    output: str,
+) -> None:
+    """Show who has what: devices by class (default), node, namespace or pod.
+
+    FREE devices are idle, untainted, in a complete pool and, for partitions, have counters left.
+    LOST devices are allocated, but in no ResourceSlice any more.
+    """
+    if html:
+        if watching:
+            raise click.UsageError(
+                "--html writes a file once; `kubectl dra ui` follows the cluster"
+            )
+        sys.exit(_write(source, html))
+
+    def answer(source: Source) -> Report:
+        return _report(source, what, device_class, wide=output == "wide")
+
+    if watching:
+        if source.snapshot:
+            raise click.UsageError("--watch has nothing to watch in a snapshot")
+        # Progress would be drawn over the last line of the table.
+        quiet = replace(source, quiet=True)
+        try:
+            watch(_again(lambda: answer(quiet), interval), output)
+        except KeyboardInterrupt:
+            sys.exit(Exit.CLEAR)
+    report = answer(source)
+    show(report, output)
+    sys.exit(report.status)
+
+
+def _write(source: Source, file: Path) -> Exit:
+    # Heavy, and not needed for --help.
+    from dragoman.cli.dra import notes  # noqa: PLC0415
+    from dragoman.cli.dra.ui import command  # noqa: PLC0415
+    from dragoman.inventory.inventory import take  # noqa: PLC0415
+
+    world = source.world(command.NEEDS)
+    command.write(source, take(world, source.profile(world)), file)
+    return notes.status(world)
+
+
+def _again(answer: Callable[[], Report], interval: float) -> Iterator[Report]:
+    while True:
+        yield answer()
+        time.sleep(interval)
+
+
+def _report(source: Source, what: str, device_class: str, *, wide: bool) -> Report:
+    from dragoman.cli.dra.inventory import top_tables as tables  # noqa: PLC0415 — heavy, not for --help
+
+    inventory = _inventory(source, what)
+    known = inventory.world.classes
+    if device_class and what in ("classes", "nodes") and device_class not in known:
+        there = ", ".join(known) or "none"
+        raise Unusable(f"DeviceClass {device_class} not found; there are {there}")
+    if what == "classes":
+        return tables.classes(inventory, device_class, wide=wide)
+    if what == "nodes":
+        return tables.nodes(inventory, device_class, wide=wide)
+    if what == "namespaces":
+        only = source.namespace_option
+        return tables.namespaces(inventory, only)
+    return tables.pods(inventory, source.only_namespace, wide=wide)
+
+
+def _inventory(source: Source, what: str) -> Inventory:
+    from dragoman.inventory.inventory import take  # noqa: PLC0415 — heavy, not for --help
+
+    world = source.world(_NEEDS[what])
+    return take(world, source.profile(world))

@@ -1,0 +1,252 @@
+"""Tables and documents of `top`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.output import Cell, Report, Table
+from dragoman.inventory.ages import UNKNOWN, age
+from dragoman.inventory.inventory import Device, Inventory
+from dragoman.inventory.usage import quotas, summary
+from dragoman.inventory.usage.quotas import Charge
+from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
+
+
+def classes(inventory: Inventory, only: str, *, wide: bool) -> Report:
+    """Return the answer by class."""
+    rows = summary.classes(inventory, only)
+    blocked = wide or any(row.blocked for row in rows)
+    headers = [
+        *("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD"),
+        *(("BLOCKED",) if blocked else ()),
+        *("LOST", "PENDING"),
+        *(("SHARES",) if wide else ()),
+    ]
+    lines = [
+        (
+            *(row.name, ",".join(row.drivers) or UNKNOWN, str(row.devices)),
+            _good(row.free),
+            str(row.used),
+            _bad(row.tainted),
+            str(row.held),
+            *((str(row.blocked),) if blocked else ()),
+            *(_bad(row.lost), str(row.pending)),
+            *((_shares(row.shares),) if wide else ()),
+        )
+        for row in rows
+    ]
+    return Report(
+        "TopClasses",
+        {**notes.header(inventory.world), "classes": [*map(_class, rows)], **_pools(inventory)},
+        (Table(tuple(headers), tuple(lines)),) if lines else ("No DeviceClass found.",),
+        notes.status(inventory.world),
+        tuple(_notes(inventory)),
+    )
+
+
+def nodes(inventory: Inventory, only: str, *, wide: bool) -> Report:
+    """Return the answer by node."""
+    rows = summary.nodes(inventory, only)
+    lines = tuple(
+        (row.node or "(several)", f"{row.free}/{row.devices}", _node_text(row, wide=wide))
+        for row in rows
+    )
+    return Report(
+        "TopNodes",
+        {**notes.header(inventory.world), "nodes": [*map(_node, rows)], **_pools(inventory)},
+        (Table(("NODE", "FREE/ALL", "USED BY"), lines),) if lines else ("No devices found.",),
+        notes.status(inventory.world),
+        tuple(_notes(inventory)),
+    )
+
+
+def namespaces(inventory: Inventory, only: str) -> Report:
+    """Return the answer by namespace."""
+    rows = [row for row in quotas.namespaces(inventory) if only in ("", row.namespace)]
+    lines = []
+    for row in rows:
+        first: tuple[str | Cell, ...] = (row.namespace, str(row.held), _bad(row.idle))
+        for name, charge in row.classes.items() or (("", Charge(0, 0)),):
+            lines.append((*first, *_charge(name, charge)))
+            first = ("", "", "")
+    headers = ("NAMESPACE", "HELD", "IDLE>1h", "CLASS", "QUOTA", "CHARGED", "WHY THEY DIFFER")
+    documents = [
+        {
+            "namespace": row.namespace,
+            "held": row.held,
+            "idle": row.idle,
+            "classes": [
+                {
+                    "name": name,
+                    "held": charge.held,
+                    "quota": charge.hard,
+                    "charged": charge.charged,
+                    "differences": list(charge.differences),
+                }
+                for name, charge in row.classes.items()
+            ],
+        }
+        for row in rows
+    ]
+    return Report(
+        "TopNamespaces",
+        {**notes.header(inventory.world), "namespaces": documents},
+        (Table(headers, tuple(lines)),) if lines else ("No claims found.",),
+        notes.status(inventory.world),
+        tuple(notes.common(inventory.world)),
+    )
+
+
+def _charge(name: str, charge: Charge) -> tuple[str | Cell, ...]:
+    limit = UNKNOWN if charge.hard is None else str(charge.hard)
+    full = charge.hard is not None and charge.charged >= charge.hard
+    charged = Cell(str(charge.charged), "red" if full else "")
+    return (name, limit, charged, "; ".join(charge.differences))
+
+
+def pods(inventory: Inventory, namespace: str, *, wide: bool) -> Report:
+    """Return the answer by pod."""
+    rows = [
+        row
+        for row in summary.pods(inventory)
+        if namespace == "" or row.pod.startswith(f"{namespace}/")
+    ]
+    now = inventory.world.now
+    headers = ("POD", "NODE", "DEVICES", "SINCE", "WAITS FOR", *(("NAMES",) if wide else ()))
+    lines = tuple(
+        (
+            row.pod,
+            row.node or UNKNOWN,
+            ", ".join(f"{count} {name}" for name, count in row.devices.items()) or UNKNOWN,
+            age(now, row.since),
+            Cell(", ".join(row.waiting) or UNKNOWN, "yellow" if row.waiting else ""),
+            *((" ".join(map(str, row.ids)),) if wide else ()),
+        )
+        for row in rows
+    )
+    return Report(
+        "TopPods",
+        {**notes.header(inventory.world), "pods": [*map(_pod, rows)]},
+        (Table(headers, lines),) if lines else ("No pod has devices or waits for them.",),
+        notes.status(inventory.world),
+        tuple(notes.common(inventory.world)),
+    )
+
+
+def _pod(row: PodRow) -> dict[str, Any]:
+    namespace, _, name = row.pod.rpartition("/")
+    return {
+        "namespace": namespace,
+        "name": name,
+        "node": row.node,
+        "devices": [str(one) for one in row.ids],
+        "classes": dict(row.devices),
+        "waitsFor": list(row.waiting),
+        "since": row.since,
+    }
+
+
+def _class(row: ClassRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "drivers": list(row.drivers),
+        "devices": row.devices,
+        "free": row.free,
+        "used": row.used,
+        "tainted": row.tainted,
+        "held": row.held,
+        "blocked": row.blocked,
+        "unusable": row.unusable,
+        "lost": row.lost,
+        "pending": row.pending,
+        "shares": [
+            {"capacity": one.capacity, "consumed": _text(one.consumed), "total": _text(one.total)}
+            for one in row.shares
+        ],
+        "failure": row.failure,
+    }
+
+
+def _node(row: NodeRow) -> dict[str, Any]:
+    return {
+        "name": row.node,
+        "free": row.free,
+        "devices": row.devices,
+        "usedBy": [{"holder": name, "devices": count} for name, count in row.users],
+        "tainted": [
+            {
+                "device": str(one.id),
+                "taints": [
+                    {"key": taint.key, "value": taint.value, "effect": taint.effect}
+                    for taint in one.taints
+                ],
+            }
+            for one in row.tainted
+        ],
+        "unusablePools": [str(pool) for pool in row.pools],
+    }
+
+
+def _node_text(row: NodeRow, *, wide: bool) -> str:
+    parts = [", ".join(f"{name} ({count})" for name, count in row.users) or UNKNOWN]
+    if row.tainted:
+        shown = row.tainted if wide else row.tainted[:2]
+        listed = ", ".join(map(_tainted, shown)) + (", …" if len(shown) < len(row.tainted) else "")
+        parts.append(f"tainted: {listed}")
+    return "   ".join(parts)
+
+
+def _tainted(device: Device) -> str:
+    return f"{device.id.device} {' '.join(map(taint_text, device.taints))}"
+
+
+def taint_text(taint: Any) -> str:
+    """Write a taint as kubectl does: `key=value:effect`."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def _shares(shares: tuple[Share, ...]) -> str:
+    return (
+        ", ".join(
+            f"{_text(one.consumed)}/{_text(one.total)} {one.capacity.rpartition('/')[2]}"
+            for one in shares
+        )
+        or UNKNOWN
+    )
+
+
+_BINARY = ((1 << 50, "Pi"), (1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
+
+
+def _text(nanos: int) -> str:
+    """Write units of 10^-9 as a quantity."""
+    whole, rest = divmod(nanos, 10**9)
+    if rest:
+        return f"{(Decimal(nanos) / 10**9).normalize():f}"
+    for unit, suffix in _BINARY:
+        if whole and whole % unit == 0:
+            return f"{whole // unit}{suffix}"
+    return str(whole)
+
+
+def _pools(inventory: Inventory) -> Mapping[str, Any]:
+    broken = (pool for pool in inventory.pools.values() if not pool.usable or pool.obsolete)
+    return {"pools": [notes.pool_document(pool) for pool in broken]}
+
+
+def _notes(inventory: Inventory) -> Iterator[str]:
+    yield from notes.broken_pools(inventory)
+    yield from notes.failures(inventory)
+    yield from notes.common(inventory.world)
+
+
+def _good(count: int) -> Cell:
+    return Cell(str(count), "green" if count else "")
+
+
+def _bad(count: int) -> Cell:
+    return Cell(str(count), "red" if count else "")

@@ -1,0 +1,56 @@
+"""`kubectl dra who`: which claim, pod and container has a device."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import show
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra who gpu.nvidia.com/node-4/gpu-3   # one device: driver/pool/device
+  kubectl dra who gpu.nvidia.com/node-4         # all devices of a pool
+  kubectl dra who trainer-1 -n ml               # a pod or a claim, whichever has the name
+  kubectl dra who claim/trainer-1-gpu -n ml -o wide
+
+\b
+Exit status:
+  0  the answer is complete
+  2  nothing has that name, something could not be read, or bad input
+"""
+_NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
+
+
+def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    names = [
+        *completion.devices(context),
+        *completion.in_namespace("pods")(context),
+        *completion.in_namespace("resourceclaims")(context),
+    ]
+    return completion.items(names, begun)
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("target", metavar="DEVICE|CLAIM|POD", shell_complete=_complete)
+@connected
+@output_option
+def who(source: Source, target: str, output: str) -> None:
+    """Show which claim, pod and container has a device, or which devices a claim or pod has."""
+    from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
+
+    world = source.world(_NEEDS)
+    inventory = take(world, source.profile(world))
+    report = who_table.answer(inventory, target, source.namespace, wide=output == "wide")
+    show(report, output)
+    sys.exit(report.status)

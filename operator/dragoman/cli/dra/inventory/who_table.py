@@ -1,0 +1,250 @@
+"""Table and document of `who`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from dragoman.allocation.facts.objects import Content, DeviceID
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.inventory.top_tables import taint_text
+from dragoman.cli.dra.output import Cell, Report, Table, Unusable
+from dragoman.inventory.ages import UNKNOWN, age
+from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.holders import Holding, User
+from dragoman.inventory.inventory import Device, Inventory, State
+
+_KINDS: Final = {
+    "pod": "pod",
+    "pods": "pod",
+    "claim": "claim",
+    "claims": "claim",
+    "resourceclaim": "claim",
+    "resourceclaims": "claim",
+    "device": "device",
+}
+Row = tuple[Device, Holding | None, User | None]
+
+
+def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> Report:
+    """Return who has a device, or what a claim or pod has.
+
+    Args:
+        inventory: What is known.
+        target: `driver/pool/device`, `driver/pool`, or a claim or pod: `name`, `namespace/name`,
+            each with `claim/` or `pod/` in front where it is meant alone.
+        namespace: Of names without one.
+        wide: Whether more columns are wanted.
+
+    Raises:
+        Unusable: Nothing has that name.
+    """
+    rows = list(_rows(inventory, target, namespace))
+    if not rows:
+        raise Unusable(_nothing(inventory, target, namespace))
+    return _report(inventory, rows, wide=wide)
+
+
+def of_pod(inventory: Inventory, pod: PodFact, claims: Collection[str]) -> Report | None:
+    """Return which devices a pod has through these claims; None where they have none.
+
+    Args:
+        inventory: What is known.
+        pod: The pod.
+        claims: `namespace/name` of its claims, some of which may be reserved for its PodGroup.
+    """
+    rows: list[Row] = []
+    for device in inventory.devices.values():
+        for holding in device.holdings:
+            if holding.claim.key in claims:
+                own = (one for one in holding.users if one.key == pod.key)
+                rows.append((device, holding, next(own, None)))
+    return _report(inventory, rows, wide=False) if rows else None
+
+
+def _report(inventory: Inventory, rows: list[Row], *, wide: bool) -> Report:
+    headers = ("DEVICE", "CLAIM", "POD", "CONTAINER", "SINCE", "STATE")
+    more = ("NODE", "REQUEST", "SHARE", "CONSUMED") if wide else ()
+    lines = tuple(_line(inventory, row, wide=wide) for row in rows)
+    pools = {(device.id.driver, device.id.pool) for device, _, _ in rows}
+    broken = (
+        f"{notes.pool_text(pool, inventory.world.now)}: its idle devices cannot be allocated"
+        for pool in inventory.pools.values()
+        if not pool.usable and pool.id in pools
+    )
+    return Report(
+        "Who",
+        {**notes.header(inventory.world), "devices": [*_documents(rows)]},
+        (Table((*headers[:-1], *more, headers[-1]), lines),),
+        notes.status(inventory.world),
+        (*broken, *notes.common(inventory.world)),
+    )
+
+
+def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
+    kind, name = _parsed(target)
+    if kind in ("", "device"):
+        devices = [*_named(inventory, name)]
+        for device in devices:
+            yield from _of_device(device)
+        if devices:
+            return
+    key = name if "/" in name else f"{namespace}/{name}"
+    for device in inventory.devices.values():
+        for holding in device.holdings:
+            if kind in ("", "claim") and holding.claim.key == key:
+                yield from _of_holding(device, holding)
+            elif kind in ("", "pod"):
+                for user in holding.users:
+                    if user.key == key:
+                        yield device, holding, user
+
+
+def _parsed(target: str) -> tuple[str, str]:
+    """Return the kind that a target names, if it does, and the rest."""
+    first, slash, rest = target.partition("/")
+    return (_KINDS[first], rest) if slash and first in _KINDS else ("", target)
+
+
+def _named(inventory: Inventory, name: str) -> Iterator[Device]:
+    driver, _, rest = name.partition("/")
+    pool, _, device = rest.rpartition("/")
+    # A pool's name may have slashes itself: the whole rest is tried as a pool, too.
+    exact = inventory.devices.get(DeviceID(driver, pool, device))
+    if exact is not None:
+        yield exact
+        return
+    for one in inventory.devices.values():
+        if (one.id.driver, one.id.pool) == (driver, rest):
+            yield one
+
+
+def _of_device(device: Device) -> Iterator[Row]:
+    if not device.holdings:
+        yield device, None, None
+    for holding in device.holdings:
+        yield from _of_holding(device, holding)
+
+
+def _of_holding(device: Device, holding: Holding) -> Iterator[Row]:
+    if not holding.users:
+        yield device, holding, None
+    for user in holding.users:
+        yield device, holding, user
+
+
+def _line(inventory: Inventory, row: Row, *, wide: bool) -> tuple[str | Cell, ...]:
+    device, holding, user = row
+    now = inventory.world.now
+    more: tuple[str, ...] = ()
+    if wide:
+        result = holding.result if holding else None
+        consumed = result.consumed if result else {}
+        more = (
+            device.node or UNKNOWN,
+            result.request if result else UNKNOWN,
+            (result.share if result else "") or UNKNOWN,
+            ", ".join(f"{name}={value}" for name, value in consumed.items()) or UNKNOWN,
+        )
+    return (
+        str(device.id),
+        holding.claim.key if holding else UNKNOWN,
+        user.key if user else UNKNOWN,
+        ", ".join(user.containers) or UNKNOWN if user else UNKNOWN,
+        age(now, holding.claim.since) if holding else UNKNOWN,
+        *more,
+        Cell(", ".join(_states(inventory, device, holding)), _STYLES.get(device.state, "")),
+    )
+
+
+_STYLES: Final = {
+    State.FREE: "green",
+    State.LOST: "red",
+    State.TAINTED: "red",
+    State.UNUSABLE: "red",
+    State.BLOCKED: "yellow",
+}
+
+
+def _states(inventory: Inventory, device: Device, holding: Holding | None) -> Iterator[str]:
+    """Yield the state of a device, what identifies it, and what its driver reported."""
+    if device.state is not State.TAINTED:  # its taints follow
+        yield str(device.state)
+    if holding is not None and holding.result.admin:
+        yield "admin access"
+    if holding is not None and holding.idle:
+        yield "reserved by nothing"
+    uuid = _uuid(device.content)
+    if uuid:
+        yield f"uuid {uuid}"
+    if device.taints:
+        yield f"tainted {' '.join(map(taint_text, device.taints))}"
+    for condition in holding.claim.conditions.get(device.id, ()) if holding else ():
+        if condition.get("type") == "Ready" and condition.get("status") == "False":
+            since = age(inventory.world.now, str(condition.get("lastTransitionTime") or ""))
+            yield f"not ready since {since}"
+    for user in holding.users if holding else ():
+        health = _health(user, device)
+        if health:
+            yield f"{health.lower()} for pod {user.key}"
+
+
+def _uuid(content: Content | None) -> str:
+    """Return the attribute by which people know a device."""
+    for name, value in (content.attributes if content else {}).items():
+        if name.rpartition("/")[2].lower() == "uuid" and isinstance(value.get("string"), str):
+            return str(value["string"])
+    return ""
+
+
+def _health(user: User, device: Device) -> str:
+    """Return a health other than Healthy that the kubelet reports (KEP-4680)."""
+    status = user.pod.document.get("status") if user.pod else None
+    containers = status.get("containerStatuses") if isinstance(status, dict) else None
+    for container in containers if isinstance(containers, list) else ():
+        for resource in container.get("allocatedResourcesStatus") or ():
+            for one in resource.get("resources") or ():
+                named = str(one.get("resourceID") or "")
+                if named.endswith(f"/{device.id.device}") or named == device.id.device:
+                    health = str(one.get("health") or "")
+                    return "" if health == "Healthy" else health
+    return ""
+
+
+def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
+    for device, holding, user in rows:
+        yield {
+            "driver": device.id.driver,
+            "pool": device.id.pool,
+            "device": device.id.device,
+            "node": device.node,
+            "state": str(device.state),
+            "taints": [
+                {"key": one.key, "value": one.value, "effect": one.effect, "rule": one.rule}
+                for one in device.taints
+            ],
+            "claim": holding.claim.key if holding else None,
+            "request": holding.result.request if holding else None,
+            "adminAccess": holding.result.admin if holding else False,
+            "shareID": holding.result.share or None if holding else None,
+            "consumed": dict(holding.result.consumed) if holding else {},
+            "since": holding.claim.since if holding else None,
+            "pod": user.key if user else None,
+            "containers": list(user.containers) if user else [],
+        }
+
+
+def _nothing(inventory: Inventory, target: str, namespace: str) -> str:
+    """Say why there is nothing to show."""
+    kind, name = _parsed(target)
+    key = name if "/" in name else f"{namespace}/{name}"
+    world = inventory.world
+    if kind in ("", "claim") and key in world.claims:
+        return f"claim {key} has no devices: `kubectl dra explain claim` says why"
+    if kind in ("", "pod") and key in world.pods:
+        return f"pod {key} has no devices: `kubectl dra explain pod` says why"
+    unseen = "; ".join(f"not seen: {one}" for one in world.unseen)
+    return (
+        f"no device, claim or pod {target} (in namespace {namespace}){'; ' if unseen else ''}"
+        f"{unseen}"
+    )

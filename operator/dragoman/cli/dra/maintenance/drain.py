@@ -1,0 +1,128 @@
+"""`kubectl dra drain`: take devices out of service, and evict the pods that use them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.quantities import Duration, Rate
+from dragoman.cli.dra.maintenance.targeting import Wish, choose, confirm, require_devices, targeted
+from dragoman.cli.dra.output import Exit, show
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --dry-run
+  kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --reason "XID 79" --timeout 10m
+  kubectl dra drain --node node-4 --rate 10/m           # every device of a node
+  kubectl dra drain gpu.nvidia.com/node-4               # every device of a pool
+  kubectl dra drain --where 'device.attributes["gpu.nvidia.com"].uuid == "GPU-9b1e0000"'
+  kubectl dra undrain gpu.nvidia.com/node-4/gpu-3       # back in service
+
+\b
+Exit status:
+  0  the devices are idle, and no new claim can get them
+  1  timeout or Ctrl-C: the last lines say what remains; with --dry-run: a pod may not be evicted
+  2  no such device, missing rights, or bad input
+"""
+MECHANISMS: Final = ("auto", "rule", "claim")
+
+
+@click.command(epilog=_EXAMPLES)
+@targeted
+@click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="0s",
+    show_default=True,
+    help="How long to wait, such as 10m; 0s waits until Ctrl-C.",
+)
+@click.option(
+    "--rate",
+    type=Rate(),
+    default=None,
+    help="Most evictions in a time, such as 10/m; without it all are requested at once.",
+)
+@click.option(
+    "--grace-period",
+    type=click.IntRange(0),
+    default=None,
+    metavar="SECONDS",
+    help="Time that pods have to end; by default what each pod says.",
+)
+@click.option(
+    "--force", is_flag=True, help="Delete pods, whatever their PodDisruptionBudgets allow."
+)
+@click.option(
+    "--with",
+    "mechanism",
+    type=click.Choice(MECHANISMS),
+    default="auto",
+    show_default=True,
+    help="Hold devices by DeviceTaintRules or by held claims; auto: by rules where served.",
+)
+@connected
+@output_option
+def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    wish: Wish,
+    reason: str,
+    timeout: float,
+    rate: float | None,
+    grace_period: int | None,
+    force: bool,  # noqa: FBT001 — as above
+    mechanism: str,
+    output: str,
+) -> None:
+    """Take devices out of service, and evict the pods that use them.
+
+    TARGET is a device (driver/pool/device) or a pool (driver/pool). New claims cannot get the
+    devices any more; pods are evicted through the Eviction API, which asks PodDisruptionBudgets.
+    Ctrl-C leaves the devices out of service, and the same command continues.
+    """
+    from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.maintenance.actions import Evict  # noqa: PLC0415 — as above
+    from dragoman.maintenance.holds import Kind  # noqa: PLC0415 — as above
+
+    options = previewing.Options(
+        command="drain",
+        reason=reason,
+        kind=None if mechanism == "auto" else Kind(mechanism),
+        evict=Evict.NOW if force else Evict.WHEN_ALLOWED,
+        rate=rate or 0.0,
+        timeout=timeout,
+        grace=grace_period,
+    )
+    sys.exit(carry_out(source, wish, options, output))
+
+
+def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
+    """Preview, ask, and run `hold` or `drain`; return the exit status."""
+    import click  # noqa: PLC0415
+
+    from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.maintenance.draining import Drain  # noqa: PLC0415 — as above
+
+    assert isinstance(options, previewing.Options)
+    chosen = choose(source, wish)
+    require_devices(chosen)
+    facts = previewing.facts_of(chosen, options)
+    found = previewing.previewed(source, chosen, facts)
+    preview = previewing.dry_run(chosen, found, facts, options.command)
+    if wish.dry_run:
+        show(preview, output)
+        return preview.status
+    document = output in ("json", "yaml")
+    for line in found.lines():
+        click.echo(line, err=document)
+    for note in chosen.notes():
+        click.echo(f"! {note}", err=True)
+    confirm(len(facts.devices), wish, options.command)
+    report = Drain(source, chosen, options, facts, quiet=document).run()
+    show(report, output)
+    return report.status

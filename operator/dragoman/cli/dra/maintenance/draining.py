@@ -1,0 +1,172 @@
+"""What `hold` and `drain` do after the question: write, wait, and say in words what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import click
+
+from dragoman import logs
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.cluster import rights
+from dragoman.cli.dra.cluster.authorship import author
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance import text
+from dragoman.cli.dra.maintenance.previewing import Options
+from dragoman.cli.dra.maintenance.targeting import Chosen
+from dragoman.cli.dra.output import Exit, Report, Unusable, console
+from dragoman.controllers.maintenance.drainer import ALREADY_EXISTS, SETTLE, Drainer, News, Order
+from dragoman.controllers.maintenance.view import ClusterView, served_rules
+from dragoman.controllers.maintenance.writer import Writer
+from dragoman.inventory.ages import duration
+from dragoman.kube.backoff import Backoff
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import discover, server_version
+from dragoman.kube.errors import ApiError
+from dragoman.maintenance.actions import Evict
+from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.manifests import Origin
+from dragoman.maintenance.plan import Facts, Plan
+
+_REFUSED: Final = frozenset({400, 401, 403, 404, 405, 422})
+"""Answers of the API server that waiting does not change."""
+
+
+@dataclass
+class Drain:
+    """One run of `hold` or `drain`.
+
+    Attributes:
+        source: The cluster.
+        chosen: The devices.
+        options: How they are taken out of service.
+        facts: At the time of reading.
+        quiet: Whether progress goes to standard error, because standard output is a document.
+    """
+
+    source: Source
+    chosen: Chosen
+    options: Options
+    facts: Facts
+    quiet: bool = False
+    news: list[News] = field(default_factory=list)
+    _drainer: Drainer | None = None
+    _status: Any = None
+
+    def run(self) -> Report:
+        """Drain the devices; return a report."""
+        # Watches log their retries; by default that would go to standard output.
+        logs.configure(json=False, level="ERROR")
+        ended, status = "", Exit.OBSTACLE
+        began = time.monotonic()
+        try:
+            self.source.call(self._drain)
+        except TimeoutError:
+            ended = f"Timeout after {duration(time.monotonic() - began)}"
+        except KeyboardInterrupt:
+            ended = "Interrupted"
+        except Unusable as error:
+            if self._drainer is None or self._drainer.plan is None:
+                raise  # nothing was written
+            ended = error.message.rstrip(".")
+            status = Exit.UNKNOWN
+        return self._report(ended, status)
+
+    async def _drain(self, client: Client) -> None:
+        served = await discover(client, "off")
+        rules = await served_rules(client) if self.facts.kind is Kind.RULE else None
+        binding = await server_version(client) >= rights.BINDING
+        await rights.require(client, self._needs(binding=binding))
+        writer = Writer(
+            client,
+            served.claims,
+            rules,
+            self.source.namespace,
+            Origin(self.options.reason, await author(client)),
+            self.options.grace,
+        )
+        order = Order(
+            self.facts.devices,
+            self.facts.selectors,
+            self.facts.kind,
+            self.options.evict,
+            self.options.rate,
+        )
+        view = ClusterView(client, served.claims)
+        self._drainer = Drainer(view, writer, order, self._say)
+        with self._waiting():
+            async with asyncio.timeout(self.options.timeout or None), view.following():
+                await self._until_done(self._drainer)
+
+    async def _until_done(self, drainer: Drainer) -> None:
+        """Drain, also while the API server does not answer for some time."""
+        backoff = Backoff()
+        said = ""
+        while True:
+            try:
+                if self.options.wait:
+                    await drainer.run(self._done, SETTLE if self._settles else 0.0)
+                else:
+                    await drainer.run(lambda plan: not plan.actions, 0.0)
+            except ApiError as error:
+                if error.code in _REFUSED or error.reason == ALREADY_EXISTS:
+                    raise
+                if str(error) != said:
+                    said = str(error)
+                    click.echo(f"! {said}; trying again", err=True)
+                await asyncio.sleep(backoff.next(error.retry_after))
+            else:
+                return
+
+    def _needs(self, *, binding: bool) -> tuple[rights.Need, ...]:
+        rules = self.facts.kind is Kind.RULE
+        held = rights.holding(self.source.namespace, rules=rules, binding=binding)
+        needs = (*rights.WATCHED, *held)
+        if self.options.evict is Evict.NEVER:
+            return needs
+        return (*needs, *rights.evicting(force=self.options.evict is Evict.NOW))
+
+    @property
+    def _settles(self) -> bool:
+        """Whether to wait for allocations that the scheduler had begun before the hold."""
+        return self.options.evict is not Evict.NEVER or self.facts.kind is Kind.CLAIM
+
+    def _done(self, plan: Plan) -> bool:
+        if self.options.evict is Evict.NEVER:
+            return plan.held
+        return plan.held and plan.idle
+
+    def _waiting(self) -> AbstractContextManager[Any]:
+        if not sys.stderr.isatty():
+            return nullcontext()
+        self._status = console(sys.stderr).status(f"{self.options.command}: reading")
+        return self._status  # type: ignore[no-any-return]  # rich is imported late
+
+    def _say(self, news: News) -> None:
+        self.news.append(news)
+        click.echo(text.line(news, self.options.evict), err=self.quiet)
+        plan = self._drainer.plan if self._drainer else None
+        if self._status is not None and plan is not None:
+            self._status.update(f"{self.options.command}: {text.left(plan)}")
+
+    def _report(self, ended: str, unfinished: Exit) -> Report:
+        plan = self._drainer.plan if self._drainer else None
+        done = plan is not None and not ended and self._done(plan)
+        wish, command = self.chosen.wish.arguments(), self.options.command
+        lines = text.closing(plan, ended, done=done, command=command, wish=wish)
+        document = {
+            **notes.header(self.chosen.inventory.world),
+            "done": done,
+            "ended": ended,
+            "devices": text.devices(plan, self.facts.devices),
+            "pods": text.pods(self.news),
+            "remaining": text.remaining(plan),
+            "back": f"kubectl dra un{command} {wish}",
+        }
+        status = Exit.CLEAR if done else unfinished
+        return Report("Drain", document, tuple(lines), status)

@@ -1,0 +1,81 @@
+"""`kubectl dra hold`: keep new claims away from devices, and leave pods alone."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.drain import MECHANISMS, carry_out
+from dragoman.cli.dra.maintenance.quantities import Duration
+from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra hold gpu.nvidia.com/node-4/gpu-3 --reason "XID 79"
+  kubectl dra hold --node node-4 --dry-run
+  kubectl dra hold gpu.nvidia.com/node-4/gpu-3 --wait --timeout 1h   # until its pod has ended
+  kubectl dra holds                                                  # what is out of service
+  kubectl dra unhold gpu.nvidia.com/node-4/gpu-3
+
+\b
+Exit status:
+  0  no new claim can get the devices
+  1  a held claim has to wait for a device in use: run again, or with --wait
+  2  no such device, missing rights, or bad input
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@targeted
+@click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
+@click.option(
+    "--with",
+    "mechanism",
+    type=click.Choice(MECHANISMS),
+    default="auto",
+    show_default=True,
+    help="Hold devices by DeviceTaintRules or by held claims; auto: by rules where served.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait for devices in use, and hold them as soon as they are free."
+)
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="0s",
+    show_default=True,
+    help="How long --wait waits, such as 10m; 0s waits until Ctrl-C.",
+)
+@connected
+@output_option
+def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    wish: Wish,
+    reason: str,
+    mechanism: str,
+    wait: bool,  # noqa: FBT001 — as above
+    timeout: float,
+    output: str,
+) -> None:
+    """Keep new claims away from devices; pods that use them are left alone.
+
+    TARGET is a device (driver/pool/device) or a pool (driver/pool). Where DeviceTaintRules are
+    served, one with the taint dragoman.dev/maintenance:NoSchedule is created. Elsewhere a held
+    claim is: a ResourceClaim that has the device and that no pod uses.
+    """
+    from dragoman.cli.dra.maintenance.previewing import Options  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.maintenance.holds import Kind  # noqa: PLC0415 — as above
+
+    options = Options(
+        command="hold",
+        reason=reason,
+        kind=None if mechanism == "auto" else Kind(mechanism),
+        wait=wait,
+        timeout=timeout,
+    )
+    sys.exit(carry_out(source, wish, options, output))

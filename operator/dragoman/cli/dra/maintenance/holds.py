@@ -1,0 +1,111 @@
+"""`kubectl dra holds`: which devices are out of service, since when, by whom and why."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Report, Table, show
+
+if TYPE_CHECKING:
+    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.inventory import Inventory
+    from dragoman.maintenance.holds import Hold
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra holds
+  kubectl dra holds -o wide          # names of the objects
+  kubectl dra holds -o json | jq '.holds[] | select(.author == "ann")'
+
+\b
+Exit status:
+  0  the answer is complete
+  2  something could not be read, or bad input
+"""
+_NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
+
+
+@click.command(epilog=_EXAMPLES)
+@connected
+@output_option
+def holds(source: Source, output: str) -> None:
+    """List what keeps devices out of service: DeviceTaintRules and held claims."""
+    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
+    from dragoman.maintenance.holds import read  # noqa: PLC0415 — as above
+
+    snapshot = source.read(_NEEDS)
+    world = parse(snapshot)
+    found = read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))
+    inventory = take(world, source.profile(world))
+    ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
+    report = _report(world, inventory, ordered, wide=output == "wide")
+    show(report, output)
+    sys.exit(report.status)
+
+
+def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool) -> Report:
+    from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.inventory.ages import age  # noqa: PLC0415 — as above
+
+    headers = ("DEVICES", "BY", "TAINT", "STATE", "AGE", "AUTHOR", "REASON")
+    more = ("NAME", "NAMESPACE") if wide else ()
+    rows = []
+    documents = []
+    for one in found:
+        state = _state(inventory, one)
+        row = (
+            str(one.selector),
+            str(one.kind),
+            str(one.taint or "-"),
+            state,
+            age(world.now, one.created),
+            one.author or (f"DeviceMaintenance {one.maintenance}" if one.maintenance else "-"),
+            one.reason or "-",
+        )
+        names = (one.name, one.namespace or "-") if wide else ()
+        rows.append((*row[:-1], *names, row[-1]))
+        documents.append(_document(one, state))
+    lines = (Table((*headers[:-1], *more, headers[-1]), tuple(rows)),) if rows else ()
+    return Report(
+        "Holds",
+        {**notes.header(world), "holds": documents},
+        lines or ("No device is out of service.",),
+        notes.status(world),
+        tuple(notes.common(world)),
+    )
+
+
+def _state(inventory: Inventory, hold: Hold) -> str:
+    """Say whether new claims are kept away, and how many devices are still in use."""
+    devices = [one for one in inventory.devices.values() if hold.selector.covers(one.id)]
+    used = sum(any(not h.claim.hold for h in device.owned) for device in devices)
+    if not devices:
+        return "matches no device"
+    if not hold.keeps_away:
+        return "no effect" if hold.taint else f"waits for {used} in use"
+    return f"held, {used} of {len(devices)} in use" if used else "held"
+
+
+def _document(hold: Hold, state: str) -> dict[str, Any]:
+    return {
+        "kind": str(hold.kind),
+        "name": hold.name,
+        "namespace": hold.namespace,
+        "driver": hold.selector.driver,
+        "pool": hold.selector.pool,
+        "device": hold.selector.device,
+        "taint": str(hold.taint) if hold.taint else "",
+        "state": state,
+        "created": hold.created,
+        "author": hold.author,
+        "reason": hold.reason,
+        "maintenance": hold.maintenance,
+        "managed": hold.managed,
+    }

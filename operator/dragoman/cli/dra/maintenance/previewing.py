@@ -1,0 +1,148 @@
+"""What `hold`, `drain` and `taint` would do, with counts and names, before they do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.targeting import Chosen
+from dragoman.cli.dra.output import Exit, Report, Unusable
+from dragoman.kube.client import Client, find, pages
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS, Resource
+from dragoman.maintenance.actions import Evict
+from dragoman.maintenance.budgets import Budget, Protected, predict
+from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.manifests import selectors
+from dragoman.maintenance.plan import Facts, evictions
+from dragoman.maintenance.preview import Preview, preview
+
+BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets")
+_READ_PODS: Final = 200
+"""Pods whose PodDisruptionBudgets a preview reads."""
+_FORBIDDEN: Final = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How devices are taken out of service.
+
+    Attributes:
+        command: `hold` or `drain`, for messages.
+        reason: In words.
+        kind: How devices are held; None chooses rules where they are served.
+        evict: What happens to pods.
+        wait: Whether to wait for devices in use.
+        rate: Least seconds between two evictions.
+        timeout: Seconds to wait; 0 for no limit.
+        grace: Seconds that evicted pods have to end; None for each pod's own.
+    """
+
+    command: str
+    reason: str = ""
+    kind: Kind | None = None
+    evict: Evict = Evict.NEVER
+    wait: bool = True
+    rate: float = 0.0
+    timeout: float = 0.0
+    grace: int | None = None
+
+
+def facts_of(chosen: Chosen, options: Options) -> Facts:
+    """Return what plans are computed from, at the time of reading."""
+    listed_rules = "devicetaintrules" in chosen.inventory.world.listed
+    kind = options.kind or (Kind.RULE if listed_rules else Kind.CLAIM)
+    if kind is Kind.RULE and not listed_rules:
+        raise Unusable(
+            "--with=rule: DeviceTaintRules are not served, or you may not list them; "
+            "--with=claim holds devices with ResourceClaims"
+        )
+    ids = set(chosen.selection.ids)
+    world = chosen.inventory.world
+    return Facts(
+        devices=chosen.selection.ids,
+        kind=kind,
+        selectors=selectors(chosen.selection.ids, _whole(chosen)),
+        holds=chosen.holds,
+        claims=tuple(
+            one
+            for one in world.claims.values()
+            if not one.hold and any(result.id in ids for result in one.results)
+        ),
+        pods={one.pod.metadata.uid: one.pod for one in world.pods.values()},
+        evict=options.evict,
+    )
+
+
+def _whole(chosen: Chosen) -> Iterator[tuple[str, str]]:
+    """Yield the pools that are meant as a whole, so that one rule suffices."""
+    for target in chosen.targets:
+        if target.pool and not (target.device or target.node or target.where):
+            yield target.driver, target.pool
+
+
+def previewed(source: Source, chosen: Chosen, facts: Facts) -> Preview:
+    """Return the preview; budgets are read where pods would be evicted."""
+    wanted = [one.key for one in evictions(facts)]
+    if source.snapshot or not wanted or len(wanted) > _READ_PODS:
+        return preview(facts, chosen.selection.devices)
+    pods, budgets = source.call(lambda client: _protections(client, wanted))
+    refusals = predict((pods[key] for key in wanted if key in pods), budgets)
+    if facts.evict is Evict.NOW:
+        refusals = {}
+    return preview(facts, chosen.selection.devices, refusals, pods)
+
+
+async def _protections(
+    client: Client, wanted: list[str]
+) -> tuple[dict[str, Protected], list[Budget]]:
+    async def pod(key: str) -> Protected | None:
+        namespace, _, name = key.partition("/")
+        found = await find(client, PODS.path(namespace, name))
+        return None if found is None else Protected.parse(found)
+
+    async def budgets(namespace: str) -> list[Budget]:
+        try:
+            return [
+                Budget.parse(item)
+                async for page in pages(client, BUDGETS.path(namespace))
+                for item in page["items"] or ()
+            ]
+        except ApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            return []
+
+    found = await asyncio.gather(*map(pod, wanted))
+    namespaces = sorted({key.partition("/")[0] for key in wanted})
+    read = await asyncio.gather(*map(budgets, namespaces))
+    return {one.key: one for one in found if one}, [one for part in read for one in part]
+
+
+def dry_run(chosen: Chosen, found: Preview, facts: Facts, command: str) -> Report:
+    """Return what a command would do, without doing it."""
+    refusals = {key: why for key, why in (found.refusals or {}).items() if why}
+    blocked = bool(refusals or found.unused)
+    document = {
+        **notes.header(chosen.inventory.world),
+        "dryRun": True,
+        "with": str(facts.kind),
+        "devices": [
+            {**one._asdict(), "held": one in found.held, "idle": one not in found.used}
+            for one in found.devices
+        ],
+        "claims": [*found.claims],
+        "pods": [
+            {"pod": key, "evict": key in found.evicted, "refusal": refusals.get(key, "")}
+            for key in found.pods
+        ],
+        "unusedClaims": [*found.unused],
+        "unmanaged": [*found.unmanaged],
+        "rules": found.rules,
+    }
+    status = Exit.OBSTACLE if blocked and command == "drain" else Exit.CLEAR
+    return Report("DrainPreview", document, tuple(found.lines()), status, tuple(chosen.notes()))

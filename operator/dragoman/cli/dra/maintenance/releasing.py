@@ -1,0 +1,100 @@
+"""What `unhold`, `undrain` and `untaint` do: delete holds, and name those that are not theirs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.targeting import Chosen, Wish, choose, confirm, require_devices
+from dragoman.cli.dra.output import Exit, Report, show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dragoman.kube.client import Client
+    from dragoman.maintenance.holds import Hold
+    from dragoman.maintenance.releasing import Release
+
+
+def undo(
+    source: Source,
+    wish: Wish,
+    command: str,
+    output: str,
+    wanted: Callable[[Hold], bool] | None = None,
+) -> None:
+    """Delete the holds of a target, and exit.
+
+    Args:
+        source: The cluster.
+        wish: The target.
+        command: For messages.
+        output: Form of the output.
+        wanted: Which objects the command is about; holds of `hold` and `drain` by default.
+    """
+    from dragoman.maintenance.releasing import is_hold, release  # noqa: PLC0415 — heavy
+
+    chosen = choose(source, wish)
+    found = release(
+        chosen.holds,
+        tuple(chosen.inventory.devices),
+        chosen.selection.ids,
+        chosen.targets,
+        wanted or is_hold,
+    )
+    if not found.deleted and not found.kept:
+        require_devices(chosen)
+    if not wish.dry_run:
+        confirm(len(chosen.selection.devices), wish, command)
+        missing = source.call(lambda client: _delete(client, found.deleted))
+    else:
+        missing = set()
+    report = _report(chosen, found, missing)
+    show(report, output)
+    sys.exit(report.status)
+
+
+async def _delete(client: Client, deleted: tuple[Hold, ...]) -> set[str]:
+    """Delete holds; return the names of those that were deleted already."""
+    from dragoman.controllers.maintenance.view import served_rules  # noqa: PLC0415 — heavy
+    from dragoman.controllers.maintenance.writer import Writer  # noqa: PLC0415 — as above
+    from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
+    from dragoman.maintenance.manifests import Origin  # noqa: PLC0415 — as above
+
+    served = await discover(client, "off")
+    writer = Writer(client, served.claims, await served_rules(client), "", Origin())
+    return {hold.name for hold in deleted if not await writer.delete(hold)}
+
+
+def _report(chosen: Chosen, found: Release, missing: set[str]) -> Report:
+    from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy
+    from dragoman.maintenance.releasing import lines  # noqa: PLC0415 — as above
+
+    dry_run = chosen.wish.dry_run
+    verb = "would be deleted" if dry_run else "deleted"
+    said = [
+        f"{hold} {'was deleted already' if hold.name in missing else verb}"
+        for hold in found.deleted
+    ]
+    if not said and not found.kept:
+        said.append("Nothing to delete: no hold concerns the devices.")
+    document = {
+        **notes.header(chosen.inventory.world),
+        "dryRun": dry_run,
+        "devices": [one._asdict() for one in chosen.selection.ids],
+        "deleted": [_document(hold) for hold in found.deleted],
+        "kept": [{**_document(hold), "remedy": remedy} for hold, remedy in found.kept],
+    }
+    status = Exit.OBSTACLE if found.kept else Exit.CLEAR
+    said += lines(found)
+    return Report("Release", document, tuple(said), status, tuple(chosen.notes()))
+
+
+def _document(hold: Hold) -> dict[str, str]:
+    return {
+        "kind": str(hold.kind),
+        "name": hold.name,
+        "namespace": hold.namespace,
+        "devices": str(hold.selector),
+    }

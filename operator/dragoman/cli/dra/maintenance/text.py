@@ -1,0 +1,105 @@
+"""The words of `hold` and `drain` while they run and when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dragoman.allocation.facts.objects import DeviceID
+from dragoman.controllers.maintenance.drainer import News, Step
+from dragoman.inventory.ages import duration
+from dragoman.maintenance.actions import Evict
+from dragoman.maintenance.plan import Plan
+from dragoman.maintenance.preview import count, listed
+from dragoman.model import Pod
+
+
+def line(news: News, evict: Evict) -> str:
+    """Return one step in words."""
+    after = f" after {duration(news.seconds)}" if news.seconds >= 1 else ""
+    match news.step:
+        case Step.CREATED:
+            effect = " (NoSchedule)" if "devicetaintrule" in news.subject else ""
+            return f"{news.subject} created{effect}"
+        case Step.EXISTED:
+            return f"{news.subject} exists already"
+        case Step.REFUSED:
+            return f"{news.subject}: {news.message.rstrip('.')}; trying again"
+        case Step.EVICTED:
+            verb = "deleted" if evict is Evict.NOW else "evicted"
+            return f"{news.subject}: {verb}{after}"
+        case Step.ENDED:
+            return f"{news.subject}: ended{after}"
+        case Step.TOLERATES:
+            return f"claim {news.subject} tolerates the taint: its pods stay"
+        case Step.RETURNS:
+            return f"{news.subject} was placed again on a claim in use: scale its workload down"
+        case _:
+            return f"{news.subject}: {news.message}"
+
+
+def left(plan: Plan) -> str:
+    """Return what a drain still waits for."""
+    parts = [f"{count(len(plan.busy), 'device')} in use"]
+    if plan.unheld:
+        parts.append(f"{len(plan.unheld)} not held yet")
+    if plan.pods:
+        parts.append(f"pods: {listed(map(_key, plan.pods))}")
+    return ", ".join(parts)
+
+
+def closing(plan: Plan | None, ended: str, *, done: bool, command: str, wish: str) -> Iterator[str]:
+    """Yield the state that a command leaves, how to continue, and how to undo it."""
+    back = f"Back: kubectl dra un{command} {wish}"
+    if plan is None:
+        yield f"{ended or 'Stopped'} before anything was written."
+        return
+    if done:
+        state = "idle" if plan.idle else "out of service for new claims"
+        yield f"{wish} is {state}.   {back}"
+        return
+    yield f"{ended or 'Not finished'}: {left(plan)}."
+    if plan.unheld:
+        yield f"New claims can still get {listed(map(str, plan.unheld))}."
+    else:
+        yield "New claims cannot get the devices; they stay out of service."
+    unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
+    if unused:
+        yield f"No pod uses {listed(unused, 'claim')}: delete it to free the device."
+    yield f"Continue: kubectl dra {command} {wish}"
+    yield back
+
+
+def devices(plan: Plan | None, wanted: Iterable[DeviceID]) -> list[dict[str, Any]]:
+    """Return the devices for programs."""
+    return [
+        {
+            **device._asdict(),
+            "held": plan is not None and device not in plan.unheld,
+            "idle": plan is not None and device not in plan.busy,
+        }
+        for device in wanted
+    ]
+
+
+def remaining(plan: Plan | None) -> list[str]:
+    """Return the pods that still use a device, for programs."""
+    return sorted(map(_key, plan.pods)) if plan else []
+
+
+def pods(news: Iterable[News]) -> list[dict[str, Any]]:
+    """Return the outcome for each pod, as JSON."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in news:
+        if one.step in (Step.REFUSED, Step.EVICTED, Step.ENDED):
+            found[one.subject] = {
+                "pod": one.subject,
+                "state": str(one.step),
+                "message": one.message,
+                "seconds": round(one.seconds, 1),
+            }
+    return [*found.values()]
+
+
+def _key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"

@@ -1,0 +1,39 @@
+"""`kubectl dra undrain`: put devices back in service."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.releasing import undo
+from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+
+EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra {name} gpu.nvidia.com/node-4/gpu-3
+  kubectl dra {name} --node node-4
+  kubectl dra {name} gpu.nvidia.com/node-4 --dry-run
+
+\b
+Exit status:
+  0  nothing of hold or drain keeps the devices out of service any more
+  1  another object does: the lines say which, and how to remove it
+  2  no such device, missing rights, or bad input
+"""
+
+
+@click.command(epilog=EXAMPLES.format(name="undrain"))
+@targeted
+@connected
+@output_option
+def undrain(source: Source, wish: Wish, output: str) -> None:
+    """Put devices back in service: delete what `drain` or `hold` created for them.
+
+    TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
+    deleted; those of a DeviceMaintenance end with that object.
+    """
+    undo(source, wish, "undrain", output)

@@ -1,0 +1,24 @@
+"""`kubectl dra unhold`: put devices back in service."""
+
+from __future__ import annotations
+
+import click
+
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.maintenance.releasing import undo
+from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.undrain import EXAMPLES
+
+
+@click.command(epilog=EXAMPLES.format(name="unhold"))
+@targeted
+@connected
+@output_option
+def unhold(source: Source, wish: Wish, output: str) -> None:
+    """Put devices back in service: delete what `hold` or `drain` created for them.
+
+    TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
+    deleted; those of a DeviceMaintenance end with that object.
+    """
+    undo(source, wish, "unhold", output)

@@ -1,0 +1,168 @@
+"""The map of the page: nodes with their devices, and what the panel shows about each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.inventory import top_tables
+from dragoman.inventory.holders import Holding
+from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.usage import summary
+
+SEVERAL: Final = "(several nodes)"
+LOST: Final = "(lost devices)"
+HOLDERS_SHOWN: Final = 20
+"""Holders that one node lists."""
+VALUE_LENGTH: Final = 256
+"""Letters of an attribute's value that the page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One device on the map.
+
+    Attributes:
+        name: Its name within the pool.
+        state: Its state.
+        text: State and holders in words.
+        marked: Whether it is tainted beside its state.
+    """
+
+    name: str
+    state: State
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One node on the map.
+
+    Attributes:
+        name: Of the node, SEVERAL or LOST.
+        free: Devices as `top nodes` counts them.
+        devices: Devices as `top nodes` counts them.
+        dots: Every device.
+        holders: Pairs of a holder and its number of devices, the largest first.
+        problems: Pools that do not count, in words.
+        details: For each dot, what the panel shows; JSON types only.
+    """
+
+    name: str
+    free: int
+    devices: int
+    dots: tuple[Dot, ...]
+    holders: tuple[tuple[str, int], ...]
+    problems: tuple[str, ...]
+    details: tuple[Mapping[str, Any], ...]
+
+
+def rows(inventory: Inventory) -> Iterator[Row]:
+    """Yield the nodes in the order of `top nodes`, then lost devices."""
+    by_node: defaultdict[str, list[Device]] = defaultdict(list)
+    lost: list[Device] = []
+    for device in inventory.devices.values():
+        (lost if device.state is State.LOST else by_node[device.node]).append(device)
+    member_of = _classes_of(inventory)
+    for row in summary.nodes(inventory):
+        problems = (notes.pool_text(inventory.pools[key], inventory.world.now) for key in row.pools)
+        yield _row(
+            row.node or SEVERAL,
+            by_node[row.node],
+            member_of,
+            counts=(row.free, row.devices),
+            holders=row.users,
+            problems=tuple(problems),
+        )
+    if lost:
+        yield _row(LOST, lost, member_of, counts=(0, 0))
+
+
+def _classes_of(inventory: Inventory) -> Mapping[Any, list[int]]:
+    """Return the numbers of the classes that select a device, by device."""
+    found: defaultdict[Any, list[int]] = defaultdict(list)
+    for number, members in enumerate(inventory.members.values()):
+        for device in members:
+            found[device.id].append(number)
+    return found
+
+
+def _row(  # noqa: PLR0913 — what a row has
+    name: str,
+    devices: list[Device],
+    member_of: Mapping[Any, list[int]],
+    *,
+    counts: tuple[int, int],
+    holders: tuple[tuple[str, int], ...] = (),
+    problems: tuple[str, ...] = (),
+) -> Row:
+    return Row(
+        name=name,
+        free=counts[0],
+        devices=counts[1],
+        dots=tuple(map(_dot, devices)),
+        holders=holders[:HOLDERS_SHOWN],
+        problems=problems,
+        details=tuple(_details(one, member_of.get(one.id, [])) for one in devices),
+    )
+
+
+def _dot(device: Device) -> Dot:
+    holders = [name for one in device.owned for name in summary.holder_names(one)]
+    parts = [str(device.state)]
+    if holders:
+        more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
+        parts = [f"{device.state} by {', '.join(holders[:3])}{more}"]
+    if device.taints:
+        parts.append("tainted" if device.state is not State.TAINTED else _first_taint(device))
+    text = ", ".join(filter(None, parts))
+    marked = bool(device.taints) and device.state is not State.TAINTED
+    return Dot(device.id.device, device.state, text, marked)
+
+
+def _first_taint(device: Device) -> str:
+    return top_tables.taint_text(device.taints[0])
+
+
+def _details(device: Device, classes: list[int]) -> dict[str, Any]:
+    """Return what the panel shows; keys without a value are left out, as there are many devices."""
+    found: dict[str, Any] = {
+        "id": str(device.id),
+        "classes": classes,
+        "taints": [top_tables.taint_text(one) for one in device.taints],
+        "attributes": _attributes(device),
+        "holders": [_holder(one) for one in device.holdings],
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _attributes(device: Device) -> dict[str, str]:
+    if device.content is None:
+        return {}
+    found = {name: _value(value) for name, value in device.content.attributes.items()}
+    document = device.content.document.get("capacity") or {}
+    for name in device.content.capacity:
+        entry = document.get(name) or document.get(name.rpartition("/")[2]) or {}
+        found[f"{name} (capacity)"] = str(entry.get("value", ""))[:VALUE_LENGTH]
+    return found
+
+
+def _value(attribute: Mapping[str, Any]) -> str:
+    """Return the value of an attribute, which has its type as its key."""
+    return ", ".join(str(value) for value in attribute.values())[:VALUE_LENGTH]
+
+
+def _holder(holding: Holding) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "namespace": holding.claim.claim.metadata.namespace,
+        "claim": holding.claim.key,
+        "since": holding.claim.since,
+        "admin": holding.result.admin,
+        "pods": [f"{one.key} {' '.join(one.containers)}".strip() for one in holding.users],
+        "consumed": dict(holding.result.consumed),
+    }
+    return {key: value for key, value in found.items() if value}

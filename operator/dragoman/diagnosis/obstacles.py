@@ -1,0 +1,126 @@
+"""What stands in the way of a pod before any node is looked at.
+
+Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter; for pods that have
+a node, the claim controller of kube-controller-manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import dragoman.allocation as api
+from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.spelling import closest
+
+
+class Code(StrEnum):
+    """Why the scheduler stops at a pod, whatever the nodes are."""
+
+    SCHEDULING_GATED = "SchedulingGated"
+    CLAIM_NOT_CREATED = "ClaimNotCreated"
+    CLAIM_NOT_FOUND = "ClaimNotFound"
+    CLAIM_DELETING = "ClaimDeleting"
+    TEMPLATE_NOT_FOUND = "TemplateNotFound"
+    NOT_OWNER = "NotOwner"
+    CLASS_NOT_FOUND = "ClassNotFound"
+    CLAIM_IN_USE = "ClaimInUse"
+    CLAIM_FULL = "ClaimFull"
+    NODE_CHOSEN = "NodeChosen"
+    NOT_RESERVED = "NotReserved"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something about the pod or its claims.
+
+    Attributes:
+        code: What kind of obstacle it is.
+        message: What it is, with names.
+        remedy: What removes it; empty where there is nothing to do but to wait.
+        stops: Whether the scheduler places the pod nowhere because of it.
+    """
+
+    code: Code
+    message: str
+    remedy: str = ""
+    stops: bool = True
+
+    @property
+    def text(self) -> str:
+        """The message, and the remedy where there is one."""
+        return f"{self.message}: {self.remedy}" if self.remedy else self.message
+
+
+def unscheduled(pod: PodFact, wanted: Iterable[api.Claim]) -> Iterator[Obstacle]:
+    """Yield the claims of a pod with a node that no scheduler will allocate."""
+    for one in wanted:
+        yield Obstacle(
+            Code.NODE_CHOSEN,
+            f"claim {one.name} is not allocated, and schedulers leave out the pod: "
+            f"it has spec.nodeName {pod.pod.node_name}",
+            "create the pod without it; a node selector for kubernetes.io/hostname chooses a node",
+        )
+
+
+def unreserved(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[Obstacle]:
+    """Yield the allocated claims of a pod with a node that are not reserved for it."""
+    for one in _not_reserved(pod, allocated):
+        yield Obstacle(
+            Code.NOT_RESERVED,
+            f"claim {one.devices.name} is allocated, but not reserved for the pod",
+            f"it has {RESERVED_FOR_LIMIT} consumers, the most that are allowed"
+            if _is_full(one)
+            else "the claim controller reserves it for a pod that has a node",
+        )
+
+
+def full(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[Obstacle]:
+    """Yield the allocated claims that the scheduler cannot reserve for one pod more."""
+    for one in _not_reserved(pod, allocated):
+        if _is_full(one):
+            yield Obstacle(
+                Code.CLAIM_FULL,
+                f"claim {one.devices.name} has {RESERVED_FOR_LIMIT} consumers, "
+                "the most that are allowed",
+                "end one of its pods, or use another claim",
+            )
+
+
+def _not_reserved(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[ClaimFact]:
+    """Yield claims that are reserved neither for a pod nor for its PodGroup."""
+    for one in allocated:
+        consumers = one.claim.consumers
+        group = any(has.is_pod_group and has.name == pod.pod.group_name for has in consumers)
+        if not group and not one.claim.is_reserved_for(pod.pod.metadata.uid):
+            yield one
+
+
+def _is_full(claim: ClaimFact) -> bool:
+    return len(claim.claim.consumers) >= RESERVED_FOR_LIMIT
+
+
+def missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obstacle]:
+    """Yield the requests whose DeviceClass does not exist."""
+    if "deviceclasses" not in world.listed:
+        return
+    for claim in claims:
+        for request in claim.spec.requests:
+            for exact in request.alternatives:
+                if exact.class_name not in world.classes:
+                    yield Obstacle(
+                        Code.CLASS_NOT_FOUND,
+                        f"claim {claim.name}, request {exact.name}: "
+                        f"device class {exact.class_name} does not exist",
+                        _class_remedy(world, exact.class_name),
+                    )
+
+
+def _class_remedy(world: World, name: str) -> str:
+    near = closest(name, world.classes.keys())
+    if near:
+        return f"write {near}"
+    listed = ", ".join(sorted(world.classes)[:10])
+    return f"there are: {listed}" if listed else "create it; most drivers bring one"

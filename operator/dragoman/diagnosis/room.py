@@ -1,0 +1,124 @@
+"""A cluster while pods are placed in it: what each of them takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from dragoman.allocation import Allocated, Claim, Cluster, Node, parse_claim
+from dragoman.allocation.extendedresources import NAME as EXTENDED
+from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
+from dragoman.diagnosis.explain import cluster_of
+from dragoman.diagnosis.filters import Load, Resources
+from dragoman.diagnosis.subject import Subject, Wanted, of_pod
+from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.inventory.inventory import Inventory
+from dragoman.model.claim import RESERVED_FOR_LIMIT
+
+
+@dataclass(slots=True)
+class Room:
+    """A cluster while copies of one pod are placed.
+
+    Attributes:
+        inventory: How it was before.
+        cluster: Devices and what claims hold.
+        load: Other resources.
+        shared: Claims of pods' own names that were allocated on the way, by `namespace/name`, with
+            the number of their consumers.
+        full: Nodes that refused a copy: nothing comes free on the way.
+        shares: How many shares of devices were made.
+    """
+
+    inventory: Inventory
+    cluster: Cluster
+    load: Load
+    shared: dict[str, tuple[Claim, int]] = field(default_factory=dict)
+    full: set[str] = field(default_factory=set)
+    shares: int = 0
+
+    @classmethod
+    def of(cls, inventory: Inventory) -> Room:
+        """Return the cluster as it is."""
+        return cls(inventory, cluster_of(inventory), Load.of(inventory.world.pods.values()))
+
+    @property
+    def nodes(self) -> Iterator[NodeFact]:
+        """The nodes that have not refused a copy, in the order of their names."""
+        for name, node in sorted(self.inventory.world.nodes.items()):
+            if name not in self.full:
+                yield node
+
+    def share_id(self) -> str:
+        """Return a new ID for a share of a device."""
+        self.shares += 1
+        return f"00000000-0000-4000-8000-{self.shares:012x}"
+
+    def subject(self, pod: PodFact, name: str) -> Subject:
+        """Return what a copy requests: new claims from templates, its own ones until allocated."""
+        found = of_pod(self.inventory.world, pod, planned=True)
+        wanted = []
+        for one in found.wanted:
+            if one.template:
+                made = replace(one.claim, name=f"{name}-{one.entry}")
+                wanted.append(Wanted(made, one.entry, one.template))
+            elif one.claim.key not in self.shared:
+                wanted.append(one)
+        return replace(found, wanted=tuple(wanted))
+
+    def serves_shared(self, pod: PodFact, node: Node) -> bool:
+        """Whether claims that copies share can be used on a node, and by one pod more."""
+        for claim, users in self._shared_by(pod):
+            selector = claim.held.node_selector if claim.held else None
+            try:
+                if selector is not None and not matches(selector, node):
+                    return False
+            except NodeSelectorError:
+                return False
+            if users >= RESERVED_FOR_LIMIT:
+                return False
+        return True
+
+    def _shared_by(self, pod: PodFact) -> Iterator[tuple[Claim, int]]:
+        """Yield the allocated claims that a pod names, with the number of their consumers."""
+        for entry in pod.pod.entries:
+            key = f"{pod.pod.metadata.namespace}/{entry.claim_name}"
+            fact = self.inventory.world.claims.get(key)
+            if key in self.shared:
+                yield self.shared[key]
+            elif fact is not None and fact.devices.held is not None:
+                yield fact.devices, len(fact.claim.consumers)
+
+    def take(self, subject: Subject, outcome: Allocated, node: str, need: Resources) -> list[str]:
+        """Allocate the claims of a copy on a node; return its devices."""
+        devices: list[str] = []
+        for wanted, made in zip(subject.wanted, outcome.allocations, strict=True):
+            document = {
+                "metadata": {"name": wanted.claim.name, "namespace": wanted.claim.namespace},
+                "status": {"allocation": made.document()},
+            }
+            claim = replace(wanted.claim, held=parse_claim(document).held)
+            self.cluster.put_claim(claim)
+            devices += [f"{one.driver}/{one.pool}/{one.device}" for one in made.devices]
+            if not wanted.template and wanted.claim.key in self.inventory.world.claims:
+                self.shared[claim.key] = (claim, 0)
+                # Later copies request less: nodes that had too little may do for them.
+                self.full.clear()
+        for entry in subject.pod.pod.entries:
+            key = f"{subject.pod.pod.metadata.namespace}/{entry.claim_name}"
+            if key in self.shared:
+                claim, users = self.shared[key]
+                self.shared[key] = (claim, users + 1)
+        self.load.add(node, need)
+        return devices
+
+
+def named(subject: Subject, name: str) -> Subject:
+    """Give the claim for extended resources a name of the copy, so that each keeps its own."""
+    wanted = (
+        replace(one, claim=replace(one.claim, name=f"{name}-extended-resources"))
+        if one.claim.name == EXTENDED
+        else one
+        for one in subject.wanted
+    )
+    return replace(subject, wanted=tuple(wanted))

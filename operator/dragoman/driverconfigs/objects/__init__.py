@@ -1,0 +1,1 @@
+"""DriverConfigSchemas and config entries: API objects as facts."""

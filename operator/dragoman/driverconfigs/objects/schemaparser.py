@@ -1,0 +1,215 @@
+"""Parses DriverConfigSchemas; every fault becomes a field error, none an exception."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.driverconfigs import fielderrors
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.objects.driverconfigschema import (
+    CHECKED_AGAINST,
+    DENY,
+    ENFORCE,
+    LAST_WINS,
+    MAX_CHECKED_AGAINST,
+    MODES,
+    POLICIES,
+    PRECEDENCES,
+    SOURCES,
+    VARIABLE_TYPES,
+    ConfigSpec,
+    DriverConfigSchema,
+    EntryRules,
+    Variable,
+)
+
+_DRIVER: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
+    """Parse one object of any JSON shape; malformed fields become `errors`."""
+    reader = _Reader()
+    metadata = reader.mapping(document, "metadata", "")
+    spec = reader.mapping(document, "spec", "")
+    generation = metadata.get("generation")
+    return DriverConfigSchema(
+        name=_string(metadata.get("name")),
+        uid=_string(metadata.get("uid")),
+        generation=generation if type(generation) is int else 0,
+        created=_string(metadata.get("creationTimestamp")),
+        driver=reader.driver(spec),
+        mode=reader.choice(spec, "mode", "spec", MODES, ENFORCE),
+        unknown_configs=reader.choice(spec, "unknownConfigs", "spec", POLICIES, DENY),
+        variables=reader.variables(spec),
+        entries=reader.entries(reader.mapping(spec, "entries", "spec")),
+        configs=reader.configs(spec),
+        checked_against=_checked_against(metadata),
+        errors=tuple(reader.errors),
+    )
+
+
+def _checked_against(metadata: Mapping[str, Any]) -> str:
+    annotations = metadata.get("annotations")
+    value = annotations.get(CHECKED_AGAINST) if isinstance(annotations, dict) else None
+    return fielderrors.clip(fielderrors.printable(_string(value)), MAX_CHECKED_AGAINST)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _variable_type(item: Mapping[str, Any], value: Any) -> str:
+    """Name the type of a variable; an object may leave it to the value."""
+    if item.get("type") is None:
+        return next((name for name, one in VARIABLE_TYPES.items() if type(value) is one), "")
+    return _string(item["type"])
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads fields with defaults and collects the errors of malformed ones."""
+
+    errors: list[FieldError] = field(default_factory=list)
+
+    def add(self, path: str, reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE) -> None:
+        self.errors.append(fielderrors.field_error((), reason, detail, value).under(path))
+
+    def mapping(self, parent: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
+        value = parent.get(name)
+        if value is None or isinstance(value, dict):
+            return value or {}
+        self.add(f"{path}.{name}".lstrip("."), fielderrors.TYPE_INVALID, "must be an object", value)
+        return {}
+
+    def items(self, parent: Mapping[str, Any], name: str, path: str) -> list[Any]:
+        value = parent.get(name)
+        if value is None or isinstance(value, list):
+            return value or []
+        self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be an array", value)
+        return []
+
+    def objects(self, parent: Mapping[str, Any], name: str, path: str) -> list[tuple[str, Any]]:
+        """Read a list of objects, each with its path."""
+        found = []
+        for index, item in enumerate(self.items(parent, name, path)):
+            place = f"{path}.{name}[{index}]"
+            if isinstance(item, dict):
+                found.append((place, item))
+            else:
+                self.add(place, fielderrors.TYPE_INVALID, "must be an object", item)
+        return found
+
+    def choice(
+        self,
+        parent: Mapping[str, Any],
+        name: str,
+        path: str,
+        allowed: tuple[str, ...],
+        default: str,
+    ) -> str:
+        value = parent.get(name)
+        if value is None:
+            return default
+        if value in allowed:
+            return str(value)
+        listed = ", ".join(allowed)
+        self.add(f"{path}.{name}", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", value)
+        return default
+
+    def text(self, parent: Mapping[str, Any], name: str, path: str) -> str:
+        value = parent.get(name)
+        if value is not None and not isinstance(value, str):
+            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be a string", value)
+        return _string(value)
+
+    def flag(self, parent: Mapping[str, Any], name: str, path: str, *, default: bool) -> bool:
+        value = parent.get(name)
+        if value is not None and not isinstance(value, bool):
+            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be true or false", value)
+        return value if isinstance(value, bool) else default
+
+    def driver(self, spec: Mapping[str, Any]) -> str:
+        name = spec.get("driver")
+        if name is None:
+            self.add("spec.driver", fielderrors.REQUIRED, "")
+        elif not isinstance(name, str) or len(name) > 63 or not _DRIVER.fullmatch(name):
+            self.add(
+                "spec.driver",
+                fielderrors.INVALID,
+                "must be a driver name, as in opaque.driver",
+                name,
+            )
+        return _string(name)
+
+    def variables(self, spec: Mapping[str, Any]) -> tuple[Variable, ...]:
+        found: dict[str, Variable] = {}
+        for path, item in self.objects(spec, "variables", "spec"):
+            value: Any = item.get("value")
+            name, kind = self.text(item, "name", path), _variable_type(item, value)
+            if not name.isidentifier() or not name.isascii() or name in found:
+                self.add(
+                    f"{path}.name", fielderrors.INVALID, "must be an identifier of its own", name
+                )
+            elif kind not in VARIABLE_TYPES:
+                listed = ", ".join(VARIABLE_TYPES)
+                self.add(
+                    f"{path}.type", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", kind
+                )
+            elif type(value) is not VARIABLE_TYPES[kind]:
+                self.add(
+                    f"{path}.value", fielderrors.TYPE_INVALID, f"must be of type {kind}", value
+                )
+            else:
+                found[name] = Variable(name, kind, value)
+        return tuple(found.values())
+
+    def entries(self, entries: Mapping[str, Any]) -> EntryRules:
+        path = "spec.entries"
+        return EntryRules(
+            self.choice(entries, "precedence", path, PRECEDENCES, LAST_WINS),
+            self.flag(entries, "requestsRequired", path, default=False),
+            self.flag(entries, "classesIgnored", path, default=False),
+            self.flag(entries, "mainCoversSubrequests", path, default=True),
+        )
+
+    def configs(self, spec: Mapping[str, Any]) -> tuple[ConfigSpec, ...]:
+        found = []
+        seen: set[tuple[str, str]] = set()
+        for path, item in self.objects(spec, "configs", "spec"):
+            config = self.config(path, item)
+            if (config.api_version, config.kind) in seen:
+                self.add(path, fielderrors.DUPLICATE, f"{config.title} is described already")
+            seen.add((config.api_version, config.kind))
+            found.append(config)
+        return tuple(found)
+
+    def config(self, path: str, item: Mapping[str, Any]) -> ConfigSpec:
+        schema = self.mapping(item, "schema", path)
+        if "openAPIV3Schema" not in schema:
+            self.add(f"{path}.schema.openAPIV3Schema", fielderrors.REQUIRED, "")
+        api_version, kind = self.text(item, "apiVersion", path), self.text(item, "kind", path)
+        if kind and not api_version:
+            self.add(f"{path}.apiVersion", fielderrors.REQUIRED, "a kind has an apiVersion")
+        return ConfigSpec(
+            api_version=api_version,
+            kind=kind,
+            sources=self.sources(item, path),
+            schema=schema.get("openAPIV3Schema"),
+            unknown_fields=self.choice(item, "unknownFields", path, POLICIES, DENY),
+            rules=tuple(rule for _, rule in self.objects(item, "rules", path)),
+            refused_classes=frozenset(
+                name for name in self.items(item, "refusedClasses", path) if isinstance(name, str)
+            ),
+        )
+
+    def sources(self, item: Mapping[str, Any], path: str) -> frozenset[str]:
+        named = self.items(item, "allowedSources", path)
+        if any(source not in SOURCES for source in named):
+            listed = ", ".join(SOURCES)
+            self.add(
+                f"{path}.allowedSources", fielderrors.NOT_SUPPORTED, f"supported values: {listed}"
+            )
+        return frozenset(source for source in named if source in SOURCES) or frozenset(SOURCES)

@@ -1,0 +1,1 @@
+"""Reviews of objects: from their config entries to a verdict, a status or an audit."""

@@ -1,0 +1,134 @@
+"""Validate one entry's parameters against one config.
+
+The order is the API server's: pruning and defaulting, values, then rules. Rules run only on
+parameters of valid types, because a rule about a value of another type reports nothing useful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from dragoman.cel import budget as steps
+from dragoman.cel.budget import StepBudget
+from dragoman.cel.errors import StepBudgetExceeded
+from dragoman.driverconfigs import fielderrors
+from dragoman.driverconfigs.compile.compiler import CompiledConfig
+from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.objects.driverconfigschema import ALLOW, DENY
+from dragoman.driverconfigs.schemas.jsonschema import field_errors
+from dragoman.driverconfigs.schemas.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, TooDeepError
+
+MAX_PARAMETERS_BYTES: Final = 10 * 1024
+"""The API server's own limit (resource.k8s.io, OpaqueParametersMaxLength)."""
+
+_BLOCKS_RULES: Final = frozenset(
+    {fielderrors.TYPE_INVALID, fielderrors.REQUIRED, fielderrors.TOO_LONG, fielderrors.TOO_MANY}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """The errors of one entry's parameters; paths are relative to the parameters.
+
+    Attributes:
+        errors: fields that the driver refuses.
+        warnings: fields that it ignores.
+        steps: the cost, to be spent again wherever the result comes from a cache.
+        complete: False when the step budget ended the validation; such a result must not be
+            cached.
+    """
+
+    errors: tuple[FieldError, ...]
+    warnings: tuple[FieldError, ...] = ()
+    steps: int = 0
+    complete: bool = True
+
+
+TOO_EXPENSIVE: Final = ValidationResult(
+    (
+        fielderrors.field_error(
+            (),
+            fielderrors.INTERNAL,
+            "the schema is too expensive for these parameters, the review ran out of steps",
+        ),
+    ),
+    complete=False,
+)
+"""The result for parameters that the step budget did not suffice for."""
+
+TOO_LONG: Final = ValidationResult(
+    (
+        fielderrors.field_error(
+            (), fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"
+        ),
+    ),
+)
+"""The result for parameters larger than the API server stores."""
+
+TOO_DEEP: Final = ValidationResult(
+    (
+        fielderrors.field_error(
+            (), fielderrors.INVALID, f"must not be nested deeper than {MAX_DEPTH} levels"
+        ),
+    ),
+    complete=False,
+)
+"""The result for parameters with too many levels."""
+
+
+def validate_parameters(
+    config: CompiledConfig, value: Any, budget: StepBudget, *, depth: int = MAX_DEPTH
+) -> ValidationResult:
+    """Validate parameters of any JSON type; never raises.
+
+    Args:
+        config: the config that describes them.
+        value: the parameters.
+        budget: steps that the validation may spend.
+        depth: allowed levels of objects and arrays.
+    """
+    if value is None:
+        return ValidationResult((fielderrors.field_error((), fielderrors.REQUIRED, ""),))
+    if not isinstance(value, dict):
+        detail = "must be an object"
+        error = fielderrors.field_error((), fielderrors.TYPE_INVALID, detail, value)
+        return ValidationResult((error,))
+    before = budget.remaining
+    token = steps.current.set(budget)
+    try:
+        errors, warnings = _validate(config, value, Pruner(budget, depth))
+    except TooDeepError:
+        return TOO_DEEP
+    except StepBudgetExceeded:
+        # Errors found so far are dropped: they would depend on what came from a cache.
+        return TOO_EXPENSIVE
+    finally:
+        steps.current.reset(token)
+    return ValidationResult(tuple(errors), tuple(warnings), before - budget.remaining)
+
+
+def _validate(
+    config: CompiledConfig, value: Any, pruner: Pruner
+) -> tuple[list[FieldError], list[FieldError]]:
+    """Return errors and warnings."""
+    pruned = pruner.prune(config.pruning, value)
+    errors = [*pruner.duplicates, *pruner.unreadable]
+    warnings: list[FieldError] = []
+    if config.spec.unknown_fields != ALLOW:
+        unknown = pruner.unknown_field_errors()
+        (errors if config.spec.unknown_fields == DENY else warnings).extend(unknown)
+    # An unreadable value has an error already.
+    reported = {error.path for error in pruner.unreadable}
+    values = (e for e in field_errors(config.validator, pruned) if e.path not in reported)
+    errors += islice(values, MAX_FIELD_ERRORS)
+    if config.rules and not _blocks_rules(errors):
+        errors += config.rules.errors(pruned, pruner.budget)
+        warnings += config.rules.warnings(pruned, pruner.budget)
+    return errors, warnings
+
+
+def _blocks_rules(errors: Iterable[FieldError]) -> bool:
+    return any(error.reason in _BLOCKS_RULES for error in errors)

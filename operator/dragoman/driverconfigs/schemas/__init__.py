@@ -1,0 +1,1 @@
+"""Structural schemas: what a CustomResourceDefinition may hold, and values validated by them."""

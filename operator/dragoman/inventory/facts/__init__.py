@@ -1,0 +1,1 @@
+"""Facts of an inventory, parsed once from API objects."""

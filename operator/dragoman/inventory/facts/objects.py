@@ -1,0 +1,189 @@
+"""What the inventory is computed from, parsed once from the objects of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import dragoman.allocation as api
+from dragoman.inventory.snapshots.documents import Document
+from dragoman.inventory.snapshots.snapshot import Unseen
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+
+HOLD_PREFIX: Final = "dragoman-hold-"
+"""Claims of this name keep a device out of service; no pod uses them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceFact:
+    """A ResourceSlice, and when it was created."""
+
+    slice: api.Slice
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One device of an allocated claim.
+
+    Attributes:
+        id: The device.
+        request: The request, or `request/subrequest`, that it was allocated for.
+        admin: Whether it is used with admin access, beside others.
+        share: ID of the share of a device that allows multiple allocations, else empty.
+        consumed: Capacity name to amount that the share takes, as text.
+        tolerations: Those of the request, in the API's form.
+    """
+
+    id: api.DeviceID
+    request: str
+    admin: bool = False
+    share: str = ""
+    consumed: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Document, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFact:
+    """A ResourceClaim.
+
+    Attributes:
+        claim: Identity, consumers and origin.
+        devices: What it requests and what it was allocated.
+        results: The allocated devices, in their order.
+        allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
+        conditions: Conditions that the driver reported, by device.
+        changed_at: When the status was last written, empty where that is unknown.
+    """
+
+    claim: Claim
+    devices: api.Claim
+    results: tuple[Result, ...] = ()
+    allocated_at: str = ""
+    conditions: Mapping[api.DeviceID, tuple[Document, ...]] = field(default_factory=dict)
+    changed_at: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.devices.key
+
+    @property
+    def hold(self) -> bool:
+        """Whether the claim only keeps a device out of service; users too may choose its name."""
+        return self.claim.metadata.name.startswith(HOLD_PREFIX) and not self.claim.consumers
+
+    @property
+    def since(self) -> str:
+        """When the devices were allocated; where the API does not say, when the claim was made."""
+        return self.allocated_at or self.claim.metadata.created
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of a pod.
+
+    Attributes:
+        name: Of the container.
+        claims: Pairs of a claim entry of the pod and a request; empty for all requests.
+    """
+
+    name: str
+    claims: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodFact:
+    """A pod.
+
+    Attributes:
+        pod: Identity, claims and phase.
+        containers: Init containers, then containers.
+        scheduler: `spec.schedulerName`.
+        extended: Pairs of a container and a request of the claim for extended resources.
+        started: `status.startTime`, empty before the kubelet has seen the pod.
+        unschedulable: The condition `PodScheduled` while it is False, else empty.
+        document: The reduced object, for node filters and messages.
+    """
+
+    pod: Pod
+    containers: tuple[Container, ...] = ()
+    scheduler: str = "default-scheduler"
+    extended: tuple[tuple[str, str], ...] = ()
+    started: str = ""
+    unschedulable: Document = field(default_factory=dict)
+    document: Document = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFact:
+    """A node; `document` is the reduced object, for node filters."""
+
+    node: api.Node
+    document: Document = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A ResourceQuota, as far as devices are concerned.
+
+    Attributes:
+        namespace: Where it holds.
+        hard: Devices allowed, by DeviceClass.
+        used: Devices charged, by DeviceClass.
+    """
+
+    namespace: str
+    hard: Mapping[str, int]
+    used: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """An object that does not have the shape of its API; it is left out of every computation."""
+
+    plural: str
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All facts of one snapshot.
+
+    Attributes:
+        now: When the objects were read, as an API timestamp; ages are counted from it.
+        kubernetes: The server's version.
+        nodes: By name.
+        slices: All of them, also obsolete ones.
+        classes: By name.
+        rules: DeviceTaintRules.
+        claims: By `namespace/name`.
+        templates: Claims that a template makes, by `namespace/name` of the template.
+        pods: By `namespace/name`.
+        quotas: With an entry for devices.
+        listed: Plurals that were read.
+        unseen: What could not be read.
+        malformed: What was left out.
+    """
+
+    now: str
+    kubernetes: str
+    nodes: Mapping[str, NodeFact]
+    slices: tuple[SliceFact, ...]
+    classes: Mapping[str, api.DeviceClass]
+    rules: tuple[api.DeviceTaintRule, ...]
+    claims: Mapping[str, ClaimFact]
+    templates: Mapping[str, api.Claim]
+    pods: Mapping[str, PodFact]
+    quotas: tuple[Quota, ...]
+    listed: frozenset[str]
+    unseen: tuple[Unseen, ...]
+    malformed: tuple[Malformed, ...]

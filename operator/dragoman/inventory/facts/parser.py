@@ -1,0 +1,222 @@
+"""Parses API objects into the facts of an inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import dragoman.allocation as api
+from dragoman.allocation.facts.amounts import AmountError, amount
+from dragoman.allocation.parsing.claims import parse_claim
+from dragoman.allocation.parsing.fields import node_selector
+from dragoman.allocation.parsing.objects import (
+    parse_class,
+    parse_node,
+    parse_slice,
+    parse_taint_rule,
+)
+from dragoman.inventory.facts.objects import (
+    ClaimFact,
+    Container,
+    Malformed,
+    NodeFact,
+    PodFact,
+    Quota,
+    Result,
+    SliceFact,
+    World,
+)
+from dragoman.inventory.snapshots.documents import Document
+from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.model.claim import Claim
+from dragoman.model.fields import (
+    MalformedObjectError,
+    items,
+    mapping,
+    optional_text,
+    text,
+)
+from dragoman.model.pod import Pod
+
+Fact = TypeVar("Fact")
+
+
+def parse(snapshot: Snapshot) -> World:
+    """Parse all objects of a snapshot; malformed ones are named in the result."""
+    malformed: list[Malformed] = []
+
+    def read(plural: str, parser: Callable[[Document], Fact]) -> Iterator[Fact]:
+        for document in snapshot.of(plural):
+            try:
+                yield parser(document)
+            except MalformedObjectError as error:
+                malformed.append(Malformed(plural, _name(document), str(error)))
+
+    return World(
+        now=snapshot.taken,
+        kubernetes=snapshot.kubernetes,
+        nodes={one.node.name: one for one in read("nodes", node_fact)},
+        slices=tuple(read("resourceslices", slice_fact)),
+        classes={one.name: one for one in read("deviceclasses", parse_class)},
+        rules=tuple(read("devicetaintrules", parse_taint_rule)),
+        claims={one.key: one for one in read("resourceclaims", claim_fact)},
+        templates={one.key: one for one in read("resourceclaimtemplates", template_fact)},
+        pods={one.key: one for one in read("pods", pod_fact)},
+        quotas=tuple(one for one in read("resourcequotas", _quota) if one.hard),
+        listed=frozenset(snapshot.objects),
+        unseen=snapshot.unseen,
+        malformed=tuple(malformed),
+    )
+
+
+def claim_fact(document: Document) -> ClaimFact:
+    """Read a reduced ResourceClaim; raise MalformedObjectError naming the field."""
+    status = mapping(document, "status")
+    allocation = mapping(status, "allocation", "status.")
+    devices = mapping(allocation, "devices", "status.allocation.")
+    within = "status.allocation.devices."
+    return ClaimFact(
+        claim=Claim.parse(_identified(document)),
+        devices=parse_claim(document),
+        results=tuple(_result(item) for item in items(devices, "results", within)),
+        allocated_at=optional_text(allocation, "allocationTimestamp", "status.allocation.") or "",
+        conditions={
+            api.DeviceID(*(str(item.get(key)) for key in ("driver", "pool", "device"))): tuple(
+                items(item, "conditions", "status.devices[].")
+            )
+            for item in items(status, "devices", "status.")
+        },
+        changed_at=_status_written(mapping(document, "metadata")),
+    )
+
+
+def _status_written(metadata: Document) -> str:
+    fields = items(metadata, "managedFields", "metadata.")
+    times = (str(one.get("time") or "") for one in fields if one.get("subresource") == "status")
+    return max(times, default="")
+
+
+def template_fact(document: Document) -> api.Claim:
+    """Read a reduced ResourceClaimTemplate as a claim of its name that has its spec."""
+    inner = mapping(mapping(document, "spec"), "spec", "spec.")
+    return parse_claim({"metadata": mapping(document, "metadata"), "spec": inner})
+
+
+def pod_fact(document: Document) -> PodFact:
+    """Read a reduced Pod; raise MalformedObjectError naming the field."""
+    spec, status = mapping(document, "spec"), mapping(document, "status")
+    extended = mapping(status, "extendedResourceClaimStatus", "status.")
+    containers = (
+        *items(spec, "initContainers", "spec."),
+        *items(spec, "containers", "spec."),
+    )
+    conditions = items(status, "conditions", "status.")
+    _check_filters(spec)
+    return PodFact(
+        pod=Pod.parse(_identified(document)),
+        containers=tuple(map(_container, containers)),
+        scheduler=optional_text(spec, "schedulerName", "spec.") or "default-scheduler",
+        extended=tuple(
+            (str(item.get("containerName")), str(item.get("requestName")))
+            for item in items(extended, "requestMappings", "status.extendedResourceClaimStatus.")
+        ),
+        started=optional_text(status, "startTime", "status.") or "",
+        unschedulable=next(filter(_unschedulable, conditions), {}),
+        document=document,
+    )
+
+
+def _check_filters(spec: Document) -> None:
+    """Raise MalformedObjectError where a field that node filters read has another shape."""
+    items(spec, "tolerations", "spec.")
+    mapping(spec, "nodeSelector", "spec.")
+    mapping(spec, "overhead", "spec.")
+    mapping(mapping(spec, "resources", "spec."), "requests", "spec.resources.")
+    within = "spec.affinity.nodeAffinity."
+    affinity = mapping(mapping(spec, "affinity", "spec."), "nodeAffinity", "spec.affinity.")
+    node_selector(affinity, "requiredDuringSchedulingIgnoredDuringExecution", within)
+
+
+def _unschedulable(condition: Document) -> bool:
+    return condition.get("type") == "PodScheduled" and condition.get("status") == "False"
+
+
+def _identified(document: Document) -> Document:
+    """Return the object with a UID: one from a file has none yet."""
+    metadata = mapping(document, "metadata")
+    if metadata.get("uid") is not None:
+        return document
+    return {**document, "metadata": {**metadata, "uid": ""}}
+
+
+def _container(document: Document) -> Container:
+    name = text(document, "name", "spec.containers[].")
+    resources = mapping(document, "resources", "spec.containers[].")
+    within = "spec.containers[].resources."
+    mapping(resources, "requests", within)
+    mapping(resources, "limits", within)
+    claims = items(resources, "claims", within)
+    return Container(
+        name,
+        tuple((str(item.get("name") or ""), str(item.get("request") or "")) for item in claims),
+    )
+
+
+def _result(document: Document) -> Result:
+    within = "status.allocation.devices.results[]."
+    consumed = mapping(document, "consumedCapacity", within)
+    return Result(
+        id=api.DeviceID(
+            text(document, "driver", within),
+            text(document, "pool", within),
+            text(document, "device", within),
+        ),
+        request=text(document, "request", within),
+        admin=document.get("adminAccess") is True,
+        share=optional_text(document, "shareID", within) or "",
+        consumed={name: str(value) for name, value in consumed.items()},
+        tolerations=tuple(items(document, "tolerations", within)),
+    )
+
+
+def node_fact(document: Document) -> NodeFact:
+    """Read a reduced Node; raise MalformedObjectError naming the field."""
+    return NodeFact(parse_node(document), document)
+
+
+def slice_fact(document: Document) -> SliceFact:
+    """Read a reduced ResourceSlice; raise MalformedObjectError naming the field."""
+    metadata = mapping(document, "metadata")
+    created = optional_text(metadata, "creationTimestamp", "metadata.") or ""
+    return SliceFact(parse_slice(document), created)
+
+
+_QUOTA_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+
+
+def _quota(document: Document) -> Quota:
+    spec, status = mapping(document, "spec"), mapping(document, "status")
+    return Quota(
+        namespace=text(mapping(document, "metadata"), "namespace", "metadata."),
+        hard=_devices(mapping(spec, "hard", "spec.")),
+        used=_devices(mapping(status, "used", "status.")),
+    )
+
+
+def _devices(amounts: Document) -> dict[str, int]:
+    """Return the entries for devices, by DeviceClass; quantities such as `1k` are numbers too."""
+    found = {}
+    for name, value in amounts.items():
+        if name.endswith(_QUOTA_SUFFIX):
+            with suppress(AmountError):
+                found[name.removesuffix(_QUOTA_SUFFIX)] = amount(str(value)).nanos // 10**9
+    return found
+
+
+def _name(document: Any) -> str:
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return ""
+    names: Iterable[Any] = (metadata.get("namespace"), metadata.get("name"))
+    return "/".join(str(name) for name in names if name)

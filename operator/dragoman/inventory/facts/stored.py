@@ -1,0 +1,176 @@
+"""Facts of stored ResourceSlices and DeviceTaintRules, as informers keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from sys import intern
+from types import MappingProxyType
+from typing import Final
+
+from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Slice, Taint
+from dragoman.allocation.parsing.fields import integer
+from dragoman.allocation.parsing.objects import parse_slice, parse_taint, parse_taint_rule
+from dragoman.inventory.snapshots.documents import Document, reduced
+from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.metadata import Metadata
+
+UNTAINTED: Final[Mapping[str, tuple[Taint, ...]]] = MappingProxyType({})
+PROGRESS: Final = "EvictionInProgress"
+"""The condition of a DeviceTaintRule that eviction controllers write."""
+STOCK_MANAGER: Final = "device-taint-eviction-controller"
+"""Field manager of the eviction controller in kube-controller-manager."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSlice:
+    """A ResourceSlice: which devices it publishes, and their taints.
+
+    Attributes:
+        metadata: Identity.
+        driver: `spec.driver`.
+        pool: `spec.pool.name`.
+        generation: `spec.pool.generation`.
+        slice_count: `spec.pool.resourceSliceCount`.
+        devices: Names of the devices, in their order.
+        taints: Taints of the driver, by device; devices without taints are left out.
+        partition_attribute: `spec.partitionTypeAttribute` (1.37, alpha), empty where unset.
+        content: The whole slice; None unless a controller needs attributes or counters.
+    """
+
+    metadata: Metadata
+    driver: str
+    pool: str
+    generation: int = 0
+    slice_count: int = 0
+    devices: tuple[str, ...] = ()
+    taints: Mapping[str, tuple[Taint, ...]] = field(default_factory=lambda: UNTAINTED)
+    partition_attribute: str = ""
+    content: Slice | None = field(default=None, repr=False)
+
+    @property
+    def pool_id(self) -> PoolID:
+        """The pool that the slice belongs to."""
+        return PoolID(self.driver, self.pool)
+
+    @classmethod
+    def parse(cls, document: Document, *, content: bool = False) -> StoredSlice:
+        """Parse a ResourceSlice of v1 or v1beta2.
+
+        Args:
+            document: The object as the API server sent it.
+            content: Whether to keep attributes, capacities and counters as well.
+
+        Raises:
+            MalformedObjectError: A field has another shape than its API; the message names it.
+        """
+        whole = parse_slice(document) if content else None
+        spec = mapping(document, "spec")
+        pool = mapping(spec, "pool", "spec.")
+        names, taints = _devices(spec)
+        return cls(
+            metadata=Metadata.parse(document),
+            driver=intern(text(spec, "driver", "spec.")),
+            pool=intern(text(pool, "name", "spec.pool.")),
+            generation=integer(pool, "generation", "spec.pool."),
+            slice_count=integer(pool, "resourceSliceCount", "spec.pool."),
+            devices=names,
+            taints=taints,
+            partition_attribute=optional_text(spec, "partitionTypeAttribute", "spec.") or "",
+            content=whole,
+        )
+
+    @classmethod
+    def parse_v1beta1(cls, document: Document, *, content: bool = False) -> StoredSlice:
+        """Parse a ResourceSlice of v1beta1, whose devices are wrapped in `basic`."""
+        flat = reduced("resourceslices", document)
+        return cls.parse({**document, "spec": flat.get("spec")}, content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The condition `EvictionInProgress` of a rule.
+
+    Attributes:
+        status: `True` or `False`.
+        reason: CamelCase constant.
+        message: Sentences for users.
+        observed_generation: Of the rule when the condition was computed.
+        changed: `lastTransitionTime` as an API timestamp; eviction controllers move it with every
+            change of the message.
+    """
+
+    status: str
+    reason: str
+    message: str = ""
+    observed_generation: int = 0
+    changed: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRule:
+    """A DeviceTaintRule.
+
+    Attributes:
+        metadata: Identity.
+        generation: `metadata.generation`: it counts changes of the spec.
+        rule: Selector and taint.
+        progress: The condition `EvictionInProgress`, None while there is none.
+        stock_stamp: When the stock controller last wrote the status, as an API timestamp; empty
+            if it never did. From `metadata.managedFields`.
+    """
+
+    metadata: Metadata
+    generation: int
+    rule: DeviceTaintRule
+    progress: Progress | None = None
+    stock_stamp: str = ""
+
+    @classmethod
+    def parse(cls, document: Document) -> StoredRule:
+        """Parse a DeviceTaintRule of any version; raise MalformedObjectError naming the field."""
+        metadata = mapping(document, "metadata")
+        return cls(
+            metadata=Metadata.parse(document),
+            generation=integer(metadata, "generation", "metadata."),
+            rule=parse_taint_rule(document),
+            progress=_progress(mapping(document, "status")),
+            stock_stamp=max(
+                (
+                    optional_text(one, "time", "metadata.managedFields[].") or ""
+                    for one in items(metadata, "managedFields", "metadata.")
+                    if one.get("manager") == STOCK_MANAGER
+                ),
+                default="",
+            ),
+        )
+
+
+def _devices(spec: Document) -> tuple[tuple[str, ...], Mapping[str, tuple[Taint, ...]]]:
+    names = []
+    taints = {}
+    for index, device in enumerate(items(spec, "devices", "spec.")):
+        name = device.get("name")
+        if type(name) is not str:  # text() says what is wrong, and costs more than all the rest
+            name = text(device, "name", f"spec.devices[{index}].")
+        # Thousands of slices repeat the names of devices.
+        names.append(intern(name))
+        if "taints" in device:
+            within = f"spec.devices[{index}].taints[]."
+            found = items(device, "taints", f"spec.devices[{index}].")
+            taints[names[-1]] = tuple(parse_taint(one, within) for one in found)
+    return tuple(names), taints or UNTAINTED
+
+
+def _progress(status: Document) -> Progress | None:
+    for item in items(status, "conditions", "status."):
+        if item.get("type") == PROGRESS:
+            within = "status.conditions[]."
+            return Progress(
+                status=text(item, "status", within),
+                reason=optional_text(item, "reason", within) or "",
+                message=optional_text(item, "message", within) or "",
+                observed_generation=integer(item, "observedGeneration", within),
+                changed=optional_text(item, "lastTransitionTime", within) or "",
+            )
+    return None

@@ -1,0 +1,1 @@
+"""Pools: their current generation, their faults, and what their counters have left."""

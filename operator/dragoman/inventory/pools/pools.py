@@ -1,0 +1,114 @@
+"""Pools: which of their slices count, and what is wrong with those that do not.
+
+Source: KEP-4381 (generation, resourceSliceCount) and KEP-4815 (shared counters), as the scheduler's
+allocator reads them: devices of a pool that is not complete and valid do not exist for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dragoman.allocation.facts.objects import PoolID, Slice
+from dragoman.allocation.features import Profile
+from dragoman.allocation.pools.assembly import assemble
+from dragoman.inventory.facts.objects import SliceFact
+
+
+class PoolState(StrEnum):
+    """Whether devices of a pool can be allocated."""
+
+    COMPLETE = "Complete"
+    INCOMPLETE = "Incomplete"
+    INVALID = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool in its highest generation.
+
+    Attributes:
+        id: Driver and pool name.
+        generation: The highest one.
+        slices: Those of that generation, in the order of the allocator.
+        wanted: `resourceSliceCount`.
+        state: Whether its devices count.
+        reason: Why the pool is invalid, in the allocator's words; empty otherwise.
+        obsolete: Names of slices of older generations, which do not count.
+        since: When the newest slice of that generation was created, as an API timestamp.
+    """
+
+    id: PoolID
+    generation: int
+    slices: tuple[Slice, ...]
+    wanted: int
+    state: PoolState
+    reason: str = ""
+    obsolete: tuple[str, ...] = ()
+    since: str = ""
+
+    @property
+    def node(self) -> str:
+        """The node that all slices belong to; empty where they have none or differ."""
+        names = {one.node_name for one in self.slices}
+        return names.pop() or "" if len(names) == 1 else ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether the allocator sees its devices."""
+        return self.state is PoolState.COMPLETE
+
+    def __str__(self) -> str:
+        if self.state is PoolState.INCOMPLETE:
+            return f"Incomplete ({len(self.slices)} of {self.wanted})"
+        return f"Invalid ({self.reason})" if self.reason else str(self.state)
+
+
+def pools(slices: Iterable[SliceFact], profile: Profile) -> tuple[Pool, ...]:
+    """Return all pools, ordered by driver and pool name.
+
+    Args:
+        slices: All slices of the cluster.
+        profile: How the scheduler of the cluster behaves.
+    """
+    grouped: defaultdict[PoolID, list[SliceFact]] = defaultdict(list)
+    for one in slices:
+        grouped[one.slice.pool_id].append(one)
+    return tuple(_pool(key, grouped[key], profile) for key in sorted(grouped))
+
+
+def _pool(key: PoolID, found: list[SliceFact], profile: Profile) -> Pool:
+    generation = max(one.slice.generation for one in found)
+    current = [one for one in found if one.slice.generation == generation]
+    slices = tuple(sorted((one.slice for one in current), key=lambda one: one.name))
+    wanted = slices[0].slice_count
+    reason = ""
+    if len(slices) == wanted:
+        reason = _invalid(key, slices, profile)
+        state = PoolState.INVALID if reason else PoolState.COMPLETE
+    else:
+        state = PoolState.INCOMPLETE
+    return Pool(
+        id=key,
+        generation=generation,
+        slices=slices,
+        wanted=wanted,
+        state=state,
+        reason=reason,
+        obsolete=tuple(
+            sorted(one.slice.name for one in found if one.slice.generation != generation)
+        ),
+        since=max(one.created for one in current),
+    )
+
+
+def _invalid(key: PoolID, slices: tuple[Slice, ...], profile: Profile) -> str:
+    """Return why the allocator finds a pool invalid on one of its nodes, empty if it does not."""
+    for node in sorted({one.node_name or "" for one in slices}):
+        seen = [one for one in slices if (one.node_name or "") in ("", node)]
+        built = assemble(key, seen, slices, profile)
+        if built is not None and built.invalid:
+            return built.invalid
+    return ""

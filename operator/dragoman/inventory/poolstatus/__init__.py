@@ -1,0 +1,1 @@
+"""Counts of a pool: answers to ResourcePoolStatusRequests, and DevicePoolReports."""

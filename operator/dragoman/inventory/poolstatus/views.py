@@ -1,0 +1,158 @@
+"""The views of a pool in its status: partitions, and shares of devices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Final
+
+from dragoman.allocation.facts.objects import Content, Slice
+from dragoman.cel.values.quantity import Quantity
+from dragoman.cel.values.quantityparser import parse_quantity
+from dragoman.inventory.pools.counters import Counters
+from dragoman.inventory.pools.currentpools import CurrentPool
+
+MOST_ITEMS: Final = 32
+"""Items of `partitionSummary` and of `capacity`."""
+Json = dict[str, Any]
+
+
+def view_of(pool: CurrentPool, attribute: str | None) -> tuple[list[Json], Json | None, str]:
+    """Return the views of partitions and of shares, and the first problem."""
+    declared = any(own for _, own, _ in pool.contents)
+    devices = [
+        (name, own or ("" if declared else attribute or ""), content)
+        for name, own, content in pool.contents
+    ]
+    summary: list[Json] = []
+    problem = ""
+    if any(own for _, own, _ in devices):
+        slices = [one.content for one in pool.slices if one.content is not None]
+        if any(one.shared_counters for one in slices):
+            summary, problem = _partitions(pool, devices, slices)
+        else:
+            problem = (
+                f"PartitionTypeMissing: pool {pool.where} declares partitionTypeAttribute but "
+                "publishes no sharedCounters"
+            )
+    shareable, excess = _shareable(pool)
+    return summary, shareable, problem or excess
+
+
+def _partitions(
+    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
+) -> tuple[list[Json], str]:
+    groups: dict[tuple[str, str], list[tuple[str, Content]]] = {}
+    for name, attribute, content in devices:
+        if not content.consumes or not attribute:
+            continue
+        kind = _partition_type(pool.id.driver, content, attribute)
+        if kind is None:
+            where = f'device "{name}" in pool {pool.where}'
+            return [], (
+                f"PartitionTypeMissing: {where} does not carry partition type attribute "
+                f'"{attribute}"'
+            )
+        members = groups.setdefault((attribute, kind), [])
+        members.append((name, content))
+        if _cost(content) != _cost(members[0][1]):
+            return [], (
+                f'PartitionCostMismatch: devices of partition type "{kind}" in pool '
+                f"{pool.where} consume different counters"
+            )
+    left = _counters(pool, devices, slices)
+    summary = [
+        {
+            "attribute": attribute,
+            "type": kind,
+            "total": len(members),
+            "allocatable": left.most(one for name, one in members if name not in pool.used),
+        }
+        for (attribute, kind), members in sorted(groups.items())
+    ]
+    if len(summary) > MOST_ITEMS:
+        return [], (
+            f"PartitionSummaryOverCap: pool {pool.where} has {len(summary)} partition types, "
+            f"exceeding the maximum of {MOST_ITEMS}"
+        )
+    return summary, ""
+
+
+def _counters(
+    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
+) -> Counters:
+    left = Counters(
+        {
+            (group.name, name): amount.nanos
+            for one in slices
+            for group in one.shared_counters
+            for name, amount in group.counters.items()
+        }
+    )
+    for name, _, content in devices:
+        if name in pool.used:
+            left.deduct(content)
+    return left
+
+
+def _partition_type(driver: str, content: Content, attribute: str) -> str | None:
+    """Return the value of an attribute, whose domain is the driver's where it has none."""
+    found = content.attributes.get(attribute)
+    if found is None and attribute.startswith(f"{driver}/"):
+        found = content.attributes.get(attribute.removeprefix(f"{driver}/"))
+    value = None if found is None else found.get("string")
+    return value if isinstance(value, str) else None
+
+
+def _cost(content: Content) -> frozenset[tuple[str, str, int]]:
+    return frozenset(
+        (one.counter_set, name, amount.nanos)
+        for one in content.consumes
+        for name, amount in one.counters.items()
+    )
+
+
+def _shareable(pool: CurrentPool) -> tuple[Json | None, str]:
+    shareable = {name: content for name, _, content in pool.contents if content.shareable}
+    if not shareable:
+        return None, ""
+    totals: defaultdict[str, list[Quantity]] = defaultdict(list)
+    for content in shareable.values():
+        for name, capacity in content.capacity.items():
+            totals[name].append(parse_quantity(str(capacity.value)))
+    if len(totals) > MOST_ITEMS:
+        return None, (
+            f"ShareableSummaryOverCap: pool {pool.where} has {len(totals)} shareable capacity "
+            f"keys, exceeding the maximum of {MOST_ITEMS}"
+        )
+    used = sum(name in pool.used for name in shareable)
+    return {
+        "fullyAvailableDevices": len(shareable) - used,
+        "partiallyAvailableDevices": used,
+        "capacity": [_capacity(pool, shareable, name, totals[name]) for name in sorted(totals)],
+    }, ""
+
+
+def _capacity(
+    pool: CurrentPool, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
+) -> Json:
+    consumed = [
+        parse_quantity(amount)
+        for device, held in pool.used.items()
+        if device in shareable
+        for one in held
+        for key, amount in one.consumed
+        if key == name
+    ]
+    total = reduce(Quantity.add, totals)
+    taken = reduce(Quantity.add, consumed) if consumed else parse_quantity("0")
+    available = total.sub(taken)
+    if available.sign() < 0:
+        available = parse_quantity("0")
+    return {
+        "name": name,
+        "total": str(total),
+        "consumed": str(taken),
+        "available": str(available),
+    }

@@ -1,0 +1,228 @@
+"""Which fields of API objects the toolkit reads: all others are dropped where objects come in.
+
+A snapshot holds exactly these fields, so opaque parameters, environment variables, annotations and
+free labels never reach it. Node labels stay only where a selector can name them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from dragoman.inventory.snapshots.versions import upgraded
+
+Document = Mapping[str, Any]
+Tree = bool | Mapping[str, Any] | list[Any]
+"""True keeps a value, a mapping keeps these keys of an object, a list its tree for each item."""
+
+POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+REASON: Final = "dragoman.dev/reason"
+AUTHOR: Final = "dragoman.dev/author"
+DEVICE: Final = "dragoman.dev/device"
+OVERLAPPED: Final = "dragoman.dev/overlapped"
+MAINTENANCE: Final = "dragoman.dev/maintenance"
+WELL_KNOWN_LABELS: Final = frozenset(
+    {
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+"""Labels of nodes that every snapshot keeps."""
+
+_METADATA: Final[Mapping[str, Tree]] = {
+    "name": True,
+    "namespace": True,
+    "uid": True,
+    "creationTimestamp": True,
+    "deletionTimestamp": True,
+    "ownerReferences": True,
+    "finalizers": True,
+    # When a status was last written, by whichever component, and which driver publishes a slice.
+    "managedFields": [{"manager": True, "subresource": True, "time": True}],
+    # Two of the API say what a generated claim stands for; our own say who holds a device, and why.
+    "annotations": {
+        POD_CLAIM_ANNOTATION: True,
+        EXTENDED_RESOURCE_ANNOTATION: True,
+        REASON: True,
+        AUTHOR: True,
+        DEVICE: True,
+        OVERLAPPED: True,
+    },
+    "labels": {MAINTENANCE: True},
+}
+_CONDITIONS: Final[Tree] = [
+    {"type": True, "status": True, "reason": True, "lastTransitionTime": True}
+]
+_CONTAINERS: Final[Tree] = [{"name": True, "restartPolicy": True, "resources": True}]
+_CONTAINER_STATUSES: Final[Tree] = [
+    {"name": True, "allocatedResourcesStatus": True, "state": {"waiting": {"reason": True}}}
+]
+_CONFIG: Final[Tree] = [{"requests": True, "source": True, "opaque": {"driver": True}}]
+_CLAIM_SPEC: Final[Tree] = {
+    "devices": {"requests": True, "constraints": True, "config": _CONFIG},
+}
+_POD_SPEC: Final[Tree] = {
+    "nodeName": True,
+    "schedulerName": True,
+    "schedulingGates": True,
+    "schedulingGroup": True,
+    "nodeSelector": True,
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": True}},
+    "tolerations": True,
+    "overhead": True,
+    "resourceClaims": True,
+    "resources": True,
+    "containers": _CONTAINERS,
+    "initContainers": _CONTAINERS,
+    # Kubelet plugins mount the folder of their registration.
+    "volumes": [{"hostPath": {"path": True}}],
+}
+KEPT: Final[Mapping[str, Tree]] = {
+    "nodes": {
+        "metadata": {**_METADATA, "labels": True},
+        "spec": {"unschedulable": True, "taints": True},
+        "status": {"allocatable": True, "declaredFeatures": True, "conditions": _CONDITIONS},
+    },
+    "pods": {
+        "metadata": _METADATA,
+        "spec": _POD_SPEC,
+        "status": {
+            "phase": True,
+            "startTime": True,
+            "resourceClaimStatuses": True,
+            "extendedResourceClaimStatus": True,
+            "containerStatuses": _CONTAINER_STATUSES,
+            # The scheduler's message is what an explanation is compared with.
+            "conditions": [
+                {
+                    "type": True,
+                    "status": True,
+                    "reason": True,
+                    "message": True,
+                    "lastTransitionTime": True,
+                }
+            ],
+        },
+    },
+    "resourceclaims": {
+        "metadata": _METADATA,
+        "spec": _CLAIM_SPEC,
+        "status": {
+            "allocation": {
+                "devices": {"results": True, "config": _CONFIG},
+                "nodeSelector": True,
+                "allocationTimestamp": True,
+            },
+            "reservedFor": True,
+            "devices": [
+                {
+                    "driver": True,
+                    "pool": True,
+                    "device": True,
+                    "shareID": True,
+                    "conditions": _CONDITIONS,
+                }
+            ],
+        },
+    },
+    "resourceclaimtemplates": {"metadata": _METADATA, "spec": {"spec": _CLAIM_SPEC}},
+    "resourceslices": {"metadata": _METADATA, "spec": True},
+    "deviceclasses": {
+        "metadata": _METADATA,
+        "spec": {"selectors": True, "extendedResourceName": True, "config": _CONFIG},
+    },
+    "devicetaintrules": {"metadata": _METADATA, "spec": True},
+    "resourcequotas": {
+        "metadata": _METADATA,
+        "spec": {"hard": True},
+        "status": {"hard": True, "used": True},
+    },
+    "driverconfigschemas": {
+        "metadata": _METADATA,
+        "spec": {"driver": True, "mode": True},
+    },
+    "validatingwebhookconfigurations": {
+        "metadata": _METADATA,
+        "webhooks": [{"name": True, "rules": True}],
+    },
+}
+"""What is kept of each resource, by its plural; these are all resources that a snapshot has."""
+
+KINDS: Final = {
+    "Node": "nodes",
+    "Pod": "pods",
+    "ResourceClaim": "resourceclaims",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+    "ResourceSlice": "resourceslices",
+    "DeviceClass": "deviceclasses",
+    "DeviceTaintRule": "devicetaintrules",
+    "ResourceQuota": "resourcequotas",
+    "DriverConfigSchema": "driverconfigschemas",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+"""Plural by kind."""
+
+OPTIONAL: Final = frozenset({"driverconfigschemas", "validatingwebhookconfigurations"})
+"""What few users may list, and only findings need: a refusal leaves other answers complete."""
+
+
+def reduced(plural: str, document: Document) -> dict[str, Any]:
+    """Return the fields of an object that the toolkit reads, in the shape of resource.k8s.io/v1.
+
+    Args:
+        plural: One of `KEPT`.
+        document: The object as the API server sent it, of any served version.
+    """
+    kept: dict[str, Any] = _kept(upgraded(plural, document), KEPT[plural])
+    return kept
+
+
+def _kept(value: Any, tree: Tree) -> Any:
+    """Return the part of a value that a tree names; what has another shape stays as it is."""
+    if isinstance(tree, Mapping) and isinstance(value, Mapping):
+        return {key: _kept(value[key], inner) for key, inner in tree.items() if key in value}
+    if isinstance(tree, list) and isinstance(value, list):
+        return [_kept(item, tree[0]) for item in value]
+    # A scalar where the API has an object is malformed, and parsing will name the field.
+    return value if tree is True or not isinstance(value, Mapping | list) else None
+
+
+def named_labels(objects: Mapping[str, Iterable[Document]]) -> frozenset[str]:
+    """Return the label keys that a selector in any of the objects names, and the well-known ones.
+
+    Args:
+        objects: Reduced objects by plural.
+    """
+    found = set(WELL_KNOWN_LABELS)
+    for plural in ("resourceslices", "resourceclaims", "pods"):
+        for document in objects.get(plural, ()):
+            found.update(_selector_keys(document))
+    return frozenset(found)
+
+
+def _selector_keys(value: Any) -> Iterator[str]:
+    """Yield the keys of `matchExpressions` and of `nodeSelector` maps, at any depth."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _selector_keys(item)
+    if not isinstance(value, Mapping):
+        return
+    for key, inner in value.items():
+        if key == "matchExpressions" and isinstance(inner, list):
+            yield from (str(one.get("key")) for one in inner if isinstance(one, Mapping))
+        elif key == "nodeSelector" and isinstance(inner, Mapping):
+            yield from map(str, inner)
+        yield from _selector_keys(inner)
+
+
+def with_labels(node: Document, keys: frozenset[str]) -> dict[str, Any]:
+    """Return a reduced Node with these of its labels alone."""
+    metadata = node.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping) or not isinstance(labels, Mapping):
+        return dict(node)
+    kept = {key: value for key, value in labels.items() if key in keys}
+    return {**node, "metadata": {**metadata, "labels": kept}}

@@ -1,0 +1,175 @@
+"""The objects that an answer is computed from, and the file that keeps them: JSON lines.
+
+The first line is the header, each other line one object with `apiVersion` and `kind`. Lines that a
+newer dragoman added are kept out of the way: unknown kinds are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from dragoman.inventory.snapshots.documents import (
+    KINDS,
+    Document,
+    named_labels,
+    reduced,
+    with_labels,
+)
+
+API_VERSION: Final = "cli.dragoman.dev/v1alpha1"
+KIND: Final = "Snapshot"
+MAX_LINE: Final = 4 * 1024 * 1024
+"""Bytes of one line; the API server takes objects of at most 3 MiB."""
+MAX_OBJECTS: Final = 1_000_000
+"""Objects of one file."""
+_VERSIONS: Final = {
+    "Node": "v1",
+    "Pod": "v1",
+    "ResourceQuota": "v1",
+    "DriverConfigSchema": "dragoman.dev/v1alpha1",
+    "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+}
+
+
+class SnapshotError(ValueError):
+    """A file is not a snapshot; the message names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A list that the API server refused.
+
+    Attributes:
+        plural: The resource.
+        namespace: The only namespace whose objects were listed; empty where none were.
+        reason: The API server's words, or why the resource was not listed.
+    """
+
+    plural: str
+    reason: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        where = f" outside of namespace {self.namespace}" if self.namespace else ""
+        return f"{self.plural}{where}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Objects of one cluster, reduced to the fields that the toolkit reads.
+
+    Attributes:
+        taken: When, as an API timestamp.
+        kubernetes: The server's version, such as `v1.36.3`; empty where it is unknown.
+        objects: Reduced objects by plural; a plural that was not listed is absent.
+        unseen: What the API server refused to list.
+    """
+
+    taken: str
+    kubernetes: str = ""
+    objects: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    unseen: tuple[Unseen, ...] = ()
+
+    def of(self, plural: str) -> tuple[Document, ...]:
+        """Return the objects of a resource."""
+        return self.objects.get(plural, ())
+
+
+def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
+    """Write a snapshot as lines, each with its line break.
+
+    Args:
+        snapshot: What is written.
+        version: Of dragoman, for the header.
+    """
+    yield _line(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "taken": snapshot.taken,
+            "kubernetes": snapshot.kubernetes,
+            "dragoman": version,
+            "unseen": [
+                {"resource": one.plural, "namespace": one.namespace, "reason": one.reason}
+                for one in snapshot.unseen
+            ],
+            "resources": sorted(snapshot.objects),
+        }
+    )
+    labels = named_labels(snapshot.objects)
+    for kind, plural in KINDS.items():
+        api_version = _VERSIONS.get(kind, "resource.k8s.io/v1")
+        for document in snapshot.of(plural):
+            body = with_labels(document, labels) if plural == "nodes" else document
+            yield _line({"apiVersion": api_version, "kind": kind, **body})
+
+
+def load(lines: Iterable[bytes]) -> Snapshot:
+    """Read a snapshot.
+
+    Raises:
+        SnapshotError: A line is too long or not a JSON object, or the first one is not a header.
+    """
+    numbered = enumerate(lines, 1)
+    header = _header(numbered)
+    objects: dict[str, list[Document]] = {str(name): [] for name in _list(header, "resources")}
+    for number, line in numbered:
+        if number > MAX_OBJECTS:
+            raise SnapshotError(f"line {number}: a snapshot has at most {MAX_OBJECTS} objects")
+        if line.strip():
+            document = _object(number, line)
+            plural = KINDS.get(str(document.get("kind")))
+            if plural:
+                objects.setdefault(plural, []).append(reduced(plural, document))
+    return Snapshot(
+        taken=str(header.get("taken") or ""),
+        kubernetes=str(header.get("kubernetes") or ""),
+        objects={plural: tuple(found) for plural, found in objects.items()},
+        unseen=tuple(_unseen(header)),
+    )
+
+
+def _header(numbered: Iterator[tuple[int, bytes]]) -> Mapping[str, Any]:
+    number, line = next(numbered, (1, b""))
+    header = _object(number, line) if line.strip() else {}
+    if (header.get("apiVersion"), header.get("kind")) != (API_VERSION, KIND):
+        raise SnapshotError(
+            f"line 1: expected apiVersion {API_VERSION} and kind {KIND}: "
+            "make the file with `kubectl dra snapshot -o FILE`"
+        )
+    return header
+
+
+def _list(header: Mapping[str, Any], key: str) -> list[Any]:
+    found = header.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _unseen(header: Mapping[str, Any]) -> Iterator[Unseen]:
+    for item in _list(header, "unseen"):
+        if isinstance(item, Mapping):
+            yield Unseen(
+                str(item.get("resource") or ""),
+                str(item.get("reason") or ""),
+                str(item.get("namespace") or ""),
+            )
+
+
+def _object(number: int, line: bytes) -> Mapping[str, Any]:
+    if len(line) > MAX_LINE:
+        raise SnapshotError(f"line {number}: longer than {MAX_LINE >> 20} MiB")
+    try:
+        document = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise SnapshotError(f"line {number}: invalid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise SnapshotError(f"line {number}: expected a JSON object")
+    return document
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)

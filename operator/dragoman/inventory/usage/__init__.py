@@ -1,0 +1,1 @@
+"""What users have, by class, node, namespace and pod; and which pods wait."""

@@ -1,0 +1,166 @@
+"""What ResourceQuota charges for claims, and why that differs from the devices they hold.
+
+Source: KEP-4381, the quota evaluator of ResourceClaims: each claim is charged by its spec from its
+creation on, whether or not it is allocated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dragoman.allocation.facts.claims import Claim, ExactRequest
+from dragoman.inventory.ages import seconds
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.usage.summary import class_of
+
+ALL_DEVICES = 32
+"""What a request with allocationMode All is charged: the limit of one claim."""
+IDLE_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One DeviceClass in one namespace.
+
+    Attributes:
+        held: Devices that claims of the namespace have, without admin access.
+        charged: What the quota of the namespace counts, also where there is no quota.
+        hard: The lowest limit; None without a quota.
+        differences: Why `charged` is not `held`, the largest difference first.
+    """
+
+    held: int
+    charged: int
+    hard: int | None = None
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRow:
+    """Devices of one namespace.
+
+    Attributes:
+        namespace: Its name.
+        held: Devices that its claims have, without admin access.
+        idle: Those whose claim has been reserved by nothing for an hour.
+        classes: By DeviceClass.
+    """
+
+    namespace: str
+    held: int
+    idle: int
+    classes: Mapping[str, Charge]
+
+
+def charges(claim: Claim) -> dict[str, int]:
+    """Return how many devices of each class a quota charges for a claim."""
+    found: Counter[str] = Counter()
+    for request in claim.spec.requests:
+        if request.exactly is not None:
+            found[request.exactly.class_name] += _devices(request.exactly)
+        largest: dict[str, int] = {}
+        for alternative in request.first_available:
+            name = alternative.class_name
+            largest[name] = max(largest.get(name, 0), _devices(alternative))
+        found.update(largest)
+    return dict(found)
+
+
+def _devices(request: ExactRequest) -> int:
+    return ALL_DEVICES if request.mode == "All" else request.count or 1
+
+
+def namespaces(inventory: Inventory) -> tuple[NamespaceRow, ...]:
+    """Return a row for each namespace with claims or a quota for devices."""
+    world = inventory.world
+    names = {one.claim.metadata.namespace for one in world.claims.values()}
+    names |= {quota.namespace for quota in world.quotas}
+    held = _held(inventory)
+    claims: defaultdict[str, list[ClaimFact]] = defaultdict(list)
+    for key in sorted(world.claims):
+        claims[world.claims[key].claim.metadata.namespace].append(world.claims[key])
+    return tuple(_row(inventory, name, held[name], claims[name]) for name in sorted(names))
+
+
+def _held(inventory: Inventory) -> defaultdict[str, Counter[tuple[str, str]]]:
+    """Count devices by namespace, then by claim and class."""
+    found: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for device in inventory.devices.values():
+        for holding in device.owned:
+            namespace = holding.claim.claim.metadata.namespace
+            found[namespace][holding.claim.key, class_of(holding)] += 1
+    return found
+
+
+def _row(
+    inventory: Inventory,
+    namespace: str,
+    held: Counter[tuple[str, str]],
+    claims: list[ClaimFact],
+) -> NamespaceRow:
+    limits: dict[str, int] = {}
+    for quota in inventory.world.quotas:
+        if quota.namespace == namespace:
+            for name, hard in quota.hard.items():
+                limits[name] = min(hard, limits.get(name, hard))
+    charged: Counter[str] = Counter()
+    for claim in claims:
+        charged.update(charges(claim.devices))
+    return NamespaceRow(
+        namespace=namespace,
+        held=sum(held.values()),
+        idle=sum(count for (key, _), count in held.items() if _idle(inventory, key)),
+        classes={
+            name: Charge(
+                held=sum(count for (_, of), count in held.items() if of == name),
+                charged=charged[name],
+                hard=limits.get(name),
+                differences=tuple(_differences(name, claims, held)),
+            )
+            for name in sorted({*charged, *limits})
+        },
+    )
+
+
+def _idle(inventory: Inventory, key: str) -> bool:
+    claim = inventory.world.claims[key]
+    if claim.claim.consumers or claim.hold:
+        return False
+    elapsed = seconds(inventory.world.now, claim.changed_at or claim.since)
+    return elapsed is not None and elapsed > IDLE_SECONDS
+
+
+def _differences(
+    name: str, claims: list[ClaimFact], held: Counter[tuple[str, str]]
+) -> Iterator[str]:
+    waiting = 0
+    for claim in claims:
+        charged, has = charges(claim.devices).get(name, 0), held[claim.key, name]
+        if charged == has:
+            continue
+        if claim.devices.held is None:
+            waiting += charged
+        else:
+            why = _why(claim.devices, name)
+            yield f"{charged} for {why} in claim {claim.devices.name}, which has {has}"
+    if waiting:
+        yield f"{waiting} for claims without devices"
+
+
+def _why(claim: Claim, name: str) -> str:
+    requests = [
+        (exact, bool(request.first_available))
+        for request in claim.spec.requests
+        for exact in request.alternatives
+        if exact.class_name == name
+    ]
+    if any(exact.mode == "All" for exact, _ in requests):
+        return "allocationMode All"
+    if any(alternative for _, alternative in requests):
+        return "alternatives of firstAvailable"
+    if any(exact.admin_access for exact, _ in requests):
+        return "adminAccess"
+    return "requests"

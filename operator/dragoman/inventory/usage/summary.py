@@ -1,0 +1,195 @@
+"""Rows of `top`: the inventory by class, node, namespace and pod."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+
+from dragoman.allocation.facts.objects import PoolID
+from dragoman.inventory.holders import Holding
+from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
+from dragoman.inventory.usage.waiting import Waiting, waiting
+
+
+def classes(inventory: Inventory, only: str = "") -> tuple[ClassRow, ...]:
+    """Return a row for each DeviceClass, or for one of them."""
+    lost = _lost(inventory)
+    pending: Counter[str] = Counter()
+    for wait in waiting_pods(inventory):
+        pending.update(set(wait.classes))
+    return tuple(
+        _class_row(inventory, name, lost[name], pending[name])
+        for name in inventory.members
+        if only in ("", name)
+    )
+
+
+def _class_row(inventory: Inventory, name: str, lost: int, pending: int) -> ClassRow:
+    members = inventory.members[name]
+    states = tally(inventory, members)
+    return ClassRow(
+        name=name,
+        drivers=tuple(sorted({device.id.driver for device in members})),
+        free=states[State.FREE],
+        used=states[State.USED],
+        tainted=states[State.TAINTED],
+        held=states[State.HELD],
+        blocked=states[State.BLOCKED],
+        unusable=states[State.UNUSABLE],
+        lost=lost,
+        pending=pending,
+        shares=_shares(members),
+        failure=inventory.failures.get(name, ""),
+    )
+
+
+def tally(inventory: Inventory, devices: Iterable[Device]) -> Counter[State]:
+    """Count devices by state; free ones only as far as the shared counters of their pool suffice.
+
+    Args:
+        inventory: What is known.
+        devices: Of one class, or of one driver.
+    """
+    members = tuple(devices)
+    states = Counter(device.state for device in members)
+    free = count_free(inventory, members)
+    states[State.BLOCKED] += states[State.FREE] - free
+    states[State.FREE] = free
+    return states
+
+
+def count_free(inventory: Inventory, devices: Iterable[Device]) -> int:
+    """Count the one-device claims that these devices still serve, in the allocator's order."""
+    idle: defaultdict[PoolID, list[Device]] = defaultdict(list)
+    for device in devices:
+        if device.state is State.FREE:
+            idle[PoolID(device.id.driver, device.id.pool)].append(device)
+    return sum(
+        inventory.counters[pool].most(one.content for one in found if one.content is not None)
+        for pool, found in idle.items()
+    )
+
+
+def _lost(inventory: Inventory) -> Counter[str]:
+    """Count lost devices by the class that the claim requested."""
+    found: Counter[str] = Counter()
+    for device in inventory.devices.values():
+        if device.state is State.LOST:
+            found.update({class_of(one) for one in device.owned})
+    return found
+
+
+def class_of(holding: Holding) -> str:
+    """Return the DeviceClass that a device was allocated for; empty where the spec has it not."""
+    top, _, sub = holding.result.request.partition("/")
+    for request in holding.claim.devices.spec.requests:
+        if request.name == top:
+            names = (one.class_name for one in request.alternatives if not sub or one.name == sub)
+            return next(names, "")
+    return ""
+
+
+def _shares(devices: Iterable[Device]) -> tuple[Share, ...]:
+    consumed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for device in devices:
+        if device.content is None or not device.content.shareable:
+            continue
+        for name, capacity in device.content.capacity.items():
+            total[name] += capacity.value.nanos
+        held = inventory_shares(device)
+        for name, nanos in held.items():
+            consumed[name] += nanos
+    return tuple(Share(name, consumed[name], total[name]) for name in sorted(total))
+
+
+def inventory_shares(device: Device) -> Counter[str]:
+    """Return what the shares of a device take of each capacity, in units of 10^-9."""
+    found: Counter[str] = Counter()
+    for one in device.owned:
+        held = one.claim.devices.held
+        for part in held.devices if held else ():
+            if part.id == device.id and (part.share_id or "") == one.result.share:
+                for name, amount in (part.consumed or {}).items():
+                    found[name] += amount.nanos
+    return found
+
+
+def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
+    """Return a row for each node with devices, or for nodes with devices of one class.
+
+    Args:
+        inventory: What is known.
+        only: A DeviceClass; empty for all devices.
+    """
+    chosen = inventory.members.get(only, ()) if only else tuple(inventory.devices.values())
+    by_node: defaultdict[str, list[Device]] = defaultdict(list)
+    for device in chosen:
+        if device.state is not State.LOST:
+            by_node[device.node].append(device)
+    broken: defaultdict[str, list[PoolID]] = defaultdict(list)
+    for pool in inventory.pools.values():
+        if not pool.usable:
+            broken[pool.node].append(pool.id)
+            by_node.setdefault(pool.node, [])
+    return tuple(
+        NodeRow(
+            node=node,
+            free=count_free(inventory, by_node[node]),
+            devices=sum(one.state is not State.UNUSABLE for one in by_node[node]),
+            users=_users(by_node[node]),
+            tainted=tuple(one for one in by_node[node] if one.taints),
+            pools=tuple(broken[node]),
+        )
+        for node in sorted(by_node, key=lambda name: (not name, name))
+    )
+
+
+def _users(devices: Iterable[Device]) -> tuple[tuple[str, int], ...]:
+    found: Counter[str] = Counter()
+    for device in devices:
+        found.update({name for one in device.owned for name in holder_names(one)})
+    return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def holder_names(holding: Holding) -> tuple[str, ...]:
+    """Return the consumers of an allocation, or its claim where it has none."""
+    return tuple(user.key for user in holding.users) or (f"claim {holding.claim.key}",)
+
+
+def waiting_pods(inventory: Inventory) -> tuple[Waiting, ...]:
+    """Return the pods that wait for devices, in the order of their names."""
+    return tuple(waiting(inventory.world, extended=inventory.profile.extended_resources))
+
+
+def pods(inventory: Inventory) -> tuple[PodRow, ...]:
+    """Return a row for each pod that has devices or waits for them."""
+    rows: defaultdict[str, list[tuple[Device, Holding]]] = defaultdict(list)
+    for device in inventory.devices.values():
+        for holding in device.holdings:
+            for user in holding.users:
+                rows[user.key].append((device, holding))
+    missing = {wait.pod.key: wait.claims for wait in waiting_pods(inventory)}
+    return tuple(
+        _pod_row(inventory, key, rows[key], missing.get(key, ()))
+        for key in sorted({*rows, *missing})
+    )
+
+
+def _pod_row(
+    inventory: Inventory,
+    key: str,
+    held: list[tuple[Device, Holding]],
+    missing: tuple[str, ...],
+) -> PodRow:
+    pod = inventory.world.pods.get(key)
+    counted: Callable[[Holding], str] = class_of
+    return PodRow(
+        pod=key,
+        node=pod.pod.node_name if pod else "",
+        devices=dict(sorted(Counter(counted(holding) for _, holding in held).items())),
+        waiting=missing,
+        since=min((holding.claim.since for _, holding in held), default=""),
+        ids=tuple(device.id for device, _ in held),
+    )

@@ -1,0 +1,1 @@
+"""Findings: what a rule reports, where, and the edits that correct it."""

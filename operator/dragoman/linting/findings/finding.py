@@ -1,0 +1,180 @@
+"""What a rule reports, and what the check prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.linting.findings.edits import Edit
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+OFF: Final = "off"
+SEVERITIES: Final = (ERROR, WARNING, OFF)
+
+Steps = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a rule found in one object.
+
+    Attributes:
+        id: the rule, such as `dra/invalid`.
+        steps: path of the value within the object.
+        message: what is wrong, one line.
+        suggestion: what to write instead; empty without one.
+        severity: where it differs from the rule's own.
+        edits: changes that correct it; empty where `--fix` cannot.
+        offset: line and column inside a multi-line string, both from 0.
+        at_key: whether the position is that of the key instead of its value.
+    """
+
+    id: str
+    steps: Steps
+    message: str
+    suggestion: str = ""
+    severity: str = ""
+    edits: tuple[Edit, ...] = ()
+    offset: tuple[int, int] = (0, 0)
+    at_key: bool = True
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One finding with its place; the order of fields is the order of findings.
+
+    Attributes:
+        file: name of the file, `-` for standard input.
+        line: from 1.
+        column: from 1, in characters.
+        id: the rule.
+        path: path within the object, such as `spec.devices.requests[0].name`.
+        message: what is wrong.
+        severity: `error` or `warning`.
+        object: kind, namespace and name.
+        suggestion: what to write instead; empty without one.
+        fixable: whether `--fix` corrects it.
+    """
+
+    file: str
+    line: int
+    column: int
+    id: str
+    path: str
+    message: str
+    severity: str
+    object: str
+    suggestion: str = ""
+    fixable: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the stable JSON form."""
+        return {
+            "id": self.id,
+            "severity": self.severity,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "path": self.path,
+            "object": self.object,
+            "message": self.message,
+            "suggestion": self.suggestion,
+        }
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Failure:
+    """A file that could not be read.
+
+    Attributes:
+        file: its name.
+        line: from 1; 0 where the file as a whole is meant.
+        column: from 1; 0 as above.
+        message: why.
+    """
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    @property
+    def place(self) -> str:
+        """The file with line and column, as far as they are known."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the stable JSON form."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of a check.
+
+    Attributes:
+        findings: in the order of files, lines and columns.
+        failures: files that could not be read.
+        objects: objects that were checked.
+        configs: driver configs that a schema judged.
+        skipped: reasons why something was not checked, with their number.
+        ignored: findings that a comment or annotation with a reason suppresses.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    objects: int = 0
+    configs: int = 0
+    skipped: Mapping[str, int] | None = None
+    ignored: int = 0
+
+    @property
+    def errors(self) -> int:
+        """Count the errors."""
+        return sum(finding.severity == ERROR for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        """Count the warnings."""
+        return len(self.findings) - self.errors
+
+    def summary(self) -> str:
+        """Say in one line what was checked."""
+        skipped = self.skipped or {}
+        parts = [f"checked {_counted(self.objects, 'object')}, {_counted(self.configs, 'config')}"]
+        if skipped:
+            reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(skipped.items()))
+            parts.append(f"skipped {sum(skipped.values())}: {reasons}")
+        found = [_counted(self.errors, "error"), _counted(self.warnings, "warning")]
+        if self.ignored:
+            found.append(f"{self.ignored} ignored")
+        return "; ".join([*parts, ", ".join(found)])
+
+    def document(self) -> dict[str, Any]:
+        """Return the stable JSON form."""
+        return {
+            "findings": [finding.document() for finding in self.findings],
+            "failures": [failure.document() for failure in self.failures],
+            "summary": {
+                "objects": self.objects,
+                "configs": self.configs,
+                "errors": self.errors,
+                "warnings": self.warnings,
+                "ignored": self.ignored,
+                "skipped": dict(sorted((self.skipped or {}).items())),
+            },
+        }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

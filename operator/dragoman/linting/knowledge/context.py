@@ -1,0 +1,78 @@
+"""What rules know beside the object they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dragoman.linting.findings.finding import Problem
+from dragoman.linting.knowledge.api import Api
+from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.manifests.objects import Object
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a check knows.
+
+    Attributes:
+        api: the API of the chosen Kubernetes version.
+        devices: known devices.
+        objects: every object of the input, and of the cluster where one was read.
+        complete: whether a name that no object has cannot exist.
+        driver_configs: judges the driver configs of an object.
+    """
+
+    api: Api
+    devices: Devices = field(default_factory=Devices)
+    objects: tuple[Object, ...] = ()
+    complete: bool = False
+    driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()
+
+    @property
+    def kubernetes(self) -> str:
+        """The Kubernetes version, such as `1.36`."""
+        return ".".join(map(str, self.api.version))
+
+    @cached_property
+    def index(self) -> Mapping[Key, Object]:
+        """The objects by kind, namespace and name."""
+        return {(one.kind, one.namespace, one.name): one for one in self.objects}
+
+    @cached_property
+    def names(self) -> Mapping[str, set[str]]:
+        """The names of the objects of each kind."""
+        found: dict[str, set[str]] = {}
+        for one in self.objects:
+            if one.name:
+                found.setdefault(one.kind, set()).add(one.name)
+        return found
+
+    def find(self, kind: str, namespace: str, name: str) -> Object | None:
+        """Find an object; a manifest without a namespace may be applied to any."""
+        exact = self.index.get((kind, namespace, name))
+        if exact is not None or not name:
+            return exact
+        return self.index.get((kind, "", name)) or (
+            None if namespace else self._anywhere.get((kind, name))
+        )
+
+    @cached_property
+    def _anywhere(self) -> Mapping[tuple[str, str], Object]:
+        return {(one.kind, one.name): one for one in reversed(self.objects)}
+
+    def device_class(self, name: str) -> Object | None:
+        """Find a DeviceClass."""
+        return self.index.get(("DeviceClass", "", name)) or self._anywhere.get(
+            ("DeviceClass", name)
+        )
+
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """Answers that several rules need, such as compiled selectors."""
+        return {}

@@ -1,0 +1,1 @@
+"""Texts of manifests: YAML and JSON, documents, and the objects in them."""

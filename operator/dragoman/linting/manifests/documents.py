@@ -1,0 +1,176 @@
+"""Texts of manifests: documents with JSON trees; positions are found when a finding needs one.
+
+Hostile texts end with `UnreadableError`: the size, the values of one document with aliases written
+out, and the depth of nesting are bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from dragoman.linting.manifests import jsontext, yamltext
+from dragoman.linting.manifests.yamltext import UnreadableError
+
+MAX_TEXT: Final = 16 * 1024 * 1024
+"""Characters of one text; kubectl and the API server refuse far smaller objects."""
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+
+Steps = tuple[str | int, ...]
+
+__all__ = ["MAX_TEXT", "Document", "Position", "UnreadableError", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file; both numbers from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a text.
+
+    Attributes:
+        tree: the JSON value.
+        text: the text from the document's first line to its end.
+        line: number of this first line in the file, from 0.
+        start: offset of this first line in the file.
+        head: the comments above it, back to the document before.
+    """
+
+    tree: Any
+    text: str
+    line: int
+    start: int
+    head: str = ""
+
+    def nodes(self) -> Any:
+        """Return the root of the nodes with their marks; None where they cannot be built again."""
+        # A JSON escape of half a character is none in YAML; another of the same length is.
+        text = _SURROGATE.sub(r"\\u0041", self.text)
+        try:
+            return yaml.compose(text, Loader=yamltext.Loader)
+        except (yaml.YAMLError, RecursionError):
+            return None
+
+
+class Positions:
+    """Finds where the values of one document stand."""
+
+    __slots__ = ("_document", "_root")
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._root = document.nodes()
+
+    def find(
+        self, steps: Steps, *, at_key: bool = True, offset: tuple[int, int] = (0, 0)
+    ) -> Position:
+        """Return the position of a value or its key, or of what is nearest above it.
+
+        Args:
+            steps: names and indexes from the root of the document.
+            at_key: whether a field's position is that of its name.
+            offset: line and column inside a string, both from 0; only in block scalars (`|`).
+        """
+        node = key = self._root
+        if node is None:
+            return Position(self._document.line + 1, 1)
+        for step in steps:
+            found = _child(node, step)
+            if found is None:
+                break
+            key, node = found
+        mark = (key if at_key else node).start_mark
+        line, column = mark.line, mark.column
+        if not at_key and getattr(node, "style", None) == "|":
+            line, column = _inside(node, self._document.text, offset)
+        return Position(self._document.line + line + 1, column + 1)
+
+
+def _inside(node: Any, text: str, offset: tuple[int, int]) -> tuple[int, int]:
+    """Place an offset inside a literal block scalar; its first line follows the indicator."""
+    line = node.start_mark.line + 1 + offset[0]
+    lines = text.split("\n", line + 1)
+    written = lines[line] if line < len(lines) else ""
+    first = lines[node.start_mark.line + 1] if node.start_mark.line + 1 < len(lines) else written
+    indent = len(first) - len(first.lstrip(" "))
+    return line, indent + offset[1]
+
+
+def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
+    if isinstance(node, yaml.SequenceNode):
+        index = step if isinstance(step, int) else int(step) if step.isdigit() else -1
+        return (node.value[index],) * 2 if 0 <= index < len(node.value) else None
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == step:
+                return key, value
+        for key, value in node.value:
+            if key.value == "<<" and (found := _merged(value, step)):
+                return found
+    return None
+
+
+def _merged(node: Any, step: str | int) -> tuple[Any, Any] | None:
+    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    return next((found for source in sources if (found := _child(source, step))), None)
+
+
+def scalar_of(text: str, steps: Steps, *, at_key: bool) -> tuple[int, int, str] | None:
+    """Return start, end and quotes of a scalar or of the name of a field; None without one."""
+    node = key = Document(None, text, 0, 0).nodes()
+    for step in steps:
+        found = _child(node, step) if node is not None else None
+        if found is None:
+            return None
+        key, node = found
+    node = key if at_key else node
+    if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
+        return None
+    return node.start_mark.index, node.end_mark.index, node.style or ""
+
+
+def steps_of(path: str) -> Steps:
+    """Split a path such as `spec.config[0].parameters[a.b]` into its steps."""
+    return tuple(
+        name or (int(index) if index.isdigit() else index) for name, index in _STEP.findall(path)
+    )
+
+
+def read(text: str) -> Iterator[Document]:
+    """Yield the documents of a text, YAML or JSON; empty ones are left out.
+
+    Raises:
+        UnreadableError: it is neither, or too large to be a manifest.
+    """
+    if len(text) > MAX_TEXT:
+        raise UnreadableError(f"larger than {MAX_TEXT >> 20} MiB", 0, 0)
+    if text.lstrip()[:1] not in ("{", "["):
+        yield from _read_yaml(text)
+        return
+    try:
+        yield from [Document(*parts) for parts in jsontext.read(text)]
+    except UnreadableError as invalid:
+        # Flow style YAML begins like JSON; where both fail, JSON is what was meant.
+        try:
+            documents = list(_read_yaml(text))
+        except UnreadableError:
+            raise invalid from None
+        yield from documents
+
+
+def _read_yaml(text: str) -> Iterator[Document]:
+    before = 0
+    for tree, start, line, end in yamltext.read(text):
+        yield Document(tree, text[start:end], line, start, text[before:start])
+        before = end

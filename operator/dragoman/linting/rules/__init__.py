@@ -1,0 +1,1 @@
+"""The rules, their table with stable ids, and the comments that ignore them."""

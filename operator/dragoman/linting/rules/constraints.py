@@ -1,0 +1,89 @@
+"""Rules about constraints: attributes that exist, and devices that can share or differ in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dragoman.linting.findings.finding import Problem, Steps
+from dragoman.linting.findings.paths import render
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.knowledge.devices import ATTRIBUTES, Given, common
+from dragoman.linting.manifests.objects import Object, mapping, sequence, text
+from dragoman.linting.selectors.remark import NEVER, UNKNOWN
+from dragoman.linting.selectors.scopes import scopes
+from dragoman.spelling import closest
+
+
+def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
+    """Check the constraints of a claim or template."""
+    if obj.claim_steps is None:
+        return
+    for index, one in enumerate(map(mapping, sequence(obj.devices.get("constraints")))):
+        for name in ("matchAttribute", "distinctAttribute"):
+            attribute = one.get(name)
+            if isinstance(attribute, str) and attribute.count("/") == 1:
+                steps = (*obj.claim_steps, "constraints", index, name)
+                problems = list(_unknown(attribute, steps, context))
+                yield from problems
+                if not problems and name == "matchAttribute":
+                    yield from _unshared(obj, one, attribute, steps, context)
+
+
+def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem]:
+    domain, _, name = attribute.partition("/")
+    devices = context.devices
+    if domain not in devices.domains:
+        guess = closest(domain, set(devices.domains), edits=2)
+        if guess or devices.given:
+            message = f'{render(steps)}: no known driver publishes the domain "{domain}"'
+            yield Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?' if guess else "")
+        return
+    names = devices.names(domain, ATTRIBUTES)
+    if name not in names and not (common(domain) and not devices.given):
+        guess = closest(name, names)
+        message = f'{render(steps)}: no known driver publishes the attribute "{attribute}"'
+        yield Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?' if guess else "")
+
+
+def _unshared(
+    obj: Object, constraint: dict[str, Any], attribute: str, steps: Steps, context: Context
+) -> Iterator[Problem]:
+    """Find a constraint that the given devices cannot satisfy with two of them."""
+    if not context.devices.given:
+        return
+    named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
+    candidates = _candidates(obj, context)
+    groups = {
+        main: {_value(device, attribute) for device in found} - {None}
+        for main, found in candidates.items()
+        if not named or main in named
+    }
+    if len(groups) < 2:
+        return
+    shared = set.intersection(*groups.values())
+    if not shared:
+        message = (
+            f"{render(steps)}: no given devices of these requests share a value of {attribute}"
+        )
+        yield Problem(NEVER, steps, message)
+
+
+def _candidates(obj: Object, context: Context) -> dict[str, list[Given]]:
+    from dragoman.linting.selectors.evaluation import outcome  # noqa: PLC0415 — CEL only where it is used
+
+    found: dict[str, list[Given]] = {}
+    for request, scope in zip(obj.requests, scopes(obj, context), strict=True):
+        result = outcome(scope.before, [one for _, one in scope.own], context)
+        found.setdefault(request.name.partition("/")[0], []).extend(result.matched)
+    return found
+
+
+def _value(device: Given, attribute: str) -> tuple[str, Any] | None:
+    attributes = mapping(device.body.get("attributes"))
+    domain, _, name = attribute.partition("/")
+    value = attributes.get(attribute)
+    if value is None and domain == device.driver:
+        value = attributes.get(name)
+    found = [(kind, one) for kind, one in mapping(value).items() if not isinstance(one, list)]
+    return found[0] if found else None

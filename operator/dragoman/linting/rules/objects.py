@@ -1,0 +1,27 @@
+"""The rules that look at one served object at a time, in the order of their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from dragoman.linting.findings.finding import Problem
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.manifests.objects import Object
+from dragoman.linting.rules.claims import check_admin_access, check_taint_rule, check_tolerations
+from dragoman.linting.rules.constraints import check_constraints
+from dragoman.linting.rules.pods import check_double, check_references, check_shared
+from dragoman.linting.rules.selectors import check_selectors
+
+ObjectRule = Callable[[Object, Context], Iterator[Problem]]
+
+RULES_OF_OBJECTS: Final[tuple[ObjectRule, ...]] = (
+    check_selectors,
+    check_constraints,
+    check_references,
+    check_tolerations,
+    check_shared,
+    check_double,
+    check_taint_rule,
+    check_admin_access,
+)

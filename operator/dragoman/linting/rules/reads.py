@@ -1,0 +1,147 @@
+"""Rules about single reads of attributes and capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, Devices, Sort, common
+from dragoman.linting.selectors.remark import MIXED, UNGUARDED, UNKNOWN, Remark
+from dragoman.linting.selectors.scopes import Scope
+from dragoman.spelling import closest
+
+if TYPE_CHECKING:  # it imports the CEL engine
+    from dragoman.linting.selectors.facts import Facts
+    from dragoman.linting.selectors.reads import Read
+
+_DEFAULTS: Final = {"string": '""', "int": "0", "bool": "false"}
+_COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+
+
+def check_read(
+    read: Read, known: Facts, possible: list[Sort], scope: Scope, devices: Devices
+) -> Iterator[Remark]:
+    """Check one read of a selector.
+
+    Args:
+        read: the read.
+        known: what the selector and those before it say about a device.
+        possible: sorts of devices that satisfy them.
+        scope: the request or class.
+        devices: known devices.
+    """
+    names = devices.names(read.domain, read.part)
+    other = CAPACITY if read.part == ATTRIBUTES else ATTRIBUTES
+    if not devices.domains.get(read.domain):
+        yield from _unknown_domain(read, devices)
+    elif read.name not in names:
+        if read.name in devices.names(read.domain, other):
+            yield _swapped(read, other)
+        elif not common(read.domain):
+            yield _unknown_name(read, names, devices.domains[read.domain])
+    else:
+        yield from _wrong_type(read, devices)
+        yield from _unguarded(read, known, possible, scope, devices)
+
+
+def _unknown_domain(read: Read, devices: Devices) -> Iterator[Remark]:
+    guess = closest(read.domain, set(devices.domains), edits=2)
+    if guess is None and not devices.given:
+        return  # a driver without a schema may publish it
+    message = f'no known driver publishes the domain "{read.domain}"'
+    suggestion = f'did you mean "{guess}"?' if guess else ""
+    yield Remark(UNKNOWN, message, suggestion)
+
+
+def _unknown_name(read: Read, names: set[str], sorts: tuple[Sort, ...]) -> Remark:
+    noun = "attribute" if read.part == ATTRIBUTES else "capacity"
+    drivers = ", ".join(sorted({f"{one.driver} ({one.release})" for one in sorts}))
+    message = f'{drivers} publishes no {noun} "{read.domain}/{read.name}"'
+    guess = closest(read.name, names)
+    known = ", ".join(sorted(names))
+    suggestion = f'did you mean "{guess}"?' if guess else f"known: {known}" if known else ""
+    return Remark(UNKNOWN, message, suggestion)
+
+
+def _swapped(read: Read, other: str) -> Remark:
+    is_, reads_ = ("a capacity", "an attribute")
+    if other == ATTRIBUTES:
+        is_, reads_ = reads_, is_
+    message = f"{read.domain} publishes {read.name} as {is_}, not as {reads_}"
+    right = f'device.{other}["{read.domain}"].{read.name}'
+    if other == CAPACITY:
+        right += '.compareTo(quantity("1Gi")) >= 0'
+    return Remark(MIXED, message, f"write {right}")
+
+
+def _wrong_type(read: Read, devices: Devices) -> Iterator[Remark]:
+    value = read.other
+    if read.operator not in _COMPARISONS or value is None or not _is_plain(value):
+        return
+    where = f"{read.domain}/{read.name}"
+    if read.part == CAPACITY:
+        message = f"{where} is a quantity and cannot be compared with a literal"
+        right = f'{read.text}.compareTo(quantity("{value}")) >= 0'
+        yield Remark(MIXED, message, f"write {right}")
+        return
+    kinds = devices.types(read.domain, read.name)
+    if not kinds or _kind_of(value) in kinds:
+        return
+    kind = min(kinds)
+    message = f"{where} is of type {kind}, not {_kind_of(value)}"
+    right = f"compare with a {kind}"
+    if kind == "version":
+        right = f'write {read.text}.compareTo(semver("{value}")) >= 0'
+    yield Remark(MIXED, message, right)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return {int: "int", str: "string", float: "double"}.get(type(value), "")
+
+
+def _unguarded(
+    read: Read, known: Facts, possible: list[Sort], scope: Scope, devices: Devices
+) -> Iterator[Remark]:
+    if read.guarded or devices.given:
+        return  # given devices are evaluated, which says more
+    key = (read.domain, read.name)
+    having = [one for one in possible if one.knows(read.part, key)]
+    if not scope.closed:
+        # The class may leave only those devices that have it, if there are such.
+        lacking = [] if any(one.always(read.part, key) for one in having) else having
+    else:
+        lacking = [one for one in possible if not one.always(read.part, key)]
+    if not known.driver:
+        lacking = [one for one in lacking if read.domain in _domains(one)]
+        if not scope.class_name and not lacking:
+            message = f"{read.text} fails on devices of other drivers"
+            suggestion = f'begin with device.driver == "{read.domain}" && …'
+            yield Remark(UNGUARDED, message, suggestion)
+    if lacking:
+        sorts = ", ".join(sorted({_title(one) for one in lacking}))
+        message = f"{read.text} fails on devices without it: {sorts}"
+        yield Remark(UNGUARDED, message, f"write {guarded_form(read, devices)}")
+
+
+def _domains(sort: Sort) -> set[str]:
+    return {domain for domain, _ in (*sort.attributes, *sort.capacity)}
+
+
+def _title(sort: Sort) -> str:
+    when = ", ".join(f"{name} {value}" for name, value in sort.when.items())
+    return f"{sort.driver} ({when})" if when else f"some of {sort.driver}"
+
+
+def guarded_form(read: Read, devices: Devices) -> str:
+    """Return the read in a form that cannot fail."""
+    kinds = devices.types(read.domain, read.name)
+    default = _DEFAULTS.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
+    if read.part == ATTRIBUTES and default:
+        return f'device.attributes["{read.domain}"].?{read.name}.orValue({default})'
+    return f"has({read.text}) && {read.text}…"

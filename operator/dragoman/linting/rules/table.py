@@ -1,0 +1,55 @@
+"""The rules with their stable ids and ordinary severities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.linting.findings.finding import ERROR, WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        id: stable.
+        severity: unless a finding or the user says otherwise.
+        summary: what it finds.
+    """
+
+    id: str
+    severity: str
+    summary: str
+
+
+RULES: Final = {
+    rule.id: rule
+    for rule in (
+        Rule("dra/api-removed", ERROR, "Kinds, versions and fields that no server serves any more"),
+        Rule("dra/api-old", WARNING, "Versions older than the newest one that is served"),
+        Rule("dra/unknown-field", ERROR, "Fields that the API does not have"),
+        Rule("dra/invalid", ERROR, "Values that the API server refuses"),
+        Rule("dra/cel-invalid", ERROR, "Selectors that the API server refuses"),
+        Rule("dra/cel-unguarded", WARNING, "Reads that fail on devices without the attribute"),
+        Rule("dra/attribute-unknown", WARNING, "Attributes, capacities and domains no driver has"),
+        Rule("dra/attribute-is-capacity", ERROR, "Attributes read as capacities, and wrong types"),
+        Rule("dra/never-matches", WARNING, "Selectors and constraints that no device satisfies"),
+        Rule(
+            "dra/reference-missing",
+            ERROR,
+            "Names of claims, requests and classes that no object has",
+        ),
+        Rule("dra/toleration", WARNING, "Tolerations without effect, or that evict at once"),
+        Rule(
+            "dra/shared-claim", WARNING, "One claim for the devices of more pods than can share it"
+        ),
+        Rule(
+            "dra/double-request", WARNING, "An extended resource and a claim for the same devices"
+        ),
+        Rule("dra/taint-rule", WARNING, "DeviceTaintRules that reach further than they seem to"),
+        Rule("dra/admin-access", WARNING, "Admin access in a namespace without the label for it"),
+        Rule("dra/driver-config", ERROR, "Driver configs that the driver refuses"),
+        Rule("dra/ignore", WARNING, "Ignore comments and annotations without a reason or a rule"),
+    )
+}

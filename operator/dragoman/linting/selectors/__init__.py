@@ -1,0 +1,1 @@
+"""CEL selectors of manifests: compiled, read for what they say, and evaluated."""

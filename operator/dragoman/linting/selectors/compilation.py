@@ -1,0 +1,65 @@
+"""Selectors compiled as the API server does, once for each expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.cel.errors import CompileError
+from dragoman.cel.macros import macros_of
+from dragoman.cel.selectors import Selector
+from dragoman.cel.selectors import compile as compile_selector
+from dragoman.cel.syntax.nodes import Node
+from dragoman.cel.syntax.parser import parse
+from dragoman.linting.knowledge.context import Context
+
+MAX_EXPRESSION: Final = 10 * 1024
+MAX_COST: Final = 1_000_000
+_CONSUMABLE_SINCE: Final = (1, 36)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A selector, or why there is none.
+
+    Attributes:
+        selector: what evaluates it; None where it does not compile.
+        tree: its syntax; None as above.
+        error: the API server's words; empty for a good one.
+        offset: line and column of the error, from 0.
+    """
+
+    selector: Selector | None
+    tree: Node | None
+    error: str = ""
+    offset: tuple[int, int] = (0, 0)
+
+
+def compiled(expression: str, context: Context) -> Compiled:
+    """Compile an expression once."""
+    memory = context.memory.setdefault("selectors", {})
+    if expression not in memory:
+        memory[expression] = _compiled(expression, context.api.version)
+    found: Compiled = memory[expression]
+    return found
+
+
+def _compiled(expression: str, version: tuple[int, int]) -> Compiled:
+    size = len(expression.encode("utf-8", "replace"))
+    if size > MAX_EXPRESSION:
+        return Compiled(None, None, f"Too long: may not be more than {MAX_EXPRESSION} bytes")
+    try:
+        selector = compile_selector(
+            expression,
+            kubernetes=f"{version[0]}.{version[1]}",
+            consumable_capacity=version >= _CONSUMABLE_SINCE,
+            stored=False,
+        )
+    except CompileError as error:
+        issue = next((one for one in error.issues if one.line), None)
+        offset = (issue.line - 1, issue.column - 1) if issue else (0, 0)
+        words = issue.message if issue else error.message
+        return Compiled(None, None, f"Invalid value: compilation failed: {words}", offset)
+    if selector.max_cost > MAX_COST:
+        return Compiled(None, None, "Forbidden: too complex, exceeds cost limit")
+    return Compiled(selector, parse(expression, macros_of(version, bind=True)))

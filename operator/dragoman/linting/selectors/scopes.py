@@ -1,0 +1,82 @@
+"""Which selectors are evaluated together, and in which order.
+
+Source: the scheduler evaluates the selectors of the class before those of the request; the first
+that is false ends it, and an error of any of them ends scheduling of the pod
+(k8s.io/dynamic-resource-allocation/structured; docs/cel.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.linting.findings.finding import Steps
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.manifests.objects import Object, expression_of, reach, sequence
+
+KNOWN_CLASSES: Final = {
+    "gpu.nvidia.com": (
+        'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"',
+    ),
+    "mig.nvidia.com": (
+        'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "mig"',
+    ),
+    "vfio.gpu.nvidia.com": (
+        'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "vfio"',
+    ),
+    "gpu.example.com": ('device.driver == "gpu.example.com"',),
+    "gpu.amd.com": ('device.driver == "gpu.amd.com"',),
+    "dra.cpu": ('device.driver == "dra.cpu"',),
+}
+"""Classes that a driver's own chart makes, where the input holds none of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The selectors of one request or class, with those that are evaluated before them.
+
+    Attributes:
+        steps: the list of selectors.
+        class_name: the class of a request; empty for a class itself.
+        before: expressions of the class.
+        closed: whether the class is known, so that nothing else narrows the devices.
+        own: path and expression of each selector.
+    """
+
+    steps: Steps
+    class_name: str
+    before: tuple[str, ...]
+    closed: bool
+    own: tuple[tuple[Steps, str], ...]
+
+    @property
+    def key(self) -> Key:
+        """What decides what is wrong with the selectors."""
+        return self.class_name, self.before, tuple(text for _, text in self.own)
+
+
+Key = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def scopes(obj: Object, context: Context) -> Iterator[Scope]:
+    """Yield the requests of a claim, or the class itself."""
+    if obj.in_group and obj.kind == "DeviceClass":
+        steps: Steps = ("spec", "selectors")
+        own = _expressions(steps, reach(obj.tree, steps))
+        yield Scope(steps, class_name="", before=(), closed=True, own=own)
+    for request in obj.requests:
+        steps = (*request.steps, "selectors")
+        name = request.class_name
+        found = context.device_class(name)
+        before = tuple(text for _, text in found.selectors()) if found else KNOWN_CLASSES.get(name)
+        own = _expressions(steps, request.body.get("selectors"))
+        yield Scope(steps, name, before or (), before is not None, own)
+
+
+def _expressions(steps: Steps, selectors: Any) -> tuple[tuple[Steps, str], ...]:
+    return tuple(
+        ((*steps, index, "cel", "expression"), expression)
+        for index, one in enumerate(sequence(selectors))
+        if (expression := expression_of(one)) is not None
+    )

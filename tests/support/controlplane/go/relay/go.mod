@@ -1,0 +1,3 @@
+module dragoman.dev/controlplane/relay
+
+go 1.24

@@ -1,0 +1,82 @@
+"""`doctor`: the table, the document and the exit status."""
+
+from pathlib import Path
+
+from dragoman.doctor.finding import Id
+from dragoman.inventory.snapshots.snapshot import Unseen
+from tests.support.controlplane import objects
+from tests.unit.cli.dra.running import Desk, invoke
+from tests.unit.doctor.worlds import Case, cases
+from tests.unit.inventory.builders import device_class, pool
+
+
+def case(key: Id) -> Case:
+    return next(one for one in cases() if one.id is key)
+
+
+def test_an_error_is_exit_status_1(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *case(Id.DEVICE_LOST).bad)
+    lines = desk.run("doctor", "--only", "DeviceLost", status=1).splitlines()
+    assert lines[0].split()[:4] == ["SEV", "FINDING", "OBJECT", "SINCE"]
+    assert lines[1].split()[:4] == ["error", "DeviceLost", "w2/claim", "60m"]
+    assert lines[1].endswith("is in no slice; kubectl delete pod -n w2 pod")
+
+
+def test_warnings_alone_are_exit_status_0(tmp_path: Path) -> None:
+    document = Desk(tmp_path, *case(Id.CLAIM_IDLE).bad).document("doctor")
+    [finding] = document["findings"]
+    assert finding["id"] == "ClaimIdle"
+    assert finding["severity"] == "warning"
+    assert finding["object"] == {
+        "text": "w7/claim",
+        "kind": "ResourceClaim",
+        "namespace": "w7",
+        "name": "claim",
+    }
+    assert finding["since"] == "2026-11-22T11:00:00Z"
+    assert document["summary"] == {"errors": 0, "warnings": 1, "infos": 0}
+    assert document["partial"] == {}
+
+
+def test_a_cluster_in_order_has_no_findings(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, objects.node("n"), device_class(), pool("n", 2))
+    assert desk.run("doctor") == "No findings.\n"
+
+
+def test_what_cannot_be_read_is_exit_status_2(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, device_class(), unseen=[Unseen("pods", "forbidden")])
+    printed = desk.run("doctor", status=2)
+    assert "! pods could not be read: FinalizerStuck, ClaimUnowned" in printed
+    assert "! not seen: pods: forbidden" in printed
+    assert desk.document("doctor", status=2)["partial"]["ClaimUnowned"] == ["pods"]
+
+
+def test_findings_can_be_chosen(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *case(Id.DEVICE_LOST).bad, *case(Id.CLAIM_IDLE).bad)
+
+    def found(*arguments: object, status: int = 0) -> list[str]:
+        return [one["id"] for one in desk.document("doctor", *arguments, status=status)["findings"]]
+
+    assert found(status=1) == ["DeviceLost", "ClaimIdle"]
+    assert found("--severity", "error", status=1) == ["DeviceLost"]
+    assert found("--only", "ClaimIdle") == ["ClaimIdle"]
+    assert found("-n", "w7") == ["ClaimIdle"]
+    assert found("--idle-after", "90000", status=1) == ["DeviceLost"]
+
+
+def test_a_snapshot_without_names_has_the_same_findings(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *(one for each in cases() for one in each.bad))
+    before = [one["id"] for one in desk.document("doctor", status=1)["findings"]]
+    other = tmp_path / "other.jsonl"
+    desk.run("snapshot", "--keep-names=false", "-o", other)
+    desk.file = other
+    after = [one["id"] for one in desk.document("doctor", status=1)["findings"]]
+    assert sorted(after) == sorted(before)
+    assert set(before) >= set(map(str, Id)) - {"WebhookMissing"}
+
+
+def test_a_snapshot_cannot_be_repaired(tmp_path: Path) -> None:
+    for command in ("release", "adopt"):
+        result = invoke(command, "claim", "--snapshot", tmp_path / "x")
+        assert result.exit_code == 2
+        assert "leave --snapshot out" in result.output

@@ -1,0 +1,211 @@
+"""Which copies and statuses of ClusterResourceClaimTemplates an event enqueues, and when."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dragoman.clustertemplates.copies import copy_document
+from dragoman.clustertemplates.status import DISTRIBUTING, REFUSED
+from dragoman.controllers.clustertemplates import controller as module
+from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, Key
+from dragoman.controllers.clustertemplates.informers import templates_informer
+from dragoman.kube.discovery import Served
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import Resource
+from dragoman.model import ClusterTemplate
+from tests.unit.clustertemplates.builders import SPEC, metadata
+
+SERVED = Served(
+    Resource("resource.k8s.io", "v1", "resourceclaims"),
+    Resource("resource.k8s.io", "v1", "resourceclaimtemplates"),
+    None,
+)
+Json = dict[str, Any]
+
+
+class Server:
+    """Answers creations and keeps what was sent.
+
+    Attributes:
+        refusal: What creations are answered with, if anything.
+        statuses: The statuses that were written.
+        version: Of the stored object; a status for another one is refused.
+    """
+
+    def __init__(self) -> None:
+        self.refusal: ApiError | None = None
+        self.posted: list[tuple[Json, bool, bool]] = []
+        self.statuses: list[Json] = []
+        self.version = "1"
+
+    async def post(
+        self, _path: str, body: Json, *, dry_run: bool = False, strict: bool = False
+    ) -> Json:
+        """Create a template, or refuse it."""
+        self.posted.append((body, dry_run, strict))
+        if self.refusal is not None:
+            raise self.refusal
+        return body | {"metadata": body["metadata"] | {"uid": "uid-new"}}
+
+    async def patch(self, _path: str, body: Json, _kind: str) -> Json:
+        """Keep a status."""
+        if body["metadata"]["resourceVersion"] != self.version:
+            raise ApiError(409, "Conflict", "the object has been modified")
+        self.statuses.append(body["status"])
+        return body
+
+
+class Setup:
+    """A controller whose queue is open, without workers."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        client: Any = self.server
+        self.templates = templates_informer(client, SERVED)
+        self.controller = ClusterTemplateController(client, self.templates)
+        self.objects, self.namespaces = self.controller.informers
+        self.queue = self.controller.queue
+        self.queue.open()
+
+    def namespace(self, name: str, **labels: str) -> None:
+        """Report a namespace as the watch does."""
+        self.namespaces.handle({"type": "ADDED", "object": {"metadata": named(name, labels)}})
+
+    def template(self, name: str = "gpu", version: int = 1, **more: Any) -> None:
+        """Report an object that selects `team: ml`."""
+        self.objects.handle({"type": "ADDED", "object": cluster_template(name, version, **more)})
+
+    def keys(self) -> list[Key]:
+        """Return the keys that wait for a worker, and take them."""
+        keys = [*self.queue._since]
+        self.queue.close()
+        self.queue.open()
+        return sorted(keys)
+
+
+def named(name: str, labels: Json | None = None) -> Json:
+    return metadata(name, labels=labels or {}, resourceVersion="1")
+
+
+def cluster_template(name: str = "gpu", version: int = 1, **more: Any) -> Json:
+    return {
+        "metadata": metadata(name, generation=1, resourceVersion=str(version)),
+        "spec": {"namespaceSelector": {"matchLabels": {"team": "ml"}}, "template": SPEC},
+        **more,
+    }
+
+
+async def test_a_namespace_enqueues_only_the_objects_that_concern_it() -> None:
+    setup = Setup()
+    setup.template("gpu")
+    other = cluster_template("nic")
+    other["spec"]["namespaceSelector"]["matchLabels"] = {"team": "web"}
+    setup.objects.handle({"type": "ADDED", "object": other})
+    left = copy_document(ClusterTemplate.parse(other), "a", "resource.k8s.io/v1")
+    left["metadata"]["uid"] = "uid-left"
+    setup.templates.handle({"type": "ADDED", "object": left})
+    setup.keys()
+    setup.namespace("a", team="ml")
+    assert setup.keys() == [Key("copy", "gpu", "a"), Key("copy", "nic", "a")]
+    setup.namespace("b", team="ml")
+    assert setup.keys() == [Key("copy", "gpu", "b")]
+    setup.namespace("b", team="none")
+    assert setup.keys() == [Key("copy", "gpu", "b")]
+    setup.namespace("b", team="others")
+    assert setup.keys() == []
+
+
+async def test_a_status_alone_ends_no_back_off_of_a_copy() -> None:
+    setup = Setup()
+    setup.namespace("a", team="ml")
+    setup.template()
+    setup.keys()
+    setup.template(version=2, status={"outdated": 1})
+    assert setup.keys() == []
+    changed = cluster_template(version=3)
+    changed["spec"]["conflict"] = "Replace"
+    setup.objects.handle({"type": "MODIFIED", "object": changed})
+    assert setup.keys() == [Key("all", "gpu")]
+    await setup.controller.reconcile(Key("all", "gpu"))
+    assert setup.keys() == [Key("copy", "gpu", "a")]
+
+
+async def test_thousands_of_namespaces_do_not_keep_other_tasks_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "NAMESPACES_AT_ONCE", 10)
+    setup = Setup()
+    for index in range(100):
+        setup.namespace(f"ns-{index}", team="ml")
+    setup.template()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await setup.controller.reconcile(Key("status", "gpu"))
+    counting.cancel()
+    assert turns >= 10
+    assert setup.server.statuses[-1]["outdated"] == 100
+
+
+async def test_the_status_of_a_deleted_object_is_not_written_to_its_successor() -> None:
+    setup = Setup()
+    setup.template()
+    setup.server.version = "5"
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert setup.server.statuses == []
+    setup.template(version=5)
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert len(setup.server.statuses) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(
+            ApiError(500, "InternalError", 'Internal error: failed calling webhook "w.example"'),
+            REFUSED,
+            id="a webhook fails",
+        ),
+        pytest.param(
+            ApiError(418, "", 'admission webhook "w.example" denied the request: no tea'),
+            REFUSED,
+            id="a webhook denies with a status of its own",
+        ),
+        pytest.param(ApiError(400, "BadRequest", "unknown field"), REFUSED, id="unknown field"),
+        pytest.param(
+            ApiError(503, "ServiceUnavailable", "starting"), DISTRIBUTING, id="the server starts"
+        ),
+    ],
+)
+async def test_the_status_says_who_refuses_a_copy(error: ApiError, reason: str) -> None:
+    setup = Setup()
+    setup.namespace("a", team="ml")
+    setup.template()
+    setup.server.refusal = error
+    with pytest.raises(ApiError):
+        await setup.controller.reconcile(Key("copy", "gpu", "a"))
+    await setup.controller.reconcile(Key("status", "gpu"))
+    (ready,) = setup.server.statuses[-1]["conditions"]
+    assert ready["reason"] == reason
+    assert (str(error) in ready["message"]) is (reason == REFUSED)
+
+
+async def test_a_refused_change_names_the_copy_and_not_the_name_of_the_attempt() -> None:
+    setup = Setup()
+    setup.namespace("a", team="ml")
+    setup.template()
+    await setup.controller.reconcile(Key("copy", "gpu", "a"))
+    setup.template(version=2, spec=cluster_template()["spec"] | {"template": {"spec": {}}})
+    setup.server.refusal = ApiError(422, "Invalid", 'template "gpu-x4k2z" is invalid: gpu-shared')
+    with pytest.raises(ApiError, match=r'^template "gpu" is invalid: gpu-shared$'):
+        await setup.controller.reconcile(Key("copy", "gpu", "a"))
+    (created, *first), (attempt, *second) = setup.server.posted
+    assert (created["metadata"]["name"], first) == ("gpu", [False, True])
+    assert (attempt["metadata"]["generateName"], second) == ("gpu-", [True, True])

@@ -1,0 +1,204 @@
+"""Snapshots keep what answers need, and nothing else."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.allocation import profile
+from dragoman.diagnosis.filters import Load, rejections
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshots.anonymization import anonymized
+from dragoman.inventory.snapshots.documents import reduced
+from dragoman.inventory.snapshots.snapshot import (
+    API_VERSION,
+    MAX_LINE,
+    Snapshot,
+    SnapshotError,
+    Unseen,
+    dump,
+    load,
+)
+from dragoman.inventory.usage import summary
+from tests.support.controlplane import objects
+from tests.unit.inventory.builders import (
+    CLASS,
+    DRIVER,
+    claim,
+    device_class,
+    held,
+    pod,
+    pool,
+    snapshot,
+)
+
+SECRET = "never-in-a-snapshot"
+HEADER = json.dumps({"apiVersion": API_VERSION, "kind": "Snapshot"}).encode()
+
+
+def lines(taken: Snapshot) -> list[bytes]:
+    return list(dump(taken, version="1"))
+
+
+def secretive() -> Snapshot:
+    """Return a cluster with a secret in every place that is to be left out."""
+    config = [{"opaque": {"driver": DRIVER, "parameters": {"password": SECRET}}}]
+    opaque = claim()
+    opaque["spec"]["devices"]["config"] = config
+    opaque["metadata"] |= {"annotations": {"a": SECRET}, "labels": {"a": SECRET}}
+    user = pod(claims={"gpu": "claim"}, labels={"app": SECRET})
+    user["spec"]["containers"][0] |= {
+        "env": [{"name": "PASSWORD", "value": SECRET}],
+        "args": [SECRET],
+        "image": SECRET,
+    }
+    kind = device_class()
+    kind["spec"]["config"] = config
+    template = objects.template("t", "ns", CLASS, metadata={"labels": {"a": SECRET}})
+    template["spec"]["spec"]["devices"]["config"] = config
+    node = objects.node("n")
+    node["metadata"]["labels"]["secret"] = SECRET
+    allocated = held(claim("held"), ("n", "device-0"))
+    allocated["status"]["allocation"]["devices"]["config"] = [{"source": "FromClaim", **config[0]}]
+    allocated["status"]["devices"] = [
+        {"driver": DRIVER, "pool": "n", "device": "device-0", "data": {"secret": SECRET}}
+    ]
+    return snapshot(opaque, user, kind, template, node, allocated, pool("n", 1))
+
+
+def test_what_is_opaque_or_free_text_is_left_out() -> None:
+    written = b"".join(lines(secretive()))
+    assert SECRET.encode() not in written
+    assert b'"device-0"' in written
+
+
+def test_labels_of_nodes_stay_where_a_selector_names_them() -> None:
+    node = objects.node("n")
+    node["metadata"]["labels"] |= {"zone": "z", "rack": "r", "other": "o"}
+    local = pool("n", 1)
+    local["spec"]["nodeSelector"] = {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r"]}]}
+        ]
+    }
+    taken = load(lines(snapshot(node, local, pod(nodeSelector={"zone": "z"}))))
+    (found,) = taken.of("nodes")
+    assert set(found["metadata"]["labels"]) == {"zone", "rack", "kubernetes.io/hostname"}
+
+
+def test_a_snapshot_is_read_as_it_was_written() -> None:
+    taken = secretive()
+    unseen = Unseen("pods", "forbidden", "ns")
+    written = Snapshot(taken.taken, taken.kubernetes, taken.objects, (unseen,))
+    read = load(lines(written))
+    assert set(parse(read).claims) == set(parse(written).claims) == {"ns/claim", "ns/held"}
+    assert (read.taken, read.kubernetes, read.unseen) == (written.taken, "v1.36.3", (unseen,))
+    assert lines(read) == lines(written)
+
+
+def test_what_was_not_listed_is_not_listed_after_reading() -> None:
+    read = load(lines(Snapshot("", "", {"pods": ()})))
+    assert set(read.objects) == {"pods"}
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        pytest.param([], "line 1: expected apiVersion", id="empty"),
+        pytest.param([b"{}"], "line 1: expected apiVersion", id="another kind"),
+        pytest.param([b"apiVersion: v1"], "line 1: invalid JSON", id="YAML"),
+        pytest.param([HEADER, b"[]"], "line 2: expected a JSON object", id="a list"),
+        pytest.param([HEADER, b" " * MAX_LINE + b"{}"], "line 2: longer than 4 MiB", id="long"),
+    ],
+)
+def test_other_files_are_refused_with_the_line(written: list[bytes], message: str) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        load(written)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "spec", "status", "name", "devices", "pool", "requests"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.sampled_from(["Pod", "Node", "ResourceSlice", "ResourceClaim", "DeviceClass"]), JSON)
+def test_objects_of_any_shape_are_named_and_left_out(kind: str, content: Any) -> None:
+    document = {"kind": kind, **(content if isinstance(content, dict) else {"spec": content})}
+    read = load([HEADER, json.dumps(document).encode()])
+    world = parse(read)
+    facts = (world.pods, world.nodes, world.slices, world.claims, world.classes)
+    assert len(world.malformed) + sum(map(len, facts)) == 1
+
+
+def test_versions_before_v1_are_read_as_v1() -> None:
+    old = objects.in_version(claim(), "v1beta1")
+    new = claim()
+    assert reduced("resourceclaims", old)["spec"] == reduced("resourceclaims", new)["spec"]
+    template = objects.template("t", "ns", CLASS, 2)
+    old = objects.in_version(template, "v1beta1")
+    plural = "resourceclaimtemplates"
+    assert reduced(plural, old)["spec"] == reduced(plural, template)["spec"]
+    local = pool("n", [{"name": "d", "attributes": {"a": {"int": 1}}}])
+    old = objects.in_version(local, "v1beta1")
+    assert reduced("resourceslices", old)["spec"] == reduced("resourceslices", local)["spec"]
+
+
+def test_renaming_leaves_no_name_behind_and_selects_the_same_nodes() -> None:
+    where = {"kubernetes.io/hostname": "host-b"}
+    group = {"podGroupName": "secret-group"}
+    waits = pod("trainer", claims={"gpu": "claim"}, nodeSelector=where, schedulingGroup=group)
+    limit = {f"{CLASS}.deviceclass.resource.k8s.io/devices": "8"}
+    quota = {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "secret-quota", "namespace": "ns"},
+        "spec": {"hard": limit},
+    }
+    other = anonymized(snapshot(objects.node("host-b"), waits, quota))
+    written = b"".join(lines(other)).decode()
+    for name in ("host-b", "trainer", "secret-group", "secret-quota"):
+        assert name not in written
+    world = parse(other)
+    (node,), (found,) = world.nodes.values(), world.pods.values()
+    assert rejections(found.document, node, Load(), {"pods": 10**9}) == ()
+    assert world.quotas[0].hard == {CLASS: 8}
+
+
+def test_renaming_changes_names_and_no_number() -> None:
+    user = pod("trainer", "secret-team", claims={"gpu": "claim"}, node="host-b")
+    taken = snapshot(
+        device_class(),
+        objects.node("host-a"),
+        objects.node("host-b"),
+        pool("host-a", 2),
+        pool("host-b", 3),
+        held(claim(namespace="secret-team"), ("host-b", "device-1"), pods=[user]),
+        held(claim("dragoman-hold-7", "secret-team"), ("host-a", "device-0")),
+        user,
+    )
+    other = anonymized(taken)
+    written = b"".join(lines(other)).decode()
+    for name in ("host-a", "host-b", "trainer", "secret-team"):
+        assert name not in written
+    rows = [
+        summary.classes(take(parse(one), profile("1.36"))) for one in (taken, load(lines(other)))
+    ]
+    assert rows[0] == rows[1]
+    users = [
+        one.users[0].containers
+        for device in take(parse(other), profile("1.36")).devices.values()
+        for one in device.holdings
+        if one.users
+    ]
+    assert users == [("main",)]
