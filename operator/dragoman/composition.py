@@ -2,21 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
 from dragoman.controllers.clustertemplates.informers import templates_informer
-from dragoman.devicecontrollers import DeviceControllers, Environment
+from dragoman.devicecontrollers import DeviceControllers
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import (
-    Served,
-    discover_devices,
-    retried,
-    wait_served,
-)
+from dragoman.kube.discovery import Served, discover_devices, retried, wait_served
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
 from dragoman.kube.leaderelection import LeaderElector
@@ -59,7 +54,7 @@ class Controllers:
         self._elector = elector
         self._recorder = EventRecorder(client)
         self._devices = DeviceControllers(
-            Environment(client, settings, served, manager, self._recorder, self._leading)
+            client, settings, served, manager, self._recorder, self._leading
         )
         self.claims: ClaimController | None = None
         self._mode = ClaimMode(
@@ -140,8 +135,10 @@ class Controllers:
         return self.claims
 
     async def _start_explain(self) -> Iterable[Informer[Any]]:
-        # In a thread: the allocator and CEL take a fifth of the start.
-        controller = await asyncio.to_thread(_import_explain)
+        # In a thread: the allocator and CEL take a fifth of the start, and 20 MiB.
+        await asyncio.to_thread(import_module, "dragoman.controllers.explain.controller")
+        from dragoman.controllers.explain import controller  # noqa: PLC0415 — see above
+
         settings = self._settings
         devices = await retried(
             "Cannot look for devices", discover_devices, self._client, self._served
@@ -160,8 +157,7 @@ class Controllers:
         self._manager.on_stop += [explain.unregister_metrics, explain.stop]
         self._manager.leaders.append(explain.run)
         log.info("Explaining pods that wait for devices", events=settings.explain_events)
-        informers: Iterable[Informer[Any]] = explain.informers
-        return informers
+        return explain.informers
 
     async def _start_cluster_templates(self) -> None:
         await wait_served(self._client, CLUSTERTEMPLATES)
@@ -182,7 +178,9 @@ class Controllers:
 
     async def _start_findings(self) -> None:
         # In a thread: claims are reconciled while the allocator and CEL load.
-        controller = await asyncio.to_thread(_import_findings)
+        await asyncio.to_thread(import_module, "dragoman.controllers.findings.controller")
+        from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
+
         interval = self._settings.findings_interval
         findings = controller.FindingsController(self._client, self._leading, interval)
         log.info("Looking for findings", seconds=interval)
@@ -190,8 +188,10 @@ class Controllers:
 
     async def _start_maintenance(self) -> None:
         await wait_served(self._client, DEVICEMAINTENANCES)
-        module = await asyncio.to_thread(_import_maintenance)
-        maintenance = module.MaintenanceController(
+        await asyncio.to_thread(import_module, "dragoman.controllers.maintenance.controller")
+        from dragoman.controllers.maintenance import controller  # noqa: PLC0415 — as above
+
+        maintenance = controller.MaintenanceController(
             self._client,
             self._served,
             may_write=self._leading,
@@ -201,22 +201,3 @@ class Controllers:
         self._manager.watch(maintenance.objects.informer)
         self._manager.on_leading.append(maintenance.enqueue_all)
         self._manager.spawn("maintenance", maintenance.run())
-
-
-def _import_findings() -> ModuleType:
-    """Import the allocator only where it is needed: it takes 20 MiB."""
-    from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
-
-    return controller
-
-
-def _import_maintenance() -> ModuleType:
-    from dragoman.controllers.maintenance import controller  # noqa: PLC0415 — as above
-
-    return controller
-
-
-def _import_explain() -> ModuleType:
-    from dragoman.controllers.explain import controller  # noqa: PLC0415 — as above
-
-    return controller

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dragoman.controllers.claims.controller import ClaimController
@@ -23,9 +23,9 @@ OPTIONAL_INTERVAL = 30.0
 log = logger("dragoman")
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What controllers are made of.
+@dataclass
+class DeviceControllers:
+    """Starts what observes ResourceSlices and DeviceTaintRules, and stores those once for all.
 
     Attributes:
         client: The connections to the API server.
@@ -42,15 +42,8 @@ class Environment:
     manager: Manager
     recorder: EventRecorder
     leading: Callable[[], bool]
-
-
-class DeviceControllers:
-    """Starts what observes ResourceSlices and DeviceTaintRules, and stores those once for all."""
-
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self._devices: DeviceInformers | None = None
-        self._busy: list[Callable[[], float]] = []
+    _devices: "DeviceInformers | None" = None
+    _busy: list[Callable[[], float]] = field(default_factory=list)
 
     def longest_running(self) -> float:
         """Return for how many seconds a worker has been busy with one key."""
@@ -67,17 +60,17 @@ class DeviceControllers:
         """
         if self._devices is not None:
             return self._devices
-        # In a thread: claims are reconciled while the allocator and CEL load.
-        module = await asyncio.to_thread(_import_devices)
-        devices: DeviceInformers = module.DeviceInformers(
-            self._environment.client, self._environment.served.slices
-        )
-        self._devices = devices
-        if self._environment.settings.evictions != "off":
+        # In a thread: claims are reconciled while the allocator and CEL load, which not every
+        # process needs.
+        await asyncio.to_thread(import_module, "dragoman.controllers.devices.informers")
+        from dragoman.controllers.devices import informers  # noqa: PLC0415 — see above
+
+        devices = self._devices = informers.DeviceInformers(self.client, self.served.slices)
+        if self.settings.evictions != "off":
             self._start_evictions(claims, devices)
-        if self._environment.settings.inventory_reports:
+        if self.settings.inventory_reports:
             await self._start_reports(claims, devices)
-        self._environment.manager.spawn_once(self._watch_rules(devices))
+        self.manager.spawn_once(self._watch_rules(devices))
         return devices
 
     async def start_pool_status(self, claims: Callable[[], ClaimController]) -> None:
@@ -86,95 +79,67 @@ class DeviceControllers:
         Args:
             claims: Returns the stored pods and claims, and starts to store them where none does.
         """
-        settings = self._environment.settings
+        settings = self.settings
         plural = "resourcepoolstatusrequests"
-        resource = await wait_optional(self._environment.client, plural, OPTIONAL_INTERVAL)
+        resource = await wait_optional(self.client, plural, OPTIONAL_INTERVAL)
         stored, first = claims(), self._devices is None
         devices = await self.start(stored)
         if first:
-            self._environment.manager.watch(devices.slices)
+            self.manager.watch(devices.slices)
         await devices.require_content()
-        module = await asyncio.to_thread(_import_pool_status)
-        controller = module.PoolStatusController(
-            self._environment.client,
+        await asyncio.to_thread(import_module, "dragoman.controllers.poolstatus.controller")
+        from dragoman.controllers.poolstatus import controller  # noqa: PLC0415 — as above
+
+        answers = controller.PoolStatusController(
+            self.client,
             resource,
             devices,
             stored.state,
             own=settings.pool_status == "own",
             grace=settings.pool_status_grace,
-            views=await has_pool_views(self._environment.client),
-            may_write=self._environment.leading,
+            views=await has_pool_views(self.client),
+            may_write=self.leading,
         )
         log.info("Answering ResourcePoolStatusRequests", mode=settings.pool_status)
-        self._environment.manager.watch(controller.informer)
-        self._environment.manager.spawn("pool status", controller.run())
+        self.manager.watch(answers.informer)
+        self.manager.spawn("pool status", answers.run())
 
     def _start_evictions(self, claims: ClaimController, devices: "DeviceInformers") -> None:
-        settings = self._environment.settings
-        evictions = _import_evictions().EvictionController(
-            self._environment.client,
-            self._environment.served,
-            self._environment.recorder,
+        from dragoman.controllers.evictions import controller  # noqa: PLC0415 — as above
+
+        settings = self.settings
+        evictions = controller.EvictionController(
+            self.client,
+            self.served,
+            self.recorder,
             claims,
             devices,
             assist=settings.evictions == "assist",
-            may_write=self._environment.leading,
+            may_write=self.leading,
             workers=settings.workers,
             resync=settings.resync,
         )
         self._busy.append(evictions.queue.longest_running)
-        self._environment.manager.ready_checks.append(evictions.unready)
-        self._environment.manager.leaders.append(evictions.run)
+        self.manager.ready_checks.append(evictions.unready)
+        self.manager.leaders.append(evictions.run)
         log.info("Evicting pods from tainted devices", mode=settings.evictions)
 
     async def _start_reports(self, claims: ClaimController, devices: "DeviceInformers") -> None:
         await devices.require_content()
-        module = await asyncio.to_thread(_import_reports)
-        holders = self._environment.settings.inventory_holders
-        reports = module.PoolReports(
-            self._environment.client,
-            devices,
-            claims.state,
-            holders=holders,
-            may_write=self._environment.leading,
+        await asyncio.to_thread(import_module, "dragoman.controllers.poolstatus.reports")
+        from dragoman.controllers.poolstatus.reports import PoolReports  # noqa: PLC0415 — as above
+
+        holders = self.settings.inventory_holders
+        reports = PoolReports(
+            self.client, devices, claims.state, holders=holders, may_write=self.leading
         )
         claims.handlers.observers.append(reports)
-        self._environment.manager.leaders.append(reports.run)
+        self.manager.leaders.append(reports.run)
         log.info("Writing DevicePoolReports", holders=holders)
 
     async def _watch_rules(self, devices: "DeviceInformers") -> None:
         resource = await wait_optional(
-            self._environment.client,
-            "devicetaintrules",
-            OPTIONAL_INTERVAL,
-            devices.rules_known.set,
+            self.client, "devicetaintrules", OPTIONAL_INTERVAL, devices.rules_known.set
         )
         log.info("Watching DeviceTaintRules", api_version=resource.api_version)
-        self._environment.manager.watch(devices.serve_rules(resource))
-
-
-# Not every process runs these, and the allocator with CEL takes a fifth of the start.
-
-
-def _import_devices() -> ModuleType:
-    from dragoman.controllers.devices import informers  # noqa: PLC0415 — see above
-
-    return informers
-
-
-def _import_evictions() -> ModuleType:
-    from dragoman.controllers.evictions import controller  # noqa: PLC0415 — see above
-
-    return controller
-
-
-def _import_pool_status() -> ModuleType:
-    from dragoman.controllers.poolstatus import controller  # noqa: PLC0415 — see above
-
-    return controller
-
-
-def _import_reports() -> ModuleType:
-    from dragoman.controllers.poolstatus import reports  # noqa: PLC0415 — see above
-
-    return reports
+        self.manager.watch(devices.serve_rules(resource))

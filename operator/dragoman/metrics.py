@@ -6,7 +6,7 @@ asked for.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,172 +20,141 @@ from prometheus_client import (
 REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
+_counter = partial(Counter, registry=REGISTRY)
+_gauge = partial(Gauge, registry=REGISTRY)
+_histogram = partial(Histogram, registry=REGISTRY)
 
 MAINTENANCE_STATES = ("in-use", "idle", "expired", "failed")
 COPY_STATES = ("current", "missing", "outdated", "conflict", "unwanted", "leaving")
 DURATIONS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
-REQUESTS = Counter(
+REQUESTS = _counter(
     "rest_client_requests_total",
     "Requests to the API server, by HTTP status (0: no answer) and method.",
     ["code", "method"],
-    registry=REGISTRY,
 )
-REQUEST_DURATION = Histogram(
+REQUEST_DURATION = _histogram(
     "rest_client_request_duration_seconds",
     "How long requests to the API server took, by method.",
     ["method"],
     buckets=DURATIONS,
-    registry=REGISTRY,
 )
-QUEUE_DEPTH = Gauge("workqueue_depth", "Keys that wait for a worker.", ["name"], registry=REGISTRY)
-QUEUE_ADDS = Counter(
-    "workqueue_adds_total", "Keys put into the queue.", ["name"], registry=REGISTRY
-)
-QUEUE_RETRIES = Counter(
-    "workqueue_retries_total", "Keys put back after a failure.", ["name"], registry=REGISTRY
-)
-QUEUE_DURATION = Histogram(
+QUEUE_DEPTH = _gauge("workqueue_depth", "Keys that wait for a worker.", ["name"])
+QUEUE_ADDS = _counter("workqueue_adds_total", "Keys put into the queue.", ["name"])
+QUEUE_RETRIES = _counter("workqueue_retries_total", "Keys put back after a failure.", ["name"])
+QUEUE_DURATION = _histogram(
     "workqueue_queue_duration_seconds",
     "How long keys waited for a worker.",
     ["name"],
     buckets=DURATIONS,
-    registry=REGISTRY,
 )
-WORK_DURATION = Histogram(
+WORK_DURATION = _histogram(
     "workqueue_work_duration_seconds",
     "How long workers took for a key.",
     ["name"],
     buckets=DURATIONS,
-    registry=REGISTRY,
 )
-ACTIONS = Counter(
+ACTIONS = _counter(
     "dragoman_actions_total",
     "Writes for the life-cycle of claims, by action, reason and outcome.",
     ["action", "reason", "outcome"],
-    registry=REGISTRY,
 )
-CLAIM_CREATES = Counter(
+CLAIM_CREATES = _counter(
     "dragoman_resource_claim_creates_total",
     "Creations of ResourceClaims, by status (success, failure), whether they ask for admin access, "
     "and kind of the owner (Pod, or PodGroup of scheduling.k8s.io), with the labels of the stock "
     "controller's metric.",
     ["status", "admin_access", "owner_api_group", "owner_api_kind"],
-    registry=REGISTRY,
 )
-LEADER = Gauge(
-    "leader_election_master_status",
-    "1 on the replica that leads, 0 on the others.",
-    ["name"],
-    registry=REGISTRY,
+LEADER = _gauge(
+    "leader_election_master_status", "1 on the replica that leads, 0 on the others.", ["name"]
 )
-MODE = Gauge(
-    "dragoman_claims_mode",
-    "1 for the mode that is in force, 0 for the others.",
-    ["mode"],
-    registry=REGISTRY,
+MODE = _gauge(
+    "dragoman_claims_mode", "1 for the mode that is in force, 0 for the others.", ["mode"]
 )
-FAULTS = Counter(
+FAULTS = _counter(
     "dragoman_other_controller_faults_total",
     "Faults of another claim controller that were seen, by fault.",
     ["fault"],
-    registry=REGISTRY,
 )
-PUBLISHED = Histogram(
+PUBLISHED = _histogram(
     "dragoman_claim_publication_seconds",
     "Time from a pod's creation until its status names its claims. Creation times of the API "
     "have a resolution of one second.",
     buckets=(1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800),
-    registry=REGISTRY,
 )
-EVICTIONS = Counter(
+EVICTIONS = _counter(
     "dragoman_evictions_total",
     "Pods that had to leave tainted devices, by mode and outcome (evicted; already-deleting, gone "
     "and finished need no deletion).",
     ["mode", "outcome"],
-    registry=REGISTRY,
 )
-EVICTION_DELAY = Histogram(
+EVICTION_DELAY = _histogram(
     "dragoman_eviction_delay_seconds",
     "Time from when a pod had to leave a tainted device until it was deleted. Times of taints have "
     "a resolution of one second.",
     buckets=(0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240),
-    registry=REGISTRY,
 )
-PODS_TO_EVICT = Gauge(
+PODS_TO_EVICT = _gauge(
     "dragoman_pods_to_evict",
     "Pods that must leave tainted devices, now or when their tolerationSeconds end.",
-    registry=REGISTRY,
 )
-TAINT_RULES_SERVED = Gauge(
+TAINT_RULES_SERVED = _gauge(
     "dragoman_devicetaintrules_served",
     "1 while the API server serves DeviceTaintRules, 0 while only taints of drivers count.",
-    registry=REGISTRY,
 )
-EVICTIONS_BLOCKED = Gauge(
+EVICTIONS_BLOCKED = _gauge(
     "dragoman_evictions_blocked",
     "1 while --evictions=own does nothing, because another controller still evicts pods.",
-    registry=REGISTRY,
 )
-MAINTENANCES = Gauge(
+MAINTENANCES = _gauge(
     "dragoman_device_maintenances",
     "DeviceMaintenances by state: in-use (claims have devices, or new claims can get them), idle, "
     "expired, failed (spec.target.where does not compile, or the API server rejects holds).",
     ["state"],
-    registry=REGISTRY,
 )
-MAINTENANCE_EVICTIONS = Counter(
+MAINTENANCE_EVICTIONS = _counter(
     "dragoman_maintenance_evictions_total",
     "Evictions of pods for DeviceMaintenances, by outcome (evicted; refused, counted once for each "
     "answer of the Eviction API that differs from the one before).",
     ["outcome"],
-    registry=REGISTRY,
 )
-POOL_STATUS_ANSWERS = Counter(
+POOL_STATUS_ANSWERS = _counter(
     "dragoman_pool_status_answers_total",
     "Answered ResourcePoolStatusRequests, by outcome (complete; incomplete: slices were missing).",
     ["outcome"],
-    registry=REGISTRY,
 )
-POOL_STATUS_DURATION = Histogram(
+POOL_STATUS_DURATION = _histogram(
     "dragoman_pool_status_seconds",
     "How long the computation of an answer to a ResourcePoolStatusRequest took.",
     buckets=DURATIONS,
-    registry=REGISTRY,
 )
-LOG_RECORDS_LOST = Counter(
+LOG_RECORDS_LOST = _counter(
     "dragoman_log_records_lost_total",
     "Log records that were not written, by reason (queue_full: the reader stalls; write_failed: "
     "the disk is full or the reader has ended; rate_limited: a client causes too many).",
     ["reason"],
-    registry=REGISTRY,
 )
-LOOP_LAG = Histogram(
+LOOP_LAG = _histogram(
     "dragoman_event_loop_lag_seconds",
     "How late the event loop was, measured each second.",
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
-    registry=REGISTRY,
 )
-WATCHES_OPENED = Counter(
-    "dragoman_watches_opened_total",
-    "Watches opened, each a list or its continuation.",
-    registry=REGISTRY,
+WATCHES_OPENED = _counter(
+    "dragoman_watches_opened_total", "Watches opened, each a list or its continuation."
 )
-WATCH_DROPPED = Counter(
+WATCH_DROPPED = _counter(
     "dragoman_watch_dropped_events_total",
     "Events about pods without claims, dropped before they were parsed.",
-    registry=REGISTRY,
 )
-WATCH_RESTARTS = Counter(
+WATCH_RESTARTS = _counter(
     "dragoman_watch_restarts_total",
     "Watches that ended in a way that needs a new list, by cause.",
     ["cause"],
-    registry=REGISTRY,
 )
-EVENTS_DROPPED = Counter(
+EVENTS_DROPPED = _counter(
     "dragoman_events_dropped_total",
     "Events that were not posted because too many of their namespace, or at all, were waiting.",
-    registry=REGISTRY,
 )
 
 
@@ -199,52 +168,40 @@ def _action(action: str, reason: str, outcome: str) -> Counter:
     return ACTIONS.labels(action, reason, outcome)
 
 
-SCHEMA_ERRORS = Gauge(
+SCHEMA_ERRORS = _gauge(
     "dragoman_schema_errors",
     "Faults for which DriverConfigSchemas of a driver do not compile.",
     ["driver"],
-    registry=REGISTRY,
 )
-CATALOGUE_ERRORS = Gauge(
+CATALOGUE_ERRORS = _gauge(
     "dragoman_catalogue_errors",
     "Settings and objects of the catalogue that do not take effect.",
     ["driver"],
-    registry=REGISTRY,
 )
-AUDIT_CHECKED = Gauge(
+AUDIT_CHECKED = _gauge(
     "dragoman_audit_checked_objects",
     "Stored objects with configs of a driver, by driver and kind, at the last audit.",
     ["driver", "kind"],
-    registry=REGISTRY,
 )
-AUDIT_VIOLATIONS = Gauge(
+AUDIT_VIOLATIONS = _gauge(
     "dragoman_audit_violations",
     "Violations in stored objects, by driver and kind, at the last audit.",
     ["driver", "kind"],
-    registry=REGISTRY,
 )
-AUDIT_TIME = Gauge(
-    "dragoman_audit_timestamp_seconds",
-    "When the last audit ended, as Unix time.",
-    registry=REGISTRY,
-)
-FINDINGS = Gauge(
+AUDIT_TIME = _gauge("dragoman_audit_timestamp_seconds", "When the last audit ended, as Unix time.")
+FINDINGS = _gauge(
     "dragoman_findings",
     "What `kubectl dra doctor` finds, by finding, at the last examination; on the leader only.",
     ["finding"],
-    registry=REGISTRY,
 )
-FINDINGS_TIME = Gauge(
-    "dragoman_findings_timestamp_seconds",
-    "When the last examination ended, as Unix time.",
-    registry=REGISTRY,
+FINDINGS_TIME = _gauge(
+    "dragoman_findings_timestamp_seconds", "When the last examination ended, as Unix time."
 )
-CLUSTER_TEMPLATE_COPIES = Gauge(
+CLUSTER_TEMPLATE_COPIES = _gauge(
     "dragoman_cluster_template_namespaces",
     "Namespaces of all ClusterResourceClaimTemplates, by the state of the copy: current, missing, "
     "outdated, conflict (an own template of the name stays), unwanted, leaving.",
     ["state"],
-    registry=REGISTRY,
 )
 _COPIES: dict[str, Mapping[str, int]] = {}
 

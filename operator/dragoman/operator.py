@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Iterable
-from types import ModuleType
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dragoman import __version__
@@ -153,8 +153,11 @@ class Operator:
             served: Which API versions the server has; None in the webhook's process, whose
                 schema controller compiles and never writes.
         """
-        # In a thread: claims are reconciled while the CEL and JSON Schema machinery loads.
-        admission = await asyncio.to_thread(_import_admission)
+        # In a thread: claims are reconciled while the CEL and JSON Schema machinery loads, which
+        # costs a fifth of the start.
+        await asyncio.to_thread(import_module, "dragoman.admission")
+        from dragoman import admission  # noqa: PLC0415 — see above
+
         manager = self._manager
         schemas = admission.schema_controller(self.client, self._settings, served, self._leading)
         if self._settings.webhook is not None:
@@ -201,10 +204,3 @@ class Operator:
         if self._liveness.unreachable():
             return "the API server cannot be reached"
         return self._manager.unready()
-
-
-def _import_admission() -> ModuleType:
-    """Import what costs a fifth of the start, and what claims never need."""
-    from dragoman import admission  # noqa: PLC0415 — see above
-
-    return admission

@@ -14,10 +14,10 @@ from dragoman.controllers.clusterreader import QUERIES, Reader, Report
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
-from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Store, StoredObject
+from dragoman.kube.store import StoredObject
+from dragoman.kube.storing import storing_informer
 from dragoman.kube.timestamps import now
 from dragoman.model.metadata import Metadata
 
@@ -119,14 +119,11 @@ class _Watch:
         self, client: Client, resource: Resource, namespace: str, changed: asyncio.Event
     ) -> None:
         plural = resource.plural
-        self._store: Store[StoredObject] = Store(DeletedUIDs())
-        self._informer = Informer(
+        self._informer = storing_informer(
             client,
             resource,
-            self._store,
             partial(_parse, plural),
-            self._put,
-            self._drop,
+            self._note,
             rolled_back=self._roll_back,
             field_selector=QUERIES.get(plural, {}).get("fieldSelector", ""),
             namespace=namespace,
@@ -145,7 +142,7 @@ class _Watch:
 
     def documents(self) -> tuple[Document, ...]:
         """Return the objects in the order of lists."""
-        kept = sorted(self._store, key=lambda one: _place(one.metadata))
+        kept = sorted(self._informer.store, key=lambda one: _place(one.metadata))
         return tuple(one.document for one in kept)
 
     async def _handle(self, event: Mapping[str, Any]) -> None:
@@ -153,18 +150,12 @@ class _Watch:
         # A list of thousands must not keep the event loop from serving others.
         await asyncio.sleep(0)
 
-    def _put(self, kept: StoredObject) -> None:
-        before = self._store.get(kept.metadata.namespace, kept.metadata.name)
-        if self._store.put(kept) and (before is None or before.document != kept.document):
-            self._changed.set()
-
-    def _drop(self, kept: StoredObject) -> None:
-        metadata = kept.metadata
-        if self._store.drop(metadata.namespace, metadata.name, metadata.uid):
+    def _note(self, old: StoredObject | None, new: StoredObject | None) -> None:
+        if old is None or new is None or old.document != new.document:
             self._changed.set()
 
     def _roll_back(self) -> None:
-        self._store.roll_back()
+        self._informer.store.roll_back()
         self._changed.set()
 
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.kube.client import Client
-from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Store, StoredObject
+from dragoman.kube.store import StoredObject
+from dragoman.kube.storing import storing_informer
 from dragoman.model import Document
 
 
@@ -40,15 +40,11 @@ class NamedObject:
         changed: asyncio.Event,
     ) -> None:
         self._place = (namespace, name)
-        self._store: Store[StoredObject] = Store(DeletedUIDs())
-        self._informer = Informer(
+        self._informer = storing_informer(
             client,
             resource,
-            self._store,
             StoredObject.parse,
-            self._put,
-            self._drop,
-            rolled_back=self._store.roll_back,
+            self._note,
             field_selector=f"metadata.name={name}",
             namespace=namespace,
         )
@@ -64,7 +60,7 @@ class NamedObject:
     @property
     def document(self) -> Document | None:
         """The object, None while it does not exist."""
-        stored = self._store.get(*self._place)
+        stored = self._informer.store.get(*self._place)
         return stored.document if stored is not None else None
 
     async def run(self) -> None:
@@ -78,19 +74,11 @@ class NamedObject:
 
     def put(self, document: Document) -> None:
         """Store the response to a write, unless a newer version is stored."""
-        self._put(StoredObject.parse(document))
+        self._informer.changed(StoredObject.parse(document))
 
     async def _handle(self, event: Mapping[str, Any]) -> None:
         self._informer.handle(event)
 
-    def _put(self, found: StoredObject) -> None:
-        if self._store.put(found):
-            self._note()
-
-    def _drop(self, found: StoredObject) -> None:
-        if self._store.drop(*self._place, found.metadata.uid) is not None:
-            self._note()
-
-    def _note(self) -> None:
+    def _note(self, _old: StoredObject | None, _new: StoredObject | None) -> None:
         self.since = time.monotonic()
         self._changed.set()

@@ -2,33 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
-from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.store import StoredObject
+from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
-from dragoman.model import Document, Metadata
 
 log = logger("dragoman.schemas")
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaObject:
-    """A stored DriverConfigSchema, not compiled yet."""
-
-    metadata: Metadata
-    document: Mapping[str, Any]
-
-    @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Return the fact of an object; raise MalformedObjectError where its metadata is wrong."""
-        return cls(Metadata.parse(body), body)
 
 
 class Schemas:
@@ -42,6 +27,7 @@ class Schemas:
 
     Attributes:
         informer: Keeps the stored objects.
+        objects: Its store.
         registry: The active schemas.
     """
 
@@ -51,16 +37,10 @@ class Schemas:
         self._enqueue = enqueue
         self._compiled: set[str] = set()
         self._compiled_all = False
-        self.objects: Store[SchemaObject] = Store(DeletedUIDs())
-        self.informer = Informer(
-            client,
-            DRIVERCONFIGSCHEMAS,
-            self.objects,
-            SchemaObject.parse,
-            self._changed,
-            self._deleted,
-            rolled_back=self.objects.roll_back,
+        self.informer = storing_informer(
+            client, DRIVERCONFIGSCHEMAS, StoredObject.parse, self._changed
         )
+        self.objects = self.informer.store
 
     def unready(self) -> str | None:
         """Return None once all schemas of the first list are compiled, else a sentence."""
@@ -110,13 +90,9 @@ class Schemas:
             if error.code in {404, 409}:
                 return
             raise
-        self._changed(SchemaObject.parse(response))
+        self.informer.changed(StoredObject.parse(response))
 
-    def _changed(self, schema: SchemaObject) -> None:
-        if self.objects.put(schema):
-            self._enqueue(schema.metadata.name)
-
-    def _deleted(self, schema: SchemaObject) -> None:
-        metadata = schema.metadata
-        self.objects.drop(metadata.namespace, metadata.name, metadata.uid)
-        self._enqueue(metadata.name)
+    def _changed(self, old: StoredObject | None, new: StoredObject | None) -> None:
+        changed = new or old
+        assert changed is not None
+        self._enqueue(changed.metadata.name)

@@ -16,9 +16,8 @@ from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model import AllocatedDevice
@@ -80,16 +79,8 @@ class PoolStatusController:
         self._views = views
         self._may_write = may_write
         self._clock = clock
-        self._requests: Store[Request] = Store(DeletedUIDs())
-        self.informer: Informer[Request] = Informer(
-            client,
-            resource,
-            self._requests,
-            Request.parse,
-            self._changed,
-            self._deleted,
-            rolled_back=self._requests.roll_back,
-        )
+        self.informer = storing_informer(client, resource, Request.parse, self._changed)
+        self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
         self._controller = Controller(
             self.queue, self._reconcile, self._enqueue_all, describe=lambda name: {"name": name}
@@ -110,13 +101,9 @@ class PoolStatusController:
             if request.answered is None:
                 self.queue.add(request.metadata.name)
 
-    def _changed(self, request: Request) -> None:
-        if self._requests.put(request) and request.answered is None:
-            self.queue.add(request.metadata.name)
-
-    def _deleted(self, request: Request) -> None:
-        metadata = request.metadata
-        self._requests.drop("", metadata.name, metadata.uid)
+    def _changed(self, _old: Request | None, new: Request | None) -> None:
+        if new is not None and new.answered is None:
+            self.queue.add(new.metadata.name)
 
     def _slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
         """Wake the requests that wait for slices of a driver."""
@@ -184,7 +171,7 @@ class PoolStatusController:
             if error.code == 422 and left is not None and left.answered is None:
                 raise
             return False
-        self._changed(Request.parse(written))
+        self.informer.changed(Request.parse(written))
         log.info("Answered ResourcePoolStatusRequest", name=name, driver=request.driver)
         return True
 
