@@ -59,7 +59,7 @@ class PublishClaims:
     makes the API server refuse the patch (422) when the object was replaced.
 
     Attributes:
-        bindings: Entry name -> claim name; only what differs from the stored status.
+        published: Entry name -> claim name; only what differs from the stored status.
     """
 
     reason: Reason

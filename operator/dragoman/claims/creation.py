@@ -5,7 +5,7 @@ Each entry is decided by itself (`policies`), so one that fails never delays the
 
 from dragoman.claims.actions import Action, PublishClaims
 from dragoman.claims.facts import HolderFacts, Plan
-from dragoman.claims.policies import GROUP_POLICIES, POD_POLICIES, SETTLED, Decision, Policy
+from dragoman.claims.policies import POLICIES, SETTLED, Decision
 from dragoman.claims.reasons import Reason
 from dragoman.model import ClaimEntry, Pod
 
@@ -19,19 +19,19 @@ def plan_pod(facts: HolderFacts) -> Plan:
     assert isinstance(pod, Pod)
     if pod.done or pod.metadata.deleting:
         return Plan()
-    return _combine(facts, POD_POLICIES)
+    return _combine(facts)
 
 
 def plan_group(facts: HolderFacts) -> Plan:
     """Plan the claims of a PodGroup (KEP-5729): one claim an entry, shared by its pods."""
     if facts.holder.metadata.deleting:
         return Plan()
-    return _combine(facts, GROUP_POLICIES)
+    return _combine(facts)
 
 
-def _combine(facts: HolderFacts, policies: tuple[Policy, ...]) -> Plan:
+def _combine(facts: HolderFacts) -> Plan:
     holder = facts.holder
-    decisions = {entry.name: _decide(facts, entry, policies) for entry in holder.entries}
+    decisions = {entry.name: _decide(facts, entry) for entry in holder.entries}
     planned = (read for decision in decisions.values() for read in decision.live_reads)
     live_reads = tuple(read for read in planned if read not in facts.failed_reads)
     if live_reads:
@@ -46,8 +46,8 @@ def _combine(facts: HolderFacts, policies: tuple[Policy, ...]) -> Plan:
     return Plan(actions, tuple(wait for d in decisions.values() for wait in d.pending))
 
 
-def _decide(facts: HolderFacts, entry: ClaimEntry, policies: tuple[Policy, ...]) -> Decision:
-    for policy in policies:
+def _decide(facts: HolderFacts, entry: ClaimEntry) -> Decision:
+    for policy in POLICIES:
         decision = policy(facts, entry)
         if decision is not None:
             return decision

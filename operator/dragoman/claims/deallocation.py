@@ -69,18 +69,9 @@ def _owner_is_done(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
     if pod is None and not is_generated(claim):
         return None
     if pod is None and facts.owner_missing_for < OWNER_GRACE:
-        return _garbage_collector_first(facts, owner)
+        message = f'pod "{owner.name}" is deleted; the garbage collector has the first turn'
+        return _wait(Reason.OWNER_GONE, claim, message, OWNER_GRACE - facts.owner_missing_for)
     return _owner_not_found(facts, owner)
-
-
-def _garbage_collector_first(facts: ClaimFacts, owner: Owner) -> Plan:
-    wait = Pending(
-        Reason.OWNER_GONE,
-        facts.claim.metadata.name,
-        f'pod "{owner.name}" is deleted; the garbage collector has the first turn',
-        after=OWNER_GRACE - facts.owner_missing_for,
-    )
-    return Plan(pending=(wait,))
 
 
 def _owner_not_found(facts: ClaimFacts, owner: Owner) -> Plan | None:
@@ -108,13 +99,8 @@ def _is_duplicate(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
     if pod is None or not _names_another(facts, pod):
         return None
     if facts.duplicate_for < DUPLICATE_GRACE:
-        wait = Pending(
-            Reason.DUPLICATE,
-            claim.metadata.name,
-            f'pod "{owner.name}" has another claim for the same entry',
-            after=DUPLICATE_GRACE - facts.duplicate_for,
-        )
-        return Plan(pending=(wait,))
+        message = f'pod "{owner.name}" has another claim for the same entry'
+        return _wait(Reason.DUPLICATE, claim, message, DUPLICATE_GRACE - facts.duplicate_for)
     read = LiveRead("pods", claim.metadata.namespace, owner.name)
     if read not in facts.live:
         return Plan(live_reads=(read,))
@@ -139,17 +125,18 @@ def _left_protected(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
         return None
     if facts.unchanged_for >= PROTECTION_GRACE:
         return _do(RemoveFinalizer(Reason.NOTHING_TO_PROTECT, claim))
-    wait = Pending(
-        Reason.NOTHING_TO_PROTECT,
-        claim.metadata.name,
-        "holds no devices: either the scheduler is about to allocate, or a release was cut short",
-        after=PROTECTION_GRACE - facts.unchanged_for,
+    message = (
+        "holds no devices: either the scheduler is about to allocate, or a release was cut short"
     )
-    return Plan(pending=(wait,))
+    return _wait(Reason.NOTHING_TO_PROTECT, claim, message, PROTECTION_GRACE - facts.unchanged_for)
 
 
 def _do(action: Action) -> Plan:
     return Plan(actions=(action,))
+
+
+def _wait(reason: Reason, claim: Claim, message: str, seconds: float) -> Plan:
+    return Plan(pending=(Pending(reason, claim.metadata.name, message, after=seconds),))
 
 
 STEPS = (

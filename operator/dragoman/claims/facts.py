@@ -18,7 +18,7 @@ class LiveRead(NamedTuple):
 
 
 Found = Pod | Claim | PodGroup | Template | None
-"""The API server's answer to a look: the object, or None where it does not exist."""
+"""The result of a live read: the object, or None where it does not exist."""
 
 LiveAnswers = Mapping[LiveRead, Found]
 
@@ -70,8 +70,8 @@ class HolderFacts:
         templates: Templates of its namespace by name.
         groups: PodGroups of its namespace by name; None where the API is not served.
         age: Seconds since the holder was created.
-        seen: Answers to looks.
-        unanswered: Looks that failed; the entries that need them wait, the others do not.
+        live: Results of live reads.
+        failed_reads: Live reads that failed; the entries that need them wait, the others do not.
     """
 
     holder: Pod | PodGroup
@@ -103,11 +103,11 @@ class ClaimFacts:
         groups: PodGroups of its namespace by name; None where the API is not served.
         twins: Other claims that the same owner controls, for the same entry.
         duplicate_for: Seconds since another claim for the same entry was first seen beside it.
-        gone: UIDs of pods and PodGroups that are known to be deleted.
+        deleted: UIDs of pods and PodGroups that are known to be deleted.
         owner_missing_for: Seconds since the claim's owner was first found missing; 0 while
             it is there.
         unchanged_for: Seconds since this state of the claim was first seen.
-        seen: Answers to looks.
+        live: Results of live reads.
     """
 
     claim: Claim

@@ -57,10 +57,9 @@ def _missing(
     facts: HolderFacts, entry: ClaimEntry, reason: Reason, message: str, grace: float
 ) -> Pending:
     """Report only what is still missing when the holder has this age."""
-    early = facts.age < grace
-    return Pending(
-        reason, entry.name, message, after=grace - facts.age if early else None, report=not early
-    )
+    if facts.age < grace:
+        return Pending(reason, entry.name, message, after=grace - facts.age)
+    return Pending(reason, entry.name, message, report=True)
 
 
 def _of_unknown_form(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
@@ -109,13 +108,11 @@ def _bound(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     name = facts.holder.published_name(entry)
     if name is None:
         return None
-    claim = facts.claims.get(name)
-    if claim is None:
+    if name not in facts.claims:
         read = LiveRead("resourceclaims", facts.holder.metadata.namespace, name)
         if read not in facts.live:
             return Decision(live_reads=(read,))
-        found = facts.live[read]
-        claim = found if isinstance(found, Claim) else None
+    claim = _stored(facts, name)
     return SETTLED if claim is not None and _is_valid_for(facts, claim) else None
 
 
@@ -248,16 +245,7 @@ def _kind(facts: HolderFacts) -> str:
     return "PodResourceClaim" if isinstance(facts.holder, Pod) else "PodGroupResourceClaim"
 
 
-GROUP_POLICIES: tuple[Policy, ...] = (
-    _unneeded,
-    _made_by_user,
-    _of_unknown_form,
-    _bound,
-    _orphaned,
-    _lost,
-    _from_template,
-)
-POD_POLICIES: tuple[Policy, ...] = (
+POLICIES: tuple[Policy, ...] = (
     _unneeded,
     _made_by_user,
     _of_unknown_form,

@@ -4,21 +4,13 @@ Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), wi
 """
 
 from dataclasses import dataclass
-from enum import Enum
+from typing import Literal
 
 from dragoman.claims.actions import UpdateReservedFor
 from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, Consumer, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
-
-
-class _Use(Enum):
-    """Whether a consumer still uses the claim."""
-
-    USING = "using"
-    GONE = "gone"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +41,11 @@ def reservations(facts: ClaimFacts) -> Reservations | tuple[LiveRead, ...]:
     released: list[Consumer] = []
     live_reads: list[LiveRead] = []
     for consumer in facts.claim.consumers:
-        use, read = _use(facts, consumer)
-        if use is _Use.UNKNOWN:
-            live_reads.append(read)
-        elif use is _Use.GONE:
-            released.append(consumer)
+        uses = _uses(facts, consumer)
+        if isinstance(uses, LiveRead):
+            live_reads.append(uses)
         else:
-            kept.append(consumer)
+            (kept if uses else released).append(consumer)
     if live_reads:
         return tuple(live_reads)
     wanted = _wanting(facts)
@@ -63,9 +53,8 @@ def reservations(facts: ClaimFacts) -> Reservations | tuple[LiveRead, ...]:
     return Reservations(tuple(kept), tuple(released), wanted[:room], wanted[room:])
 
 
-def _use(facts: ClaimFacts, consumer: Consumer) -> tuple[_Use, LiveRead]:
-    namespace = facts.claim.metadata.namespace
-    read = LiveRead("podgroups" if consumer.is_pod_group else "pods", namespace, consumer.name)
+def _uses(facts: ClaimFacts, consumer: Consumer) -> bool | LiveRead:
+    """Whether a consumer still uses the claim, or the live read that tells."""
     known: Pod | PodGroup | None
     if consumer.is_pod:
         known = facts.pods.get(consumer.name)
@@ -74,21 +63,17 @@ def _use(facts: ClaimFacts, consumer: Consumer) -> tuple[_Use, LiveRead]:
     else:
         # Another controller's consumer, or a PodGroup where the API does not serve them: it
         # stays, and the others are released all the same (kubernetes#136450).
-        return _Use.USING, read
+        return True
     if consumer.uid in facts.deleted:
-        return _Use.GONE, read
+        return False
     if known is None or known.metadata.uid != consumer.uid:
+        plural: Literal["pods", "podgroups"] = "pods" if consumer.is_pod else "podgroups"
+        read = LiveRead(plural, facts.claim.metadata.namespace, consumer.name)
         if read not in facts.live:
-            return _Use.UNKNOWN, read
+            return read
         live = facts.live[read]
         known = live if isinstance(live, Pod | PodGroup) else None
-    return (_Use.USING if _uses(known, consumer.uid) else _Use.GONE), read
-
-
-def _uses(known: Pod | PodGroup | None, uid: str) -> bool:
-    if known is None or known.metadata.uid != uid:
-        return False
-    return not is_done(known)
+    return known is not None and known.metadata.uid == consumer.uid and not is_done(known)
 
 
 def _wanting(facts: ClaimFacts) -> tuple[Consumer, ...]:

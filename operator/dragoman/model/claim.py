@@ -1,6 +1,6 @@
 """ResourceClaims and ResourceClaimTemplates of resource.k8s.io, any served version."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
@@ -175,21 +175,16 @@ def asks_admin_access(spec: Document, within: str) -> bool:
 
 
 def _consumers(status: Document) -> tuple[Consumer, ...]:
-    consumers = []
-    for index, item in enumerate(items(status, "reservedFor", "status.")):
-        within = f"status.reservedFor[{index}]."
-        consumers.append(
-            Consumer(
-                resource=text(item, "resource", within),
-                name=text(item, "name", within),
-                uid=text(item, "uid", within),
-                api_group=optional_text(item, "apiGroup", within) or "",
-                unknown=_beyond(item, CONSUMER_FIELDS),
-            )
-        )
-    return tuple(consumers)
+    listed = enumerate(items(status, "reservedFor", "status."))
+    return tuple(_consumer(item, f"status.reservedFor[{index}].") for index, item in listed)
 
 
-def _beyond(item: Document, known: Collection[str]) -> Mapping[str, Any]:
-    more = {key: value for key, value in item.items() if key not in known}
-    return more or NOTHING
+def _consumer(item: Document, within: str) -> Consumer:
+    return Consumer(
+        resource=text(item, "resource", within),
+        name=text(item, "name", within),
+        uid=text(item, "uid", within),
+        api_group=optional_text(item, "apiGroup", within) or "",
+        unknown={key: value for key, value in item.items() if key not in CONSUMER_FIELDS}
+        or NOTHING,
+    )

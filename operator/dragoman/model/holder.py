@@ -26,7 +26,7 @@ class Holder:
     Attributes:
         metadata: Identity.
         entries: `spec.resourceClaims`.
-        bindings: `status.resourceClaimStatuses` as entry name -> claim name, or None where
+        published: `status.resourceClaimStatuses` as entry name -> claim name, or None where
             the status says that no claim is needed for the entry.
     """
 

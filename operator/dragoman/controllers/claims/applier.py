@@ -91,10 +91,8 @@ class Applier:
                 return await self._create(action)
             case PublishClaims():
                 return await self._publish(action)
-            case UpdateReservedFor():
-                return await self._update_reserved_for(action)
-            case RemoveFinalizer():
-                return await self._remove_finalizer(action)
+            case UpdateReservedFor() | RemoveFinalizer():
+                return await self._update_claim(action)
             case DeleteClaim():
                 return await self._delete(action)
             case _:
@@ -180,28 +178,19 @@ class Applier:
         )
         return Outcome.DONE
 
-    async def _update_reserved_for(self, action: UpdateReservedFor) -> Outcome:
-        done = await self._patch_claim(action.claim, "status", action.document())
+    async def _update_claim(self, action: UpdateReservedFor | RemoveFinalizer) -> Outcome:
+        claim = action.claim
+        if isinstance(action, RemoveFinalizer):
+            subresource, message = "", "Removed finalizer of ResourceClaim"
+            fields = {}
+        else:
+            subresource = "status"
+            message = "Deallocated ResourceClaim" if action.deallocate else "Updated reservedFor"
+            fields = {"before": len(claim.consumers), "after": len(action.consumers)}
+        done = await self._patch_claim(claim, subresource, action.document())
         if done is Outcome.DONE:
-            log.info(
-                "Deallocated ResourceClaim" if action.deallocate else "Updated reservedFor",
-                namespace=action.claim.metadata.namespace,
-                name=action.claim.metadata.name,
-                before=len(action.claim.consumers),
-                after=len(action.consumers),
-                reason=action.reason.value,
-            )
-        return done
-
-    async def _remove_finalizer(self, action: RemoveFinalizer) -> Outcome:
-        done = await self._patch_claim(action.claim, "", action.document())
-        if done is Outcome.DONE:
-            log.info(
-                "Removed finalizer of ResourceClaim",
-                namespace=action.claim.metadata.namespace,
-                name=action.claim.metadata.name,
-                reason=action.reason.value,
-            )
+            place = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
+            log.info(message, **place, **fields, reason=action.reason.value)
         return done
 
     async def _patch_claim(

@@ -2,17 +2,15 @@
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from dragoman import __version__
 from dragoman.controllers.claims.gather import age
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
-
-Count = Callable[[GaugeMetricFamily], None]
 
 
 class ClaimCollector(Collector):
@@ -21,51 +19,34 @@ class ClaimCollector(Collector):
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
-    def describe(self) -> Iterator[Metric]:
+    def describe(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics without samples, for documentation."""
-        yield from (family for family, _ in self._families())
+        yield GaugeMetricFamily(
+            "dragoman_resource_claims",
+            "Claims by whether they hold devices, whether they are reserved, who made them "
+            "(template, extended, user) and whether they have admin access.",
+            labels=["allocated", "reserved", "source", "admin_access"],
+        )
+        yield GaugeMetricFamily(
+            "dragoman_waiting_pods", "Live pods with an entry that has no claim in the status."
+        )
+        yield GaugeMetricFamily(
+            "dragoman_oldest_waiting_pod_seconds", "Age of the oldest of them; 0 for none."
+        )
+        yield GaugeMetricFamily(
+            "dragoman_build_info", "1; the labels are the versions.", labels=["version", "python"]
+        )
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics as of now."""
-        for family, count in self._families():
-            count(family)
-            yield family
-
-    def _families(self) -> Iterator[tuple[GaugeMetricFamily, Count]]:
-        yield (
-            GaugeMetricFamily(
-                "dragoman_resource_claims",
-                "Claims by whether they hold devices, whether they are reserved, who made them "
-                "(template, extended, user) and whether they have admin access.",
-                labels=["allocated", "reserved", "source", "admin_access"],
-            ),
-            self._count_claims,
-        )
-        since = sorted(pod.metadata.created for pod in self._state.pods if is_waiting(pod))
-        yield (
-            GaugeMetricFamily(
-                "dragoman_waiting_pods", "Live pods with an entry that has no claim in the status."
-            ),
-            lambda family: family.add_metric([], len(since)),
-        )
-        yield (
-            GaugeMetricFamily(
-                "dragoman_oldest_waiting_pod_seconds", "Age of the oldest of them; 0 for none."
-            ),
-            lambda family: family.add_metric([], age(since[0]) if since else 0.0),
-        )
-        yield (
-            GaugeMetricFamily(
-                "dragoman_build_info",
-                "1; the labels are the versions.",
-                labels=["version", "python"],
-            ),
-            lambda family: family.add_metric([__version__, platform.python_version()], 1),
-        )
-
-    def _count_claims(self, family: GaugeMetricFamily) -> None:
+        claims, waiting, oldest, build = families = tuple(self.describe())
         for labels, number in sorted(Counter(map(_labels, self._state.claims)).items()):
-            family.add_metric(labels, number)
+            claims.add_metric(labels, number)
+        since = sorted(pod.metadata.created for pod in self._state.pods if is_waiting(pod))
+        waiting.add_metric([], len(since))
+        oldest.add_metric([], age(since[0]) if since else 0.0)
+        build.add_metric([__version__, platform.python_version()], 1)
+        yield from families
 
 
 def is_waiting(pod: Pod) -> bool:

@@ -89,7 +89,7 @@ class EventHandlers:
         for name in holder.claim_names():
             self.queue.add(Key("claim", holder.metadata.namespace, name))
         for claim in self.state.claims.find("owner", _place(holder)):
-            self.queue.add(_claim_key(claim))
+            self.queue.add(_key("claim", claim))
 
     def claim_changed(self, claim: Claim, *, by: Key | None = None) -> None:
         """Store a claim that was added or changed, and enqueue it and its holders.
@@ -107,7 +107,7 @@ class EventHandlers:
             return
         for observer in self.observers:
             observer.claim_changed(known, claim)
-        key = _claim_key(claim)
+        key = _key("claim", claim)
         if key != by and not self._is_just_made(claim, by):
             self.queue.add(key)
         if known is None or _identity(known) != _identity(claim):
@@ -177,7 +177,7 @@ class EventHandlers:
         for group in self.state.groups:
             self.queue.add(_key("podgroup", group))
         for claim in self.state.claims:
-            self.queue.add(_claim_key(claim))
+            self.queue.add(_key("claim", claim))
 
     def _enqueue_pod(self, pod: Pod, by: Key | None = None) -> None:
         if by is None and not pod.done and not pod.metadata.deleting:
@@ -192,7 +192,7 @@ class EventHandlers:
         names = set(pod.claim_names())
         for claim in self.state.claims.find("owner", _place(pod)):
             if claim.metadata.name not in names:
-                self.queue.add(_claim_key(claim))
+                self.queue.add(_key("claim", claim))
 
     def _enqueue_group(self, group: PodGroup) -> None:
         self.queue.add(_key("podgroup", group))
@@ -228,12 +228,8 @@ def _identity(claim: Claim) -> tuple[object, ...]:
     return (claim.metadata.uid, claim.metadata.owner, claim.metadata.deleting, claim.entry)
 
 
-def _key(kind: Literal["pod", "podgroup"], holder: Pod | PodGroup) -> Key:
-    return Key(kind, holder.metadata.namespace, holder.metadata.name)
-
-
-def _claim_key(claim: Claim) -> Key:
-    return Key("claim", claim.metadata.namespace, claim.metadata.name)
+def _key(kind: Literal["pod", "podgroup", "claim"], found: Pod | PodGroup | Claim) -> Key:
+    return Key(kind, found.metadata.namespace, found.metadata.name)
 
 
 def _place(holder: Pod | PodGroup) -> tuple[str, str]:

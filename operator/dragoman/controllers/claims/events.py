@@ -10,7 +10,7 @@ from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.model import Pod
+from dragoman.model import Claim, Pod, PodGroup
 
 EVENT_REASONS = {
     Reason.CLAIM_MISSING: "ResourceClaimNotFound",
@@ -64,28 +64,26 @@ class ClaimEvents:
         """Report a fault of another controller."""
         if not self._may_write():
             return  # the leader observes it as well, and one Event is enough
-        owner = pod.reference
-        place = (pod.metadata.namespace, pod.metadata.name)
-        regarding = ObjectReference(owner.api_version, owner.kind, *place, owner.uid)
-        self._recorder.warn(regarding, reason=fault.value, action="Watching", note=note)
+        self._recorder.warn(_reference(pod), reason=fault.value, action="Watching", note=note)
 
     def regarding(self, key: Key) -> ObjectReference | None:
         """Return a reference to the object of a key, None where it is not stored."""
-        place = (key.namespace, key.name)
-        if key.kind == "claim":
-            claim = self._state.claims.get(*place)
+        found = self._state.get(*key)
+        if isinstance(found, Claim):
             version = self._served.claims.api_version
-            uid = None if claim is None else claim.metadata.uid
-            return None if uid is None else ObjectReference(version, "ResourceClaim", *place, uid)
-        holders = self._state.pods if key.kind == "pod" else self._state.groups
-        holder = holders.get(*place)
-        if holder is None:
-            return None
-        owner = holder.reference
-        return ObjectReference(owner.api_version, owner.kind, *place, owner.uid)
+            place = (key.namespace, key.name)
+            return ObjectReference(version, "ResourceClaim", *place, found.metadata.uid)
+        return None if found is None else _reference(found)
 
     def _warn(self, key: Key, reason: str, note: str, subject: str) -> None:
         regarding = self.regarding(key)
         if regarding is not None:
             action = "Reserving" if key.kind == "claim" else "CreatingResourceClaim"
             self._recorder.warn(regarding, reason=reason, action=action, note=note, subject=subject)
+
+
+def _reference(holder: Pod | PodGroup) -> ObjectReference:
+    owner = holder.reference
+    return ObjectReference(
+        owner.api_version, owner.kind, holder.metadata.namespace, owner.name, owner.uid
+    )

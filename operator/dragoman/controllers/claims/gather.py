@@ -2,14 +2,7 @@
 
 from datetime import UTC, datetime
 
-from dragoman.claims import (
-    ClaimFacts,
-    HolderFacts,
-    Plan,
-    plan_claim,
-    plan_group,
-    plan_pod,
-)
+from dragoman.claims import ClaimFacts, HolderFacts, Plan, plan_claim, plan_group, plan_pod
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.state import ClusterState
@@ -27,14 +20,13 @@ class Gatherer:
 
     def plan(self, key: Key, live: LiveReads) -> Plan | None:
         """Return the plan of a key, or None where its object is not stored."""
-        if key.kind == "claim":
-            claim = self._state.claims.get(key.namespace, key.name)
-            return None if claim is None else plan_claim(self._claim_facts(claim, live))
-        if key.kind == "pod":
-            pod = self._state.pods.get(key.namespace, key.name)
-            return None if pod is None else plan_pod(self._holder_facts(pod, live))
-        group = self._state.groups.get(key.namespace, key.name)
-        return None if group is None else plan_group(self._holder_facts(group, live))
+        found = self._state.get(*key)
+        if found is None:
+            return None
+        if isinstance(found, Claim):
+            return plan_claim(self._claim_facts(found, live))
+        plan = plan_pod if isinstance(found, Pod) else plan_group
+        return plan(self._holder_facts(found, live))
 
     def need(self, key: Key) -> tuple[str, str]:
         """Return the UID of a key's object, and since when it is needed as an API timestamp.
@@ -42,12 +34,10 @@ class Gatherer:
         A pod needs its claims since its creation; a claim's release is needed since it was seen,
         for which the timestamp is empty.
         """
-        if key.kind == "claim":
-            claim = self._state.claims.get(key.namespace, key.name)
-            return ("" if claim is None else claim.metadata.uid), ""
-        holders = self._state.pods if key.kind == "pod" else self._state.groups
-        holder = holders.get(key.namespace, key.name)
-        return ("", "") if holder is None else (holder.metadata.uid, holder.metadata.created)
+        found = self._state.get(*key)
+        if found is None:
+            return "", ""
+        return found.metadata.uid, "" if isinstance(found, Claim) else found.metadata.created
 
     def _holder_facts(self, holder: Pod | PodGroup, live: LiveReads) -> HolderFacts:
         state = self._state

@@ -74,8 +74,9 @@ class OtherController:
         if not self._observing or known is not None or not made_by_another(claim):
             return
         owner = metadata.owner
-        pod = self._state.pods.get(metadata.namespace, owner.name) if owner is not None else None
-        if owner is None or pod is None or pod.metadata.uid != owner.uid:
+        assert owner is not None, "it names whom the claim was made for"
+        pod = self._state.pods.get(metadata.namespace, owner.name)
+        if pod is None or pod.metadata.uid != owner.uid:
             # The age of its pod is unknown: it may be older than every need.
             self._other_seen(Activity(metadata.namespace, ""))
             return
@@ -91,11 +92,8 @@ class OtherController:
 
     def _check_duplicate(self, claim: Claim, pod: Pod) -> None:
         place = (pod.metadata.namespace, pod.metadata.uid, claim.entry)
-        twins = [
-            twin.metadata.name
-            for twin in self._state.claims.find("twin", place)
-            if not twin.metadata.deleting
-        ]
+        found = self._state.claims.find("twin", place)
+        twins = [twin.metadata.name for twin in found if not twin.metadata.deleting]
         if twins:
             note = (
                 f'entry {claim.entry} has the resource claims "{twins[0]}" and '

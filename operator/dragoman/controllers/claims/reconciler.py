@@ -1,13 +1,13 @@
 """Reconciles one key: gather facts, plan, apply; again until the plan is empty."""
 
 import asyncio
+import math
 import random
 from collections.abc import Sequence
 
 from dragoman.claims import (
     Action,
     CreateClaim,
-    Pending,
     Plan,
     PublishClaims,
     Reason,
@@ -94,7 +94,7 @@ class Reconciler:
                 continue
             self._events.pending(key, plan.pending)
             if not plan.actions:
-                self._requeue_pending(key, plan.pending)
+                self._requeue_pending(key, plan)
                 return True
             if await self._apply(key, plan.actions) is Outcome.STALE:
                 live.clear()
@@ -123,14 +123,13 @@ class Reconciler:
             seconds=round(delay, 3),
             reason=Reason.NOT_OVERDUE.value,
         )
-        pending = [wait.after for wait in plan.pending if wait.after is not None]
-        self._queue.add_after(key, min([delay, *pending]))
+        self._queue.add_after(key, min(delay, _due_after(plan)))
         return True
 
-    def _requeue_pending(self, key: Key, pending: Sequence[Pending]) -> None:
-        delays = [wait.after for wait in pending if wait.after is not None]
-        if delays:
-            self._queue.add_after(key, min(delays))
+    def _requeue_pending(self, key: Key, plan: Plan) -> None:
+        delay = _due_after(plan)
+        if delay < math.inf:
+            self._queue.add_after(key, delay)
 
     async def _apply(self, key: Key, actions: Sequence[Action]) -> Outcome:
         """Send independent creations at the same time, then the other actions in order.
@@ -143,15 +142,8 @@ class Reconciler:
         if len(planned) > CREATIONS:
             creations = random.sample(planned, CREATIONS)
         results = await self._create(creations)
-        self._report_refusals(key, creations, results)
         outcome = Outcome.STALE if Outcome.STALE in results else Outcome.DONE
-        for _ in range(results.count(Outcome.DONE)):
-            self._mode.made_claim()
-        done = {
-            creation.name
-            for creation, result in zip(creations, results, strict=True)
-            if result is Outcome.DONE
-        }
+        done = self._note_creations(key, creations, results)
         missing = {creation.name for creation in planned} - done
         for action in actions:
             match action:
@@ -181,16 +173,27 @@ class Reconciler:
         except (ApiError, NotLeadingError) as error:
             return [error]
 
-    def _report_refusals(
+    def _note_creations(
         self, key: Key, creations: Sequence[CreateClaim], results: Sequence[object]
-    ) -> None:
+    ) -> set[str]:
+        """Report refusals, and return the names of the claims that were created."""
+        done = set()
         for creation, result in zip(creations, results, strict=True):
             if isinstance(result, ApiError):
                 self._events.refusal(key, creation, result)
+            elif result is Outcome.DONE:
+                self._mode.made_claim()
+                done.add(creation.name)
+        return done
 
 
 def _creations(actions: Sequence[Action]) -> list[CreateClaim]:
     return [action for action in actions if isinstance(action, CreateClaim)]
+
+
+def _due_after(plan: Plan) -> float:
+    """Return the seconds until something pending is due; infinite where only events help."""
+    return min((wait.after for wait in plan.pending if wait.after is not None), default=math.inf)
 
 
 def _frees_devices(plan: Plan) -> bool:

@@ -71,6 +71,12 @@ class ClusterState:
         self.templates: Store[Template] = Store(self.deleted)
         self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
 
+    def get(self, kind: str, namespace: str, name: str) -> Claim | Pod | PodGroup | None:
+        """Return the stored `claim`, `pod` or `podgroup` of a name, or None."""
+        if kind == "claim":
+            return self.claims.get(namespace, name)
+        return (self.pods if kind == "pod" else self.groups).get(namespace, name)
+
     def roll_back(self) -> None:
         """Trust the next lists in everything: etcd was restored from a backup."""
         self.own_writes.clear()
