@@ -14,13 +14,6 @@ LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
 
-CHOICES = {
-    "claims": get_args(ClaimsMode),
-    "podgroup_claims": get_args(PodGroupClaims),
-    "evictions": get_args(EvictionsMode),
-    "pool_status": get_args(PoolStatusMode),
-    "log_format": get_args(LogFormat),
-}
 BOUNDS = {
     "workers": (1, 1000),
     "grace": (0.0, math.inf),
@@ -239,8 +232,8 @@ def _flag(name: str) -> str:
 
 
 def _convert(variable: str, name: str, kind: object, value: str) -> object:
-    choices = CHOICES.get(name)
-    if choices is not None and value not in choices:
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and value not in choices:
         raise SettingsError(f"{variable}: expected one of {', '.join(choices)}, found {value!r}")
     if get_origin(kind) is tuple:
         return tuple(value.split())

@@ -54,7 +54,7 @@ def reservations(facts: ClaimFacts) -> Reservations | tuple[LiveRead, ...]:
 
 
 def _uses(facts: ClaimFacts, consumer: Consumer) -> bool | LiveRead:
-    """Whether a consumer still uses the claim, or the live read that tells."""
+    """Whether a consumer still uses the claim, or the live read that must be done first."""
     known: Pod | PodGroup | None
     if consumer.is_pod:
         known = facts.pods.get(consumer.name)
