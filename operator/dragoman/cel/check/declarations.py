@@ -8,11 +8,12 @@ from functools import cache
 
 from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
-from dragoman.cel.check.signatures import SIGNATURES
+from dragoman.cel.check.signatures import ALTERNATIVES, SIGNATURES
 from dragoman.cel.types import Type
 
 Version = tuple[int, int]
 
+_BRACES = re.compile(r"\{(.*?)\}")
 _LINE = re.compile(r"(\d+)\.(\d+) (member|global) (\S+) ([^(]+)\((.*)\) -> (.*)")
 _NAMED = {
     kind.text: kind
@@ -38,7 +39,17 @@ def overloads_of(version: Version) -> dict[str, tuple[Overload, ...]]:
 @cache
 def all_overloads() -> tuple[tuple[Version, str, Overload], ...]:
     """Return (first version, function, overload) of every signature."""
-    return tuple(map(parse_overload, SIGNATURES.strip().splitlines()))
+    lines = SIGNATURES.strip().splitlines()
+    return tuple(parse_overload(each) for line in lines for each in _expanded(line))
+
+
+def _expanded(line: str) -> Iterator[str]:
+    """Return a line of the table with each of its alternatives."""
+    parts = _BRACES.split(line)  # every second part was in braces
+    choices = [ALTERNATIVES.get(part, part).split("|") for part in parts[1::2]]
+    for chosen in zip(*choices, strict=True) if choices else ((),):
+        parts[1::2] = chosen
+        yield "".join(parts)
 
 
 def parse_overload(line: str) -> tuple[Version, str, Overload]:
