@@ -20,7 +20,7 @@ from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.types import Type
-from dragoman.cel.values.durations import Duration
+from dragoman.cel.values.durations import SECOND, Duration
 from dragoman.cel.values.formats import NamedFormat
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quantity import Quantity
@@ -216,6 +216,42 @@ def _double(value: float) -> str:
     return "NaN" if math.isnan(value) else repr(value)
 
 
+def go_timestamp(timestamp: Timestamp) -> str:
+    """Write a timestamp as Go's `String()`, such as `2024-01-01 00:00:00 +0200 +0200`."""
+    text = str(timestamp).replace("T", " ")
+    if timestamp.offset == 0:
+        return text.replace("Z", " +0000 UTC")
+    zone = text[-6:].replace(":", "")
+    return f"{text[:-6]} {zone} {zone}"
+
+
+def go_duration(duration: Duration) -> str:
+    """Write a duration as Go's `String()`, such as `1h2m3.5s`."""
+    sign, rest = ("-" if duration.nanos < 0 else ""), abs(duration.nanos)
+    if rest < SECOND:
+        return sign + _below_second(rest)
+    minutes, below = divmod(rest, 60 * SECOND)
+    seconds = _trimmed(below, 9) + "s"
+    if minutes < 60:
+        return f"{sign}{minutes}m{seconds}" if minutes else sign + seconds
+    return f"{sign}{minutes // 60}h{minutes % 60}m{seconds}"
+
+
+def _below_second(nanos: int) -> str:
+    if nanos == 0:
+        return "0s"
+    if nanos < 1_000:
+        return f"{nanos}ns"
+    if nanos < 1_000_000:
+        return _trimmed(nanos, 3) + "\u00b5s"
+    return _trimmed(nanos, 6) + "ms"
+
+
+def _trimmed(number: int, decimals: int) -> str:
+    whole, rest = divmod(number, 10**decimals)
+    return f"{whole}.{rest:0{decimals}d}".rstrip("0").rstrip(".")
+
+
 _TAGS: dict[type, Any] = {
     int: lambda value: {"int": value},
     Uint: lambda value: {"uint": int(value)},
@@ -228,8 +264,8 @@ _TAGS: dict[type, Any] = {
     CIDR: lambda value: {"repr": str(value), "type": "net.CIDR"},
     URL: lambda value: {"repr": str(value), "type": "kubernetes.URL"},
     NamedFormat: lambda value: {"repr": value.name, "type": "kubernetes.NamedFormat"},
-    Duration: lambda value: {"repr": value.go_string(), "type": "google.protobuf.Duration"},
-    Timestamp: lambda value: {"repr": value.go_string(), "type": "google.protobuf.Timestamp"},
+    Duration: lambda value: {"repr": go_duration(value), "type": "google.protobuf.Duration"},
+    Timestamp: lambda value: {"repr": go_timestamp(value), "type": "google.protobuf.Timestamp"},
     Type: lambda value: {"repr": value.name, "type": "type"},
 }
 

@@ -51,10 +51,6 @@ class Duration:
         """Return seconds with the double rounding of Go's `Seconds()`."""
         return _fractional(self.nanos, SECOND)
 
-    def go_string(self) -> str:
-        """Return the form of Go's `String()`, such as `1h2m3.5s`."""
-        return _go_duration(self.nanos)
-
     def __str__(self) -> str:
         text = repr(self.seconds())
         # Only spans below 0.1 ms have an exponent, a negative one.
@@ -140,39 +136,13 @@ def _plain(text: str) -> str:
     return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
 
 
-def _go_duration(nanos: int) -> str:
-    sign, rest = ("-" if nanos < 0 else ""), abs(nanos)
-    if rest < SECOND:
-        return sign + _go_below_second(rest)
-    minutes, below = divmod(rest, 60 * SECOND)
-    seconds = _trimmed(below, 9) + "s"
-    if minutes < 60:
-        return f"{sign}{minutes}m{seconds}" if minutes else sign + seconds
-    return f"{sign}{minutes // 60}h{minutes % 60}m{seconds}"
-
-
-def _go_below_second(nanos: int) -> str:
-    if nanos == 0:
-        return "0s"
-    if nanos < 1_000:
-        return f"{nanos}ns"
-    if nanos < 1_000_000:
-        return _trimmed(nanos, 3) + "\u00b5s"
-    return _trimmed(nanos, 6) + "ms"
-
-
-def _trimmed(number: int, decimals: int) -> str:
-    whole, rest = divmod(number, 10**decimals)
-    return f"{whole}.{rest:0{decimals}d}".rstrip("0").rstrip(".")
-
-
 DURATION_GETTERS: Final[dict[str, Callable[[Duration], int]]] = {
-    "getHours": lambda duration: int(_fractional(duration.nanos, 3600 * SECOND)),
-    "getMinutes": lambda duration: int(_fractional(duration.nanos, 60 * SECOND)),
-    "getSeconds": lambda duration: int(duration.seconds()),
-    "getMilliseconds": lambda duration: _toward_zero(duration.nanos, 1_000_000),
+    "hours": lambda duration: int(_fractional(duration.nanos, 3600 * SECOND)),
+    "minutes": lambda duration: int(_fractional(duration.nanos, 60 * SECOND)),
+    "seconds": lambda duration: int(duration.seconds()),
+    "milliseconds": lambda duration: _toward_zero(duration.nanos, 1_000_000),
 }
-"""CEL's getters by name: the whole duration in that unit."""
+"""CEL's getters by the unit in their overload ids: the whole duration in that unit."""
 
 
 def _toward_zero(number: int, divisor: int) -> int:

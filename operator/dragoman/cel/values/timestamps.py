@@ -53,16 +53,13 @@ class Timestamp:
         duration_of((self.seconds - other.seconds) * SECOND)
         return duration_of(self.nanos - other.nanos)
 
-    def go_string(self) -> str:
-        """Return the form of Go's `String()`, such as `2024-01-01 00:00:00 +0200 +0200`."""
-        if self.offset == 0:
-            return f"{_date_time(self, ' ')} +0000 UTC"
-        zone = _zone(self.offset).replace(":", "")
-        return f"{_date_time(self, ' ')} {zone} {zone}"
-
     def __str__(self) -> str:
-        zone = _zone(self.offset) if self.offset else "Z"
-        return _date_time(self, "T") + zone
+        seconds, fraction = divmod(self.nanos, SECOND)
+        days, clock = divmod(seconds + self.offset, _DAY)
+        year, month, day = _civil_from_days(days)
+        time = f"{clock // 3600:02d}:{clock // 60 % 60:02d}:{clock % 60:02d}"
+        decimals = f".{fraction:09d}".rstrip("0") if fraction else ""
+        return f"{year:04d}-{month:02d}-{day:02d}T{time}{decimals}{_zone(self.offset)}"
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -114,17 +111,10 @@ def _from_parts(match: re.Match[str]) -> Timestamp | None:
 
 
 def _zone(offset: int) -> str:
+    if offset == 0:
+        return "Z"
     minutes = abs(offset) // 60
     return f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
-
-
-def _date_time(timestamp: Timestamp, separator: str) -> str:
-    seconds, fraction = divmod(timestamp.nanos, SECOND)
-    days, clock = divmod(seconds + timestamp.offset, _DAY)
-    year, month, day = _civil_from_days(days)
-    decimals = f".{fraction:09d}".rstrip("0") if fraction else ""
-    date = f"{year:04d}-{month:02d}-{day:02d}"
-    return f"{date}{separator}{clock // 3600:02d}:{clock // 60 % 60:02d}:{clock % 60:02d}{decimals}"
 
 
 def _is_leap(year: int) -> bool:
@@ -194,15 +184,16 @@ def _offset(timestamp: Timestamp, zone: str | None) -> int:
 
 
 TIMESTAMP_GETTERS: Final[dict[str, _TimestampGetter]] = {
-    "getFullYear": _of_day(lambda days: _civil_from_days(days)[0]),
-    "getMonth": _of_day(lambda days: _civil_from_days(days)[1] - 1),
-    "getDate": _of_day(lambda days: _civil_from_days(days)[2]),
-    "getDayOfMonth": _of_day(lambda days: _civil_from_days(days)[2] - 1),
-    "getDayOfYear": _of_day(_day_of_year),
-    "getDayOfWeek": _of_day(lambda days: (days + 4) % 7),
-    "getHours": _of_clock(3600, 24),
-    "getMinutes": _of_clock(60, 60),
-    "getSeconds": _of_clock(1, 60),
-    "getMilliseconds": _milliseconds,
+    "year": _of_day(lambda days: _civil_from_days(days)[0]),
+    "month": _of_day(lambda days: _civil_from_days(days)[1] - 1),
+    "day_of_month_1_based": _of_day(lambda days: _civil_from_days(days)[2]),
+    "day_of_month": _of_day(lambda days: _civil_from_days(days)[2] - 1),
+    "day_of_year": _of_day(_day_of_year),
+    "day_of_week": _of_day(lambda days: (days + 4) % 7),
+    "hours": _of_clock(3600, 24),
+    "minutes": _of_clock(60, 60),
+    "seconds": _of_clock(1, 60),
+    "milliseconds": _milliseconds,
 }
-"""CEL's getters by name: `(timestamp, zone=None) -> int`; a zone is an IANA name or `+hh:mm`."""
+"""CEL's getters by the part in their overload ids: `(timestamp, zone=None) -> int`; a zone is an
+IANA name or `+hh:mm`."""
