@@ -7,8 +7,7 @@ or because long texts take longer than their CEL cost says (`paced`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from dragoman.cel.library import (
     arithmetic,
@@ -29,38 +28,19 @@ from dragoman.cel.library import (
     timestamps,
     url,
 )
+from dragoman.cel.state import Functions
 
-OVERLOADS: Final[dict[str, Callable[..., Any]]] = {
-    **arithmetic.OVERLOADS,
-    **authorizer.OVERLOADS,
-    **cidr.OVERLOADS,
-    **containers.OVERLOADS,
-    **conversions.OVERLOADS,
-    **formats.OVERLOADS,
-    **timestamps.OVERLOADS,
-    **ip.OVERLOADS,
-    **lists.OVERLOADS,
-    **optionals.OVERLOADS,
-    **ordering.OVERLOADS,
-    **quantity.OVERLOADS,
-    **semver.OVERLOADS,
-    **strings.OVERLOADS,
-    **url.OVERLOADS,
-}
-STATEFUL: Final[dict[str, Callable[..., Any]]] = {
-    **arithmetic.STATEFUL,
-    **cidr.STATEFUL,
-    **containers.STATEFUL,
-    **conversions.STATEFUL,
-    **timestamps.STATEFUL,
-    **ip.STATEFUL,
-    **lists.STATEFUL,
-    **optionals.STATEFUL,
-    **ordering.STATEFUL,
-    **quantity.STATEFUL,
-    **regexes.STATEFUL,
-    **semver.STATEFUL,
-    **sets.STATEFUL,
-    **strings.STATEFUL,
-    **url.STATEFUL,
-}
+_LIBRARIES: Final = (
+    arithmetic, authorizer, cidr, containers, conversions, formats, ip, lists, optionals, ordering,
+    quantity, regexes, semver, sets, strings, timestamps, url,
+)  # fmt: skip
+
+
+def _all(table: str) -> Functions:
+    """Join a table of all libraries; some libraries have only one of the two."""
+    tables = (getattr(library, table, {}) for library in _LIBRARIES)
+    return {name: function for functions in tables for name, function in functions.items()}
+
+
+OVERLOADS: Final = _all("OVERLOADS")
+STATEFUL: Final = _all("STATEFUL")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, MapList, SetList
@@ -25,18 +26,6 @@ def _uint(number: int) -> Uint:
     raise EvaluationError("unsigned integer overflow")
 
 
-def _add_int(left: int, right: int) -> int:
-    return _int(left + right)
-
-
-def _sub_int(left: int, right: int) -> int:
-    return _int(left - right)
-
-
-def _mul_int(left: int, right: int) -> int:
-    return _int(left * right)
-
-
 def _quotient(left: int, right: int) -> int:
     """Divide toward zero, where Python divides toward minus infinity."""
     if right == 0:
@@ -54,10 +43,6 @@ def _remainder(left: int, right: int) -> int:
     return -found if left < 0 else found
 
 
-def _mul_double(left: float, right: float) -> float:
-    return left * right
-
-
 def _div_double(left: float, right: float) -> float:
     if right == 0.0:
         if left == 0.0 or math.isnan(left):
@@ -66,12 +51,7 @@ def _div_double(left: float, right: float) -> float:
     return left / right
 
 
-def _add_string(left: str, right: str) -> str:
-    bounded(len(left) + len(right))
-    return left + right
-
-
-def _add_bytes(left: bytes, right: bytes) -> bytes:
+def _add_text(left: Any, right: Any) -> Any:
     bounded(len(left) + len(right))
     return left + right
 
@@ -102,30 +82,30 @@ def _merged(left: MapList, right: list[Any]) -> MapList:
 
 
 OVERLOADS: Final[Functions] = {
-    "add_int64": _add_int,
+    "add_int64": lambda left, right: _int(left + right),
     "add_uint64": lambda left, right: _uint(left + right),
-    "add_double": lambda left, right: left + right,
-    "add_string": _add_string,
-    "add_bytes": _add_bytes,
+    "add_double": operator.add,
+    "add_string": _add_text,
+    "add_bytes": _add_text,
     "add_duration_duration": lambda left, right: left.plus(right),
     "add_duration_timestamp": lambda left, right: right.plus(left),
     "add_timestamp_duration": lambda left, right: left.plus(right),
-    "subtract_int64": _sub_int,
+    "subtract_int64": lambda left, right: _int(left - right),
     "subtract_uint64": lambda left, right: _uint(left - right),
-    "subtract_double": lambda left, right: left - right,
+    "subtract_double": operator.sub,
     "subtract_duration_duration": lambda left, right: left.minus(right),
     "subtract_timestamp_duration": lambda left, right: left.minus(right),
     "subtract_timestamp_timestamp": lambda left, right: left.since(right),
-    "multiply_int64": _mul_int,
+    "multiply_int64": lambda left, right: _int(left * right),
     "multiply_uint64": lambda left, right: _uint(left * right),
-    "multiply_double": _mul_double,
+    "multiply_double": operator.mul,
     "divide_int64": lambda left, right: _int(_quotient(left, right)),
     "divide_uint64": lambda left, right: Uint(_quotient(left, right)),
     "divide_double": _div_double,
     "modulo_int64": _remainder,
     "modulo_uint64": lambda left, right: Uint(_remainder(left, right)),
     "negate_int64": lambda number: _int(-number),
-    "negate_double": lambda number: -number,
-    "logical_not": lambda value: not value,
+    "negate_double": operator.neg,
+    "logical_not": operator.not_,
 }
 STATEFUL: Final[Functions] = {"add_list": _add_list}

@@ -14,7 +14,7 @@ from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.durations import Duration, parse_duration
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import format_double
-from dragoman.cel.values.timestamps import Timestamp, parse_timestamp, timestamp_from_seconds
+from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_seconds
 
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
@@ -124,10 +124,6 @@ def _shown(value: Any) -> str:
     return str(_same(value))
 
 
-def _parsed_timestamp(text: str) -> Timestamp:
-    return parse_timestamp(text)
-
-
 OVERLOADS: Final[Functions] = {
     "bool_to_bool": _same,
     "string_to_bool": _bool_of_text,
@@ -164,6 +160,6 @@ OVERLOADS: Final[Functions] = {
     "type": type_value,
 }
 STATEFUL: Final[Functions] = {
-    **paced(64, {"string_to_double": _double_of_text, "string_to_timestamp": _parsed_timestamp}),
+    **paced(64, {"string_to_double": _double_of_text, "string_to_timestamp": parse_timestamp}),
     **paced(1, {"string_to_duration": parse_duration}),
 }

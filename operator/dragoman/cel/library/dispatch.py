@@ -9,7 +9,16 @@ from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
-from dragoman.cel.representation import LISTS, MAPS, Optional, no_such_overload, type_name, value_of
+from dragoman.cel.representation import (
+    LISTS,
+    MAPS,
+    NUMBERS,
+    PLAIN,
+    Optional,
+    no_such_overload,
+    type_name,
+    value_of,
+)
 from dragoman.cel.state import State
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.durations import Duration
@@ -26,35 +35,42 @@ _SCALARS: Final[dict[str, type]] = {
     "google.protobuf.Timestamp": Timestamp,
     "google.protobuf.Duration": Duration,
 }
-_NUMBERS: Final = frozenset((int, Uint, float))
-_ADDABLE: Final = _NUMBERS | LISTS | {str, bytes, Duration, Timestamp}
-_ORDERED: Final = _NUMBERS | {bool, str, bytes, Duration, Timestamp}
-_SIZED: Final = MAPS | LISTS | {str, bytes}
 _RECEIVERS: Final = frozenset((str, Timestamp, Duration))
 """Types that receive calls by function name in cel-go; their errors lack the name."""
 _ABLE: Final[dict[str, frozenset[type]]] = {
-    "_+_": _ADDABLE,
-    "_-_": _NUMBERS | {Duration, Timestamp},
-    "_*_": _NUMBERS,
-    "_/_": _NUMBERS,
+    "_+_": NUMBERS | LISTS | {str, bytes, Duration, Timestamp},
+    "_-_": NUMBERS | {Duration, Timestamp},
+    "_*_": NUMBERS,
+    "_/_": NUMBERS,
     "_%_": frozenset((int, Uint)),
     "-_": frozenset((int, float, bool)),
     "matches": frozenset((str,)),
     "sort": LISTS,
     "@sortByAssociatedKeys": LISTS,
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-    "size": _SIZED,
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), PLAIN),
+    "size": MAPS | LISTS | {str, bytes},
 }
 """Functions that cel-go calls on the first operand: the error of an unfit operand names them."""
 
 
-def implementation(name: str) -> Callable[..., Any]:
+_Choices = Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
+"""The parameters of overloads, and the functions to call."""
+
+
+def _implementation(name: str) -> Callable[..., Any]:
     """Return an overload's function of (state, *args)."""
-    stateful = STATEFUL.get(name)
-    if stateful is not None:
-        return stateful
+    if name in STATEFUL:
+        return STATEFUL[name]
     plain = OVERLOADS[name]
     return lambda _, *args: plain(*args)
+
+
+def _chosen(function: str, choices: _Choices, args: Sequence[Any]) -> Callable[..., Any]:
+    """Return the function of the first overload that fits."""
+    for params, run in choices:
+        if all(map(fits, params, args)):
+            return run
+    raise _refusal(function, args)
 
 
 def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Any] | None:
@@ -70,12 +86,7 @@ def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[.
     def dispatch(left: Any, right: Any) -> Any:
         run = chosen.get((type(left), type(right)))
         if run is None:
-            args = (left, right)
-            found = (run for params, run in choices if all(map(fits, params, args)))
-            run = next(found, None)
-            if run is None:
-                raise _refusal(function, args)
-            chosen[type(left), type(right)] = run
+            run = chosen[type(left), type(right)] = _chosen(function, choices, (left, right))
         return run(left, right)
 
     return dispatch
@@ -105,18 +116,21 @@ def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., An
     """Return a function of (state, *args) that calls the first overload that fits."""
     if function == "flatten":
         return _flatten
-    choices = [(overload.params, implementation(overload.name)) for overload in overloads]
+    choices = [(overload.params, _implementation(overload.name)) for overload in overloads]
     if function == "-_":
         # cel-go negates durations, although no overload declares it.
         choices.append(((types.DURATION,), lambda _, duration: duration.negated()))
-    if not any(_looks_inside(overload) for overload in overloads):
-        return _by_types(function, choices)
+    if any(_looks_inside(overload) for overload in overloads):
+        return lambda state, *args: _chosen(function, choices, args)(state, *args)
+    # The types of the arguments decide.
+    chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def dispatch(state: State, *args: Any) -> Any:
-        for params, run in choices:
-            if all(map(fits, params, args)):
-                return run(state, *args)
-        raise _refusal(function, args)
+        kinds = tuple(map(type, args))
+        run = chosen.get(kinds)
+        if run is None:
+            run = chosen[kinds] = _chosen(function, choices, args)
+        return run(state, *args)
 
     return dispatch
 
@@ -124,25 +138,6 @@ def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., An
 def _looks_inside(overload: Overload) -> bool:
     """Return whether the parts of an argument decide whether it fits."""
     return any(kind.kind in (Kind.LIST, Kind.MAP) for kind in overload.params)
-
-
-def _by_types(
-    function: str, choices: Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
-) -> Callable[..., Any]:
-    """Cache the overload for each combination of argument types."""
-    chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
-
-    def dispatch(state: State, *args: Any) -> Any:
-        run = chosen.get(tuple(map(type, args)))
-        if run is None:
-            found = (run for params, run in choices if all(map(fits, params, args)))
-            run = next(found, None)
-            if run is None:
-                raise _refusal(function, args)
-            chosen[tuple(map(type, args))] = run
-        return run(state, *args)
-
-    return dispatch
 
 
 def _flatten(state: State, items: Any, *depth: Any) -> Any:

@@ -37,22 +37,10 @@ def _unwrap(state: State, items: list[Any]) -> list[Any]:
     if items and type(items[0]) is not Optional:
         # The overload does not fit such a list; see Program.untyped.
         raise TypeError
-    for item in items:
-        if type(item) is not Optional:
-            raise _not_optional(item)
+    odd = next((item for item in items if type(item) is not Optional), NONE)
+    if odd is not NONE:
+        raise EvaluationError(lambda: f"value {shown(odd)} is not optional")
     return [item.value for item in items if item is not NONE]
-
-
-def _not_optional(item: Any) -> EvaluationError:
-    return EvaluationError(lambda: f"value {shown(item)} is not optional")
-
-
-def _first(items: list[Any]) -> Optional:
-    return Optional(items[0]) if items else NONE
-
-
-def _last(items: list[Any]) -> Optional:
-    return Optional(items[-1]) if items else NONE
 
 
 OVERLOADS: Final[Functions] = {
@@ -61,8 +49,8 @@ OVERLOADS: Final[Functions] = {
     "optional_ofNonZeroValue": _of_non_zero,
     "optional_hasValue": _has_value,
     "optional_value": _value,
-    "list_first": _first,
-    "list_last": _last,
+    "list_first": lambda items: Optional(items[0]) if items else NONE,
+    "list_last": lambda items: Optional(items[-1]) if items else NONE,
 }
 STATEFUL: Final[Functions] = {
     "optional_unwrap": _unwrap,

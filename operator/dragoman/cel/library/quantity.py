@@ -8,18 +8,9 @@ from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import is_quantity, parse_quantity
 
-
-def _is_greater(left: Quantity, right: Quantity) -> bool:
-    return left.compare(right) > 0
-
-
-def _is_less(left: Quantity, right: Quantity) -> bool:
-    return left.compare(right) < 0
-
-
 OVERLOADS: Final[Functions] = {
-    "quantity_is_greater_than": _is_greater,
-    "quantity_is_less_than": _is_less,
+    "quantity_is_greater_than": lambda left, right: left.compare(right) > 0,
+    "quantity_is_less_than": lambda left, right: left.compare(right) < 0,
     "quantity_compare_to": Quantity.compare,
     "quantity_add": Quantity.add,
     "quantity_add_int": Quantity.add,

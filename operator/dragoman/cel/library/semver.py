@@ -7,18 +7,9 @@ from typing import Final
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.semver import Semver, is_semver, parse_semver
 
-
-def _is_greater(left: Semver, right: Semver) -> bool:
-    return left.compare(right) > 0
-
-
-def _is_less(left: Semver, right: Semver) -> bool:
-    return left.compare(right) < 0
-
-
 OVERLOADS: Final[Functions] = {
-    "semver_is_greater_than": _is_greater,
-    "semver_is_less_than": _is_less,
+    "semver_is_greater_than": lambda left, right: left.compare(right) > 0,
+    "semver_is_less_than": lambda left, right: left.compare(right) < 0,
     "semver_compare_to": Semver.compare,
     "semver_major": lambda version: version.major,
     "semver_minor": lambda version: version.minor,

@@ -8,13 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-RESERVED: Final = frozenset(
-    (
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
-        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void",
-        "while",
-    )
-)  # fmt: skip
+from dragoman.cel.syntax.tokens import RESERVED
+
 _ACCESSIBLE = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", re.ASCII)
 _ESCAPED = re.compile(r"__|[.\-/]")
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.estimate import Path
-from dragoman.cel.rules.names import RESERVED, escape
+from dragoman.cel.rules.names import escape
+from dragoman.cel.syntax.tokens import RESERVED
 from dragoman.cel.types import Kind, Type
 
 Schema = Mapping[str, Any]

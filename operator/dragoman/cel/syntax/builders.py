@@ -19,15 +19,7 @@ from dragoman.cel.syntax.nodes import (
     Select,
     qualified_name,
 )
-from dragoman.cel.syntax.tokens import Token
-
-_RESERVED = frozenset(
-    (
-        "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import",
-        "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void",
-        "while",
-    )
-)  # fmt: skip
+from dragoman.cel.syntax.tokens import RESERVED, Token
 
 
 class SyntaxIssue(Exception):  # noqa: N818 — `parse` turns it into a CompileError
@@ -171,19 +163,19 @@ def _literal(builder: Builder, token: Token) -> Node:
 
 
 def _name(builder: Builder, name: Token) -> Node:
-    if name.text in _RESERVED:
+    if name.text in RESERVED:
         return _reserved(builder, name.pos, name)
     return Ident(name.pos, name.text)
 
 
 def _root_name(builder: Builder, dot: Token, name: Token) -> Node:
-    if name.text in _RESERVED:
+    if name.text in RESERVED:
         return _reserved(builder, dot.pos, name)
     return Ident(name.pos, "." + name.text)
 
 
 def _call(builder: Builder, name: Token, arguments: tuple[int, list[Node]]) -> Node:
-    if name.text in _RESERVED:
+    if name.text in RESERVED:
         return _reserved(builder, name.pos, name)
     pos, args = arguments
     return builder.call(pos, name.text, None, args)
@@ -192,7 +184,7 @@ def _call(builder: Builder, name: Token, arguments: tuple[int, list[Node]]) -> N
 def _root_call(
     builder: Builder, dot: Token, name: Token, arguments: tuple[int, list[Node]]
 ) -> Node:
-    if name.text in _RESERVED:
+    if name.text in RESERVED:
         return _reserved(builder, dot.pos, name)
     pos, args = arguments
     return builder.call(pos, "." + name.text, None, args)

@@ -53,6 +53,14 @@ _OPERATORS = {
     "[": "LBRACKET", "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE",
 }  # fmt: skip
 _KEYWORDS = {"true": "TRUE", "false": "FALSE", "null": "NULL", "in": "IN"}
+RESERVED = frozenset(
+    (
+        "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import",
+        "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void",
+        "while",
+    )
+)  # fmt: skip
+"""Identifiers that cannot be names of variables or functions."""
 _AFTER_OPERAND = frozenset(("IDENT", "QUOTED_IDENT", "RPAREN", "RBRACKET", "RBRACE", "LITERAL"))
 _NUMBERS = frozenset(("INT", "FLOAT"))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_SHORT = {
+ESCAPES = {
+    "\\": r"\\",  # first, since the others write it
     "\a": r"\a",
     "\b": r"\b",
     "\f": r"\f",
@@ -10,9 +11,9 @@ _SHORT = {
     "\r": r"\r",
     "\t": r"\t",
     "\v": r"\v",
-    "\\": r"\\",
     '"': r"\"",
 }
+"""The short escapes of Go and CEL."""
 
 
 def quoted(text: str) -> str:
@@ -27,7 +28,7 @@ def quoted(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    short = _SHORT.get(char)
+    short = ESCAPES.get(char)
     if short is not None:
         return short
     if char.isprintable():

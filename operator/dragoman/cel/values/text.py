@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.scalars import Uint
+from dragoman.cel.values.quoting import ESCAPES
 
 TEXT_MAX: Final = 16 * 1024 * 1024
 """Code points of the longest text that an expression builds; in Go only memory bounds it."""
@@ -21,17 +21,6 @@ _LONE: Final = "surrogatepass"
 _SPACE: Final = (
     "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
     "\u200a\u2028\u2029\u202f\u205f\u3000"
-)
-_ESCAPES: Final = (
-    ("\\", r"\\"),  # first, since the others write it
-    ("\a", r"\a"),
-    ("\b", r"\b"),
-    ("\f", r"\f"),
-    ("\n", r"\n"),
-    ("\r", r"\r"),
-    ("\t", r"\t"),
-    ("\v", r"\v"),
-    ('"', r"\""),
 )
 
 
@@ -148,7 +137,7 @@ def _bytes(text: str) -> bytes:
 
 def quote(text: str) -> str:
     """Put in double quotes with CEL's escapes: `strings.quote`."""
-    for char, escape in _ESCAPES:
+    for char, escape in ESCAPES.items():
         text = text.replace(char, escape)
     return f'"{text}"'
 
@@ -189,8 +178,8 @@ def _go_value(value: object) -> str:
         return "0"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | Uint):
-        return str(int(value))
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, float):
         return format_double(value)
     return "unsupported value"
