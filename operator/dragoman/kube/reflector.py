@@ -192,7 +192,11 @@ class Reflector:
     async def _watch(self) -> None:
         began = time.monotonic()
         query = self._watch_query(resourceVersion=self._version)
-        async for line in self.informer.client.lines(self.informer.path, query, self._is_news):
+        informer = self.informer
+        lines = informer.client.lines(
+            informer.path, query, self._is_news, informer.filtered_interval
+        )
+        async for line in lines:
             # Checked once more: the response to an own write may have arrived since.
             if not self._is_news(line):
                 continue

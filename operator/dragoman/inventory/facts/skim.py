@@ -17,6 +17,8 @@ _HEAD: Final = re.compile(
 """The API server writes fields in the order of their Go structs; a quotation mark inside of a
 string is escaped, so that no value can look like a field."""
 _NAME: Final = re.compile(rb'\{"name":"([^"]+)"')
+_COUNTER_SET: Final = re.compile(rb'\{"name":"[^"]+","counters":')
+"""How an entry of `sharedCounters` begins; these follow the devices."""
 
 
 def is_unchanged(line: bytes, stored: Callable[[str], StoredSlice | None]) -> bool:
@@ -40,14 +42,16 @@ def is_unchanged(line: bytes, stored: Callable[[str], StoredSlice | None]) -> bo
         return False
     if not line.startswith(_start(known), spec) or b'"deletionTimestamp":' in line[:spec]:
         return False
-    if line.find(b'"taints":', devices) >= 0 or line.find(b'"sharedCounters":', devices) >= 0:
+    if line.find(b'"taints":', devices) >= 0:
         return False
-    # It stands before the devices or after the last one; to search them once more costs as much
-    # as the search for taints.
+    # These stand before the devices or after the last one; to search the devices once more costs
+    # as much as the search for taints.
     last = line.rfind(b'{"name":"')
     if b'"partitionTypeAttribute":' in line[spec:devices] + line[last:]:
         return False
-    return _NAME.findall(line, devices) == [name.encode() for name in known.devices]
+    if _COUNTER_SET.match(line, last):
+        return False
+    return b'"'.join(_NAME.findall(line, devices)) == '"'.join(known.devices).encode()
 
 
 def _start(known: StoredSlice) -> bytes:
