@@ -144,8 +144,6 @@ def printable(text: str) -> str:
     """Escape characters that break a terminal line or an HTTP header."""
     if text.isprintable() and '"' not in text:
         return text
-    return "".join(char if _is_harmless(char) else repr(char)[1:-1] for char in text)
-
-
-def _is_harmless(char: str) -> bool:
-    return char.isprintable() and char != '"'
+    return "".join(
+        char if char.isprintable() and char != '"' else repr(char)[1:-1] for char in text
+    )

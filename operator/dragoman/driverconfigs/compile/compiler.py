@@ -76,9 +76,7 @@ class CompiledSchema:
     """One generation of one object, compiled.
 
     Attributes:
-        name: the object's name.
         generation: the generation that was compiled.
-        driver: the driver's name.
         mode: Enforce, Warn, Audit or Off.
         unknown_configs: the policy for kinds that the object does not list.
         entries: how the driver treats entries.
@@ -86,9 +84,7 @@ class CompiledSchema:
         memory: bytes that it may take, as estimated.
     """
 
-    name: str
     generation: int
-    driver: str
     mode: str
     unknown_configs: str
     entries: EntryRules
@@ -156,7 +152,16 @@ def _compile(parsed: DriverConfigSchema, budget: PatternBudget) -> Compilation:
             errors_by_config[index] = errors
     if own := (*parsed.errors, *_pattern_errors(budget)):
         errors_by_config[OBJECT] = own
-    schema = None if errors_by_config else _schema(parsed, configs, len(budget.patterns))
+    schema = None
+    if not errors_by_config:
+        schema = CompiledSchema(
+            generation=parsed.generation,
+            mode=parsed.mode,
+            unknown_configs=parsed.unknown_configs,
+            entries=parsed.entries,
+            configs=configs,
+            memory=_memory(parsed, len(budget.patterns)),
+        )
     return Compilation(schema, errors_by_config, tuple(warnings))
 
 
@@ -207,23 +212,6 @@ def _pattern_errors(budget: PatternBudget) -> Iterator[FieldError]:
         detail = f"a rule's pattern needs more than {SMALL_MEMORY >> 10} KiB in RE2; {ADVICE}"
         error = fielderrors.field_error((), fielderrors.TOO_LONG, detail, pattern)
         yield error.under("spec.configs")
-
-
-def _schema(
-    parsed: DriverConfigSchema,
-    configs: Mapping[tuple[str, str], CompiledConfig],
-    patterns: int,
-) -> CompiledSchema:
-    return CompiledSchema(
-        name=parsed.name,
-        generation=parsed.generation,
-        driver=parsed.driver,
-        mode=parsed.mode,
-        unknown_configs=parsed.unknown_configs,
-        entries=parsed.entries,
-        configs=configs,
-        memory=_memory(parsed, patterns),
-    )
 
 
 def _memory(parsed: DriverConfigSchema, patterns: int) -> int:

@@ -67,6 +67,11 @@ class RegisteredSchema:
         return self.parsed.created, self.parsed.name
 
     @property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """List apiVersion and kind of the configs of the newest generation."""
+        return frozenset((config.api_version, config.kind) for config in self.parsed.configs)
+
+    @property
     def broken(self) -> bool:
         """Tell whether the object has no active schema although its mode is not Off."""
         return self.active is None and self.parsed.mode != OFF
@@ -120,11 +125,11 @@ class Registry:
         """List the kinds of an object that an older object describes too."""
         registered = self.objects[name]
         found = []
-        for kind in _kinds(registered):
+        for kind in registered.kinds:
             for older in self.drivers.get(registered.parsed.driver, ()):
                 if older.order >= registered.order:
                     break
-                if kind in _kinds(older):
+                if kind in older.kinds:
                     title = " ".join(kind).strip() or "(any kind)"
                     found.append(Conflict(title, older.parsed.name))
                     break
@@ -154,7 +159,8 @@ def register(
             errors_by_config={OBJECT: (_memory_error(refused_bytes, available),)},
         )
     active = compilation.schema
-    if active is None and before and before.active and _is_same_object(before.parsed, parsed):
+    same = before and (before.parsed.uid, before.parsed.driver) == (parsed.uid, parsed.driver)
+    if active is None and before and before.active and same:
         # Switching the mode is the admin's remedy for a bad schema, so the new mode counts even
         # where the rest of the generation does not compile.
         active = before.active.in_mode(parsed.mode)
@@ -173,17 +179,7 @@ def _memory_error(needed: int, available: int) -> FieldError:
     return FieldError("spec.configs", fielderrors.TOO_LONG, detail)
 
 
-def _is_same_object(before: DriverConfigSchema, parsed: DriverConfigSchema) -> bool:
-    return (before.uid, before.driver) == (parsed.uid, parsed.driver)
-
-
-def _kinds(registered: RegisteredSchema) -> frozenset[tuple[str, str]]:
-    return frozenset((config.api_version, config.kind) for config in registered.parsed.configs)
-
-
-def _by_driver(
-    objects: Mapping[str, RegisteredSchema],
-) -> dict[str, tuple[RegisteredSchema, ...]]:
+def _by_driver(objects: Mapping[str, RegisteredSchema]) -> dict[str, tuple[RegisteredSchema, ...]]:
     drivers: dict[str, list[RegisteredSchema]] = {}
     for registered in sorted(objects.values(), key=lambda one: one.order):
         if registered.parsed.driver and registered.parsed.mode != OFF:

@@ -48,7 +48,7 @@ def find_config(candidates: Sequence[RegisteredSchema], value: Any) -> ConfigMat
         for registered in candidates:
             if registered.active is not None and wanted in registered.active.configs:
                 return ConfigMatch(registered, wanted, registered.active.configs[wanted])
-            if registered.active is None and wanted in _listed(registered):
+            if registered.active is None and wanted in registered.kinds:
                 return ConfigMatch(registered, wanted, None)
     broken = next((one for one in candidates if one.active is None), None)
     return ConfigMatch(broken, (api_version, kind), None) if broken else None
@@ -82,10 +82,6 @@ def _discriminator(value: Any) -> Kind:
         api_version if isinstance(api_version, str) else "",
         kind if isinstance(kind, str) else "",
     )
-
-
-def _listed(registered: RegisteredSchema) -> frozenset[Kind]:
-    return frozenset((config.api_version, config.kind) for config in registered.parsed.configs)
 
 
 def _discriminator_errors(kinds: Collection[Kind], value: dict[str, Any]) -> tuple[FieldError, ...]:

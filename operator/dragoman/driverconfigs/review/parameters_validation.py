@@ -6,7 +6,6 @@ parameters of valid types, because a rule about a value of another type reports 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -47,34 +46,27 @@ class ValidationResult:
     complete: bool = True
 
 
-TOO_EXPENSIVE: Final = ValidationResult(
-    (
-        fielderrors.field_error(
-            (),
-            fielderrors.INTERNAL,
-            "the schema is too expensive for these parameters, the review ran out of steps",
-        ),
-    ),
+def _refusal(
+    reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE, *, complete: bool = True
+) -> ValidationResult:
+    error = fielderrors.field_error((), reason, detail, value)
+    return ValidationResult((error,), complete=complete)
+
+
+TOO_EXPENSIVE: Final = _refusal(
+    fielderrors.INTERNAL,
+    "the schema is too expensive for these parameters, the review ran out of steps",
     complete=False,
 )
 """The result for parameters that the step budget did not suffice for."""
 
-TOO_LONG: Final = ValidationResult(
-    (
-        fielderrors.field_error(
-            (), fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"
-        ),
-    ),
+TOO_LONG: Final = _refusal(
+    fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"
 )
 """The result for parameters larger than the API server stores."""
 
-TOO_DEEP: Final = ValidationResult(
-    (
-        fielderrors.field_error(
-            (), fielderrors.INVALID, f"must not be nested deeper than {MAX_DEPTH} levels"
-        ),
-    ),
-    complete=False,
+TOO_DEEP: Final = _refusal(
+    fielderrors.INVALID, f"must not be nested deeper than {MAX_DEPTH} levels", complete=False
 )
 """The result for parameters with too many levels."""
 
@@ -91,11 +83,9 @@ def validate_parameters(
         depth: allowed levels of objects and arrays.
     """
     if value is None:
-        return ValidationResult((fielderrors.field_error((), fielderrors.REQUIRED, ""),))
+        return _refusal(fielderrors.REQUIRED, "")
     if not isinstance(value, dict):
-        detail = "must be an object"
-        error = fielderrors.field_error((), fielderrors.TYPE_INVALID, detail, value)
-        return ValidationResult((error,))
+        return _refusal(fielderrors.TYPE_INVALID, "must be an object", value)
     before = budget.remaining
     token = steps.current.set(budget)
     try:
@@ -124,11 +114,7 @@ def _validate(
     reported = {error.path for error in pruner.unreadable}
     values = (e for e in field_errors(config.validator, pruned) if e.path not in reported)
     errors += islice(values, MAX_FIELD_ERRORS)
-    if config.rules and not _blocks_rules(errors):
+    if config.rules and not any(error.reason in _BLOCKS_RULES for error in errors):
         errors += config.rules.errors(pruned, pruner.budget)
         warnings += config.rules.warnings(pruned, pruner.budget)
     return errors, warnings
-
-
-def _blocks_rules(errors: Iterable[FieldError]) -> bool:
-    return any(error.reason in _BLOCKS_RULES for error in errors)

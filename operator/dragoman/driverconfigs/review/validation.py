@@ -197,12 +197,10 @@ class _Validation:
         result = self._result(match, config, entry.parameters)
         self.exhausted |= result is TOO_EXPENSIVE
         place = f"{entry.path}.opaque.parameters"
-        for error in result.errors:
-            hinted = with_hint(error, registered.parsed)
-            yield self._violation(hinted.under(place), registered)
-        for error in result.warnings:
-            hinted = with_hint(error, registered.parsed)
-            yield self._violation(hinted.under(place), registered, harmless=True)
+        for errors, harmless in ((result.errors, False), (result.warnings, True)):
+            for error in errors:
+                hinted = with_hint(error, registered.parsed)
+                yield self._violation(hinted.under(place), registered, harmless=harmless)
 
     def _together(self, driver: str) -> Iterator[Violation]:
         for registered in self.registry.drivers.get(driver, ()):

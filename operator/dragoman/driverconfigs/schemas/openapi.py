@@ -24,15 +24,9 @@ OUTER_ONLY: Final = frozenset({
 MAX_VALUES: Final = 1000
 """Entries of one enum or required list."""
 
-_REFUSED: Final = {
-    "$ref": "$ref is not supported",
-    "definitions": "definitions is not supported",
-    "dependencies": "dependencies is not supported",
-    "patternProperties": "patternProperties is not supported",
-    "additionalItems": "additionalItems is not supported",
-    "id": "id is not supported",
-    "$schema": "$schema is not supported",
-}
+_REFUSED: Final = frozenset({
+    "$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id", "$schema",
+})  # fmt: skip
 
 KeywordError = tuple[str, str]
 """Reason and detail."""
@@ -41,13 +35,12 @@ KeywordError = tuple[str, str]
 def keyword_error(keyword: str, value: Any) -> KeywordError | None:
     """Check a keyword and its value; None when both are valid."""
     if keyword in _REFUSED:
-        return fielderrors.FORBIDDEN, _REFUSED[keyword]
+        return fielderrors.FORBIDDEN, f"{keyword} is not supported"
     check = _CHECKS.get(keyword)
     if check is None:
         guess = closest(keyword, _CHECKS)
-        return fielderrors.FORBIDDEN, "unknown field" + (
-            f"; did you mean {guess}?" if guess else ""
-        )
+        hint = f"; did you mean {guess}?" if guess else ""
+        return fielderrors.FORBIDDEN, f"unknown field{hint}"
     return check(value)
 
 
@@ -106,10 +99,6 @@ def _must(what: str, fits: Callable[[Any], bool]) -> Callable[[Any], KeywordErro
     return lambda value: None if fits(value) else (fielderrors.INVALID, f"must be {what}")
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
@@ -122,14 +111,10 @@ def _is_names(value: Any) -> bool:
     )
 
 
-def _anything(_value: Any) -> KeywordError | None:
-    return None
-
-
 _TEXT = _must("a string", lambda value: isinstance(value, str))
 _FLAG = _must("true or false", lambda value: isinstance(value, bool))
 _TRUE = _must("true or undefined", lambda value: value is True)
-_COUNT = _must("a non-negative integer", _is_count)
+_COUNT = _must("a non-negative integer", lambda value: type(value) is int and 0 <= value < 2**63)
 _NUMBER = _must("a number", _is_number)
 _NAMES = _must(f"a list of at most {MAX_VALUES} strings", _is_names)
 _SCHEMAS = _must("a list of schemas", lambda value: isinstance(value, list))
@@ -144,9 +129,9 @@ _CHECKS: Final[dict[str, Callable[[Any], KeywordError | None]]] = {
     "format": _TEXT,
     "title": _TEXT,
     "description": _TEXT,
-    "example": _anything,
+    "example": lambda _: None,
     "externalDocs": _OBJECT,
-    "default": _anything,
+    "default": lambda _: None,
     "nullable": _FLAG,
     "enum": _ENUM,
     "minimum": _NUMBER,
