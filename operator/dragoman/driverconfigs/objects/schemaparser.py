@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import (
+    DUPLICATE,
+    INVALID,
+    NOT_SUPPORTED,
+    OMIT_VALUE,
+    REQUIRED,
+    TYPE_INVALID,
+    FieldError,
+    clip,
+    field_error,
+    printable,
+)
 from dragoman.driverconfigs.objects.driverconfigschema import (
     CHECKED_AGAINST,
     DENY,
@@ -26,14 +36,22 @@ from dragoman.driverconfigs.objects.driverconfigschema import (
     Variable,
 )
 
+Value = TypeVar("Value", dict[str, Any], list[Any], str, bool)
+
+_EXPECTED: Final[Mapping[type[Any], str]] = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+}
 _DRIVER: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
     """Parse one object of any JSON shape; malformed fields become `errors`."""
     reader = _Reader()
-    metadata = reader.mapping(document, "metadata", "")
-    spec = reader.mapping(document, "spec", "")
+    metadata = reader.read(document, "metadata", "", default={})
+    spec = reader.read(document, "spec", "", default={})
     generation = metadata.get("generation")
     return DriverConfigSchema(
         name=_string(metadata.get("name")),
@@ -44,7 +62,7 @@ def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
         mode=reader.choice(spec, "mode", "spec", MODES, ENFORCE),
         unknown_configs=reader.choice(spec, "unknownConfigs", "spec", POLICIES, DENY),
         variables=reader.variables(spec),
-        entries=reader.entries(reader.mapping(spec, "entries", "spec")),
+        entries=reader.entries(reader.read(spec, "entries", "spec", default={})),
         configs=reader.configs(spec),
         checked_against=_checked_against(metadata),
         errors=tuple(reader.errors),
@@ -54,7 +72,7 @@ def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
 def _checked_against(metadata: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations")
     value = annotations.get(CHECKED_AGAINST) if isinstance(annotations, dict) else None
-    return fielderrors.clip(fielderrors.printable(_string(value)), MAX_CHECKED_AGAINST)
+    return clip(printable(_string(value)), MAX_CHECKED_AGAINST)
 
 
 def _string(value: Any) -> str:
@@ -74,32 +92,28 @@ class _Reader:
 
     errors: list[FieldError] = field(default_factory=list)
 
-    def add(self, path: str, reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE) -> None:
-        self.errors.append(fielderrors.field_error((), reason, detail, value).under(path))
+    def add(self, path: str, reason: str, detail: str, value: Any = OMIT_VALUE) -> None:
+        self.errors.append(field_error((), reason, detail, value).under(path))
 
-    def mapping(self, parent: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
+    def read(self, parent: Mapping[str, Any], name: str, path: str, *, default: Value) -> Value:
+        """Return a field of the default's type; the default where it is missing or malformed."""
         value = parent.get(name)
-        if value is None or isinstance(value, dict):
-            return value or {}
-        self.add(f"{path}.{name}".lstrip("."), fielderrors.TYPE_INVALID, "must be an object", value)
-        return {}
-
-    def items(self, parent: Mapping[str, Any], name: str, path: str) -> list[Any]:
-        value = parent.get(name)
-        if value is None or isinstance(value, list):
-            return value or []
-        self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be an array", value)
-        return []
+        if isinstance(value, type(default)):
+            return value
+        if value is not None:
+            what = f"must be {_EXPECTED[type(default)]}"
+            self.add(f"{path}.{name}".lstrip("."), TYPE_INVALID, what, value)
+        return default
 
     def objects(self, parent: Mapping[str, Any], name: str, path: str) -> list[tuple[str, Any]]:
         """Read a list of objects, each with its path."""
         found = []
-        for index, item in enumerate(self.items(parent, name, path)):
+        for index, item in enumerate(self.read(parent, name, path, default=[])):
             place = f"{path}.{name}[{index}]"
             if isinstance(item, dict):
                 found.append((place, item))
             else:
-                self.add(place, fielderrors.TYPE_INVALID, "must be an object", item)
+                self.add(place, TYPE_INVALID, "must be an object", item)
         return found
 
     def choice(
@@ -116,52 +130,29 @@ class _Reader:
         if value in allowed:
             return str(value)
         listed = ", ".join(allowed)
-        self.add(f"{path}.{name}", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", value)
+        self.add(f"{path}.{name}", NOT_SUPPORTED, f"supported values: {listed}", value)
         return default
-
-    def text(self, parent: Mapping[str, Any], name: str, path: str) -> str:
-        value = parent.get(name)
-        if value is not None and not isinstance(value, str):
-            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be a string", value)
-        return _string(value)
-
-    def flag(self, parent: Mapping[str, Any], name: str, path: str, *, default: bool) -> bool:
-        value = parent.get(name)
-        if value is not None and not isinstance(value, bool):
-            self.add(f"{path}.{name}", fielderrors.TYPE_INVALID, "must be true or false", value)
-        return value if isinstance(value, bool) else default
 
     def driver(self, spec: Mapping[str, Any]) -> str:
         name = spec.get("driver")
         if name is None:
-            self.add("spec.driver", fielderrors.REQUIRED, "")
+            self.add("spec.driver", REQUIRED, "")
         elif not isinstance(name, str) or len(name) > 63 or not _DRIVER.fullmatch(name):
-            self.add(
-                "spec.driver",
-                fielderrors.INVALID,
-                "must be a driver name, as in opaque.driver",
-                name,
-            )
+            self.add("spec.driver", INVALID, "must be a driver name, as in opaque.driver", name)
         return _string(name)
 
     def variables(self, spec: Mapping[str, Any]) -> tuple[Variable, ...]:
         found: dict[str, Variable] = {}
         for path, item in self.objects(spec, "variables", "spec"):
             value: Any = item.get("value")
-            name, kind = self.text(item, "name", path), _variable_type(item, value)
+            name, kind = self.read(item, "name", path, default=""), _variable_type(item, value)
             if not name.isidentifier() or not name.isascii() or name in found:
-                self.add(
-                    f"{path}.name", fielderrors.INVALID, "must be an identifier of its own", name
-                )
+                self.add(f"{path}.name", INVALID, "must be an identifier of its own", name)
             elif kind not in VARIABLE_TYPES:
                 listed = ", ".join(VARIABLE_TYPES)
-                self.add(
-                    f"{path}.type", fielderrors.NOT_SUPPORTED, f"supported values: {listed}", kind
-                )
+                self.add(f"{path}.type", NOT_SUPPORTED, f"supported values: {listed}", kind)
             elif type(value) is not VARIABLE_TYPES[kind]:
-                self.add(
-                    f"{path}.value", fielderrors.TYPE_INVALID, f"must be of type {kind}", value
-                )
+                self.add(f"{path}.value", TYPE_INVALID, f"must be of type {kind}", value)
             else:
                 found[name] = Variable(name, kind, value)
         return tuple(found.values())
@@ -170,9 +161,9 @@ class _Reader:
         path = "spec.entries"
         return EntryRules(
             self.choice(entries, "precedence", path, PRECEDENCES, LAST_WINS),
-            self.flag(entries, "requestsRequired", path, default=False),
-            self.flag(entries, "classesIgnored", path, default=False),
-            self.flag(entries, "mainCoversSubrequests", path, default=True),
+            self.read(entries, "requestsRequired", path, default=False),
+            self.read(entries, "classesIgnored", path, default=False),
+            self.read(entries, "mainCoversSubrequests", path, default=True),
         )
 
     def configs(self, spec: Mapping[str, Any]) -> tuple[ConfigSpec, ...]:
@@ -181,18 +172,20 @@ class _Reader:
         for path, item in self.objects(spec, "configs", "spec"):
             config = self.config(path, item)
             if (config.api_version, config.kind) in seen:
-                self.add(path, fielderrors.DUPLICATE, f"{config.title} is described already")
+                self.add(path, DUPLICATE, f"{config.title} is described already")
             seen.add((config.api_version, config.kind))
             found.append(config)
         return tuple(found)
 
     def config(self, path: str, item: Mapping[str, Any]) -> ConfigSpec:
-        schema = self.mapping(item, "schema", path)
+        schema = self.read(item, "schema", path, default={})
         if "openAPIV3Schema" not in schema:
-            self.add(f"{path}.schema.openAPIV3Schema", fielderrors.REQUIRED, "")
-        api_version, kind = self.text(item, "apiVersion", path), self.text(item, "kind", path)
+            self.add(f"{path}.schema.openAPIV3Schema", REQUIRED, "")
+        api_version = self.read(item, "apiVersion", path, default="")
+        kind = self.read(item, "kind", path, default="")
+        refused: list[Any] = self.read(item, "refusedClasses", path, default=[])
         if kind and not api_version:
-            self.add(f"{path}.apiVersion", fielderrors.REQUIRED, "a kind has an apiVersion")
+            self.add(f"{path}.apiVersion", REQUIRED, "a kind has an apiVersion")
         return ConfigSpec(
             api_version=api_version,
             kind=kind,
@@ -200,16 +193,12 @@ class _Reader:
             schema=schema.get("openAPIV3Schema"),
             unknown_fields=self.choice(item, "unknownFields", path, POLICIES, DENY),
             rules=tuple(rule for _, rule in self.objects(item, "rules", path)),
-            refused_classes=frozenset(
-                name for name in self.items(item, "refusedClasses", path) if isinstance(name, str)
-            ),
+            refused_classes=frozenset(name for name in refused if isinstance(name, str)),
         )
 
     def sources(self, item: Mapping[str, Any], path: str) -> frozenset[str]:
-        named = self.items(item, "allowedSources", path)
+        named = self.read(item, "allowedSources", path, default=[])
         if any(source not in SOURCES for source in named):
             listed = ", ".join(SOURCES)
-            self.add(
-                f"{path}.allowedSources", fielderrors.NOT_SUPPORTED, f"supported values: {listed}"
-            )
+            self.add(f"{path}.allowedSources", NOT_SUPPORTED, f"supported values: {listed}")
         return frozenset(source for source in named if source in SOURCES) or frozenset(SOURCES)

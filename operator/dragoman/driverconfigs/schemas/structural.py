@@ -12,8 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.cel.errors import StepBudgetExceeded
-from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import (
+    FORBIDDEN,
+    INVALID,
+    NOT_SUPPORTED,
+    OMIT_VALUE,
+    REQUIRED,
+    TOO_LONG,
+    TOO_MANY,
+    TYPE_INVALID,
+    FieldError,
+    field_error,
+)
 from dragoman.driverconfigs.schemas import formats, openapi
 from dragoman.driverconfigs.schemas.patterns import PatternCompiler, PatternError
 
@@ -53,7 +63,7 @@ def validate_structural(schema: Any, patterns: PatternCompiler | None = None) ->
     """
     walk = _Walk(patterns or PatternCompiler())
     if not isinstance(schema, dict):
-        walk.add("", fielderrors.TYPE_INVALID, "must be an object", schema)
+        walk.add("", TYPE_INVALID, "must be an object", schema)
     else:
         walk.root(schema)
     return StructuralResult(tuple(walk.errors), tuple(walk.warnings))
@@ -69,17 +79,17 @@ class _Walk:
     nodes: int = 0
     pattern_size: int = 0
 
-    def add(self, path: str, reason: str, detail: str, value: Any = fielderrors.OMIT_VALUE) -> None:
-        self.errors.append(fielderrors.field_error((), reason, detail, value).under(path))
+    def add(self, path: str, reason: str, detail: str, value: Any = OMIT_VALUE) -> None:
+        self.errors.append(field_error((), reason, detail, value).under(path))
 
     def root(self, schema: dict[str, Any]) -> None:
         self.outer(schema, "", 1)
         if "type" in schema and schema["type"] != "object":
-            self.add(".type", fielderrors.INVALID, "must be object at the root", schema["type"])
+            self.add(".type", INVALID, "must be object at the root", schema["type"])
         if "additionalProperties" in schema:
-            self.add(".additionalProperties", fielderrors.FORBIDDEN, "must not be used at the root")
+            self.add(".additionalProperties", FORBIDDEN, "must not be used at the root")
         if schema.get("nullable"):
-            self.add(".nullable", fielderrors.FORBIDDEN, "nullable cannot be true at the root")
+            self.add(".nullable", FORBIDDEN, "nullable cannot be true at the root")
 
     def outer(self, schema: Any, path: str, level: int) -> None:
         """Check a schema outside of allOf, anyOf, oneOf and not."""
@@ -97,19 +107,11 @@ class _Walk:
         if not self._check_node(schema, path, level) or not schema:
             return
         if outer is None:
-            self.add(
-                path,
-                fielderrors.REQUIRED,
-                "must also be declared outside of allOf, anyOf, oneOf and not",
-            )
+            self.add(path, REQUIRED, "must also be declared outside of allOf, anyOf, oneOf and not")
             return
         for keyword in sorted(openapi.OUTER_ONLY.intersection(schema)):
             if schema[keyword] not in (None, False, "", [], {}):
-                self.add(
-                    f"{path}.{keyword}",
-                    fielderrors.FORBIDDEN,
-                    "must not be set here to be structural",
-                )
+                self.add(f"{path}.{keyword}", FORBIDDEN, "must not be set here to be structural")
         for step, child in _value_validations(schema):
             self.inner(child, outer, path + step, level + 1)
         if "items" in schema:
@@ -124,12 +126,12 @@ class _Walk:
         if len(self.errors) >= MAX_ERRORS:
             return False
         if not isinstance(schema, dict):
-            self.add(path, fielderrors.TYPE_INVALID, "must be a schema", schema)
+            self.add(path, TYPE_INVALID, "must be a schema", schema)
             return False
         if self.nodes > MAX_NODES or level > MAX_SCHEMA_DEPTH:
-            if not any(error.reason == fielderrors.TOO_MANY for error in self.errors):
+            if not any(error.reason == TOO_MANY for error in self.errors):
                 limit = f"at most {MAX_NODES} schemas in {MAX_SCHEMA_DEPTH} levels"
-                self.add(path, fielderrors.TOO_MANY, f"must have {limit}")
+                self.add(path, TOO_MANY, f"must have {limit}")
             return False
         known = len(self.errors)
         for keyword, value in schema.items():
@@ -146,12 +148,12 @@ class _Walk:
             self.pattern_size += self.patterns.compile(pattern).programsize
         except PatternError as error:
             detail = f"must be a regular expression (RE2): {error}"
-            self.add(f"{path}.pattern", fielderrors.INVALID, detail, pattern)
+            self.add(f"{path}.pattern", INVALID, detail, pattern)
         except StepBudgetExceeded:
             return  # the compiler reports the limit once, for the whole object
         if self.pattern_size > MAX_PATTERN_SIZE:
             detail = f"the schema's patterns have more than {MAX_PATTERN_SIZE} RE2 instructions"
-            self.add(f"{path}.pattern", fielderrors.TOO_LONG, detail)
+            self.add(f"{path}.pattern", TOO_LONG, detail)
 
     def _format(self, schema: dict[str, Any], path: str) -> None:
         name = schema.get("format")
@@ -162,9 +164,7 @@ class _Walk:
         recognized = name in known if known else formats.check_of(name) is not None
         # Kubernetes' own types write this one beside x-kubernetes-int-or-string.
         if not recognized and name != "int-or-string":
-            ignored = fielderrors.field_error(
-                (), fielderrors.NOT_SUPPORTED, "unrecognized format, ignored", name
-            )
+            ignored = field_error((), NOT_SUPPORTED, "unrecognized format, ignored", name)
             self.warnings.append(ignored.under(f"{path}.format"))
 
 
@@ -174,44 +174,40 @@ def _keyword_conflicts(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]
     free = schema.get("x-kubernetes-preserve-unknown-fields")
     either = schema.get("x-kubernetes-int-or-string")
     if not kind and not free and not either:
-        yield ".type", fielderrors.REQUIRED, "must not be empty"
+        yield ".type", REQUIRED, "must not be empty"
     if kind == "array" and "items" not in schema:
-        yield ".items", fielderrors.REQUIRED, "must be specified"
+        yield ".items", REQUIRED, "must be specified"
     if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
         yield (
             ".additionalProperties",
-            fielderrors.FORBIDDEN,
+            FORBIDDEN,
             "additionalProperties and properties are mutually exclusive",
         )
     if either and free:
         yield (
             ".x-kubernetes-preserve-unknown-fields",
-            fielderrors.INVALID,
+            INVALID,
             "must be unset if x-kubernetes-int-or-string is true",
         )
     if schema.get("x-kubernetes-embedded-resource") and kind != "object":
-        yield (
-            ".type",
-            fielderrors.INVALID,
-            "must be object if x-kubernetes-embedded-resource is true",
-        )
+        yield (".type", INVALID, "must be object if x-kubernetes-embedded-resource is true")
     if schema.get("x-kubernetes-embedded-resource") and not free and not schema.get("properties"):
         detail = "must not be empty without x-kubernetes-preserve-unknown-fields"
-        yield ".properties", fielderrors.REQUIRED, detail
+        yield ".properties", REQUIRED, detail
     yield from _list_type_conflicts(schema, kind)
     if schema.get("x-kubernetes-map-type") and kind != "object":
-        yield ".type", fielderrors.INVALID, "must be object if x-kubernetes-map-type is specified"
+        yield ".type", INVALID, "must be object if x-kubernetes-map-type is specified"
 
 
 def _list_type_conflicts(schema: dict[str, Any], kind: Any) -> Iterator[tuple[str, str, str]]:
     list_type = schema.get("x-kubernetes-list-type")
     keys = schema.get("x-kubernetes-list-map-keys") or []
     if list_type and kind != "array":
-        yield ".type", fielderrors.INVALID, "must be array if x-kubernetes-list-type is specified"
+        yield ".type", INVALID, "must be array if x-kubernetes-list-type is specified"
     if keys and list_type != "map":
         yield (
             ".x-kubernetes-list-type",
-            fielderrors.INVALID,
+            INVALID,
             "must be map if x-kubernetes-list-map-keys is non-empty",
         )
     items = _declared(schema, "items") or {}
@@ -226,11 +222,11 @@ def _map_conflicts(items: Mapping[str, Any], keys: list[str]) -> Iterator[tuple[
     place = ".x-kubernetes-list-map-keys"
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
-        yield place, fielderrors.REQUIRED, detail
+        yield place, REQUIRED, detail
     if items.get("type") != "object":
-        yield ".items.type", fielderrors.INVALID, "must be object if the list is a map"
+        yield ".items.type", INVALID, "must be object if the list is a map"
     if any(key not in names for key in keys) or len(set(keys)) != len(keys):
-        yield place, fielderrors.INVALID, "must be different names of item properties"
+        yield place, INVALID, "must be different names of item properties"
     # Of any JSON type, because the items are checked after the list itself.
     required = items.get("required")
     required = required if isinstance(required, list) else []
@@ -238,18 +234,14 @@ def _map_conflicts(items: Mapping[str, Any], keys: list[str]) -> Iterator[tuple[
         declared = names.get(key)
         if isinstance(declared, dict) and key not in required and "default" not in declared:
             detail = "a map key must be required or have a default"
-            yield f".items.properties[{key}].default", fielderrors.REQUIRED, detail
+            yield f".items.properties[{key}].default", REQUIRED, detail
 
 
 def _set_conflicts(items: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
-        yield ".items.x-kubernetes-map-type", fielderrors.INVALID, "must be atomic as item of a set"
+        yield ".items.x-kubernetes-map-type", INVALID, "must be atomic as item of a set"
     if items.get("type") == "array" and items.get("x-kubernetes-list-type", "atomic") != "atomic":
-        yield (
-            ".items.x-kubernetes-list-type",
-            fielderrors.INVALID,
-            "must be atomic as item of a set",
-        )
+        yield (".items.x-kubernetes-list-type", INVALID, "must be atomic as item of a set")
 
 
 def _value_validations(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
