@@ -17,7 +17,7 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import STRATEGIC_MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.named import NamedObject
-from dragoman.kube.resources import Resource
+from dragoman.kube.resources import SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from dragoman.logs import logger
 from dragoman_webhooks.tls.authority import (
     ca_bundle,
@@ -29,8 +29,6 @@ from dragoman_webhooks.tls.authority import (
 from dragoman_webhooks.tls.files import serve, server_context
 from dragoman_webhooks.tls.rotation import Action, Facts, KeyPair, Lifetimes, plan
 
-SECRETS = Resource("", "v1", "secrets")
-CONFIGURATIONS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
 TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -78,7 +76,7 @@ class SelfSigned:
         self._changed = asyncio.Event()
         self._secret = NamedObject(api, SECRETS, home.secret, home.namespace, changed=self._changed)
         self._configuration = NamedObject(
-            api, CONFIGURATIONS, home.configuration, changed=self._changed
+            api, VALIDATING_WEBHOOK_CONFIGURATIONS, home.configuration, changed=self._changed
         )
         self._hosts = hosts
         self._lifetimes = lifetimes

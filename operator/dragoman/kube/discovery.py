@@ -145,7 +145,9 @@ async def _groups_with_claims(
     Without its gate an API server drops the claims of new PodGroups and keeps those of stored ones.
     The built-in controller then ignores PodGroups: each pod gets claims of its own.
     """
-    groups = None if setting == "off" else await _pod_groups(api, versions)
+    if setting == "off":
+        return None
+    groups = await find_resource(api, SCHEDULING_GROUP, versions, "podgroups")
     if groups is None or setting == "on":
         return groups
     enabled = await feature_enabled(api, PODGROUP_CLAIMS_GATE)
@@ -156,10 +158,6 @@ async def _groups_with_claims(
             remedy="allow `get` on the non-resource URL /metrics, or set --podgroup-claims",
         )
     return None if enabled is False else groups
-
-
-async def _pod_groups(api: Client, versions: Iterable[str]) -> Resource | None:
-    return await find_resource(api, SCHEDULING_GROUP, versions, "podgroups")
 
 
 async def find_resource(

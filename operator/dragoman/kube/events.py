@@ -13,6 +13,7 @@ from typing import Any
 from dragoman import metrics
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
+from dragoman.kube.recent import Recent
 from dragoman.kube.resources import EVENTS
 from dragoman.logs import logger
 
@@ -51,7 +52,7 @@ class EventRecorder:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._reported: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._reported: Recent[tuple[str, str, str], float] = Recent(CAUSES_LIMIT)
         self._waiting: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
         self._count = 0
         self._added = asyncio.Event()
@@ -89,9 +90,6 @@ class EventRecorder:
             metrics.EVENTS_DROPPED.inc()
             return
         self._reported[cause] = now
-        self._reported.move_to_end(cause)
-        if len(self._reported) > CAUSES_LIMIT:
-            self._reported.popitem(last=False)
 
     def post(self, regarding: ObjectReference, *, reason: str, action: str, note: str) -> None:
         """Post a Normal Event, each time.

@@ -5,11 +5,11 @@ with an older resourceVersion than the stored fact is dropped (resource versions
 are comparable since Kubernetes 1.35, KEP-5504, and were in practice for as long as etcd 3).
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
+from dragoman.kube.recent import Recent
 from dragoman.model import Document, Metadata
 from dragoman.model.metadata import is_older
 
@@ -49,54 +49,30 @@ OWN_WRITES_LIMIT = 10_000
 """How many own writes may still be reported by the watch."""
 
 
-class DeletedUIDs:
+class DeletedUIDs(Recent[str, None]):
     """UIDs of objects that are known to be deleted; the oldest are dropped at the limit."""
 
     def __init__(self) -> None:
-        self._uids: OrderedDict[str, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        """Return how many UIDs are kept."""
-        return len(self._uids)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the UIDs, in the order of deletion."""
-        return iter(self._uids)
-
-    def __contains__(self, uid: object) -> bool:
-        """Whether the object with this UID is known to be deleted."""
-        return uid in self._uids
-
-    def clear(self) -> None:
-        """Drop all."""
-        self._uids.clear()
+        super().__init__(DELETED_LIMIT)
 
     def add(self, uid: str) -> None:
         """Note that an object was deleted."""
-        self._uids[uid] = None
-        if len(self._uids) > DELETED_LIMIT:
-            self._uids.popitem(last=False)
+        self[uid] = None
 
 
-class OwnWrites:
+class OwnWrites(Recent[bytes, None]):
     """resourceVersions of own writes: the watch events about them need not be parsed."""
 
     def __init__(self) -> None:
-        self._versions: OrderedDict[bytes, None] = OrderedDict()
+        super().__init__(OWN_WRITES_LIMIT)
 
     def add(self, version: str) -> None:
         """Note the resourceVersion in the response to a write."""
-        self._versions[version.encode()] = None
-        if len(self._versions) > OWN_WRITES_LIMIT:
-            self._versions.popitem(last=False)
-
-    def clear(self) -> None:
-        """Drop all."""
-        self._versions.clear()
+        self[version.encode()] = None
 
     def take(self, version: bytes) -> bool:
         """Whether an own write made this version; true only once per write."""
-        return self._versions.pop(version, self) is None
+        return self.pop(version, self) is None
 
 
 class Store(Generic[Fact]):

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass, field
 
 from dragoman_webhooks.http.bodies import BodyBudget
 from dragoman_webhooks.http.connection import Connection
 from dragoman_webhooks.http.messages import Service
 
 
+@dataclass(eq=False)
 class Connections:
     """Makes connections and keeps the set of open ones.
 
-    Args:
+    Attributes:
         service: Answers the requests.
         bodies: Accounts for the bytes of bodies.
         limit: Connections at the same time; one more closes another.
         read_timeout: Seconds for a client to send one request.
     """
 
-    def __init__(
-        self, service: Service, bodies: BodyBudget, limit: int, read_timeout: float
-    ) -> None:
-        self._service = service
-        self._bodies = bodies
-        self._limit = limit
-        self._read_timeout = read_timeout
-        self._open: set[Connection] = set()
-        self._peers: Counter[str] = Counter()
-        self._changed = asyncio.Event()
+    service: Service
+    bodies: BodyBudget
+    limit: int
+    read_timeout: float
+    _open: set[Connection] = field(default_factory=set)
+    _peers: Counter[str] = field(default_factory=Counter)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def make(self) -> Connection:
         """Return the protocol of a new connection."""
-        return Connection(self._service, self._bodies, self._read_timeout, self)
+        return Connection(self.service, self.bodies, self.read_timeout, self)
 
     async def drain(self, seconds: float) -> None:
         """Close all connections after the requests that have begun.
@@ -58,7 +57,7 @@ class Connections:
         """Add a connection; evict one if there are too many."""
         self._open.add(connection)
         self._peers[connection.peer] += 1
-        if len(self._open) > self._limit:
+        if len(self._open) > self.limit:
             evicted = self._least_missed(connection)
             evicted.abort()
             # Not only in `closed`: until then it would count, and more would be evicted.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, assert_never
 
@@ -45,10 +46,11 @@ class Outcome(Enum):
     STALE = "stale"
 
 
+@dataclass
 class Applier:
     """The one place that writes.
 
-    Args:
+    Attributes:
         client: Where to.
         served: Which API versions the server has.
         handlers: Where responses go.
@@ -56,25 +58,17 @@ class Applier:
         may_write: Whether this process leads; checked before every write.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        served: Served,
-        handlers: EventHandlers,
-        claims: Informer[Claim],
-        may_write: Callable[[], bool],
-    ) -> None:
-        self._may_write = may_write
-        self._admin_access_kept = float("-inf")
-        self._client = client
-        self._served = served
-        self._handlers = handlers
-        self._claims = claims
+    client: Client
+    served: Served
+    handlers: EventHandlers
+    claims: Informer[Claim]
+    may_write: Callable[[], bool]
+    _admin_access_kept: float = float("-inf")
 
     async def apply(self, action: Action) -> Outcome:
         """Send the request of an action; raise ApiError where an immediate retry cannot help."""
         name = type(action).__name__
-        if not self._may_write():
+        if not self.may_write():
             raise NotLeadingError
         try:
             outcome = await self._send(action)
@@ -99,19 +93,19 @@ class Applier:
                 assert_never(action)
 
     async def _create(self, action: CreateClaim) -> Outcome:
-        path = self._served.claims.path(action.namespace)
-        document = action.document(self._served.claims.api_version)
+        path = self.served.claims.path(action.namespace)
+        document = action.document(self.served.claims.api_version)
         admin_access, for_pod = action.template.admin_access, action.owner.is_pod
         try:
             if admin_access:
                 await self._check_admin_access(path, document)
-            created = await self._client.post(path, document)
+            created = await self.client.post(path, document)
         except ApiError as error:
             if error.code:
                 metrics.claim_created("failure", admin_access=admin_access, for_pod=for_pod)
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
-            await self._claims.refresh(action.namespace, action.name)
+            await self.claims.refresh(action.namespace, action.name)
             return Outcome.STALE
         metrics.claim_created("success", admin_access=admin_access, for_pod=for_pod)
         kind: Literal["pod", "podgroup"] = "pod" if for_pod else "podgroup"
@@ -136,7 +130,7 @@ class Applier:
         now = time.monotonic()
         if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
             return
-        stored = await self._client.post(path, document, dry_run=True)
+        stored = await self.client.post(path, document, dry_run=True)
         if not asks_admin_access(stored["spec"], "spec."):
             raise ApiError(
                 422,
@@ -148,11 +142,11 @@ class Applier:
 
     async def _publish(self, action: PublishClaims) -> Outcome:
         holder = action.holder
-        resource = PODS if holder.is_pod else self._served.groups
+        resource = PODS if holder.is_pod else self.served.groups
         assert resource is not None
         path = resource.path(action.namespace, holder.name, "status")
         try:
-            written = await self._client.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
+            written = await self.client.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
         except ApiError as error:
             if error.code == 404 and await self._exists(resource, action):
                 raise
@@ -163,11 +157,11 @@ class Applier:
             raise
         if holder.is_pod:
             pod = Pod.parse(written)
-            self._handlers.state.own_writes.add(pod.metadata.resource_version)
-            self._handlers.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
+            self.handlers.state.own_writes.add(pod.metadata.resource_version)
+            self.handlers.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
             metrics.PUBLISHED.observe(age(pod.metadata.created))
         else:
-            self._handlers.group_changed(PodGroup.parse(written))
+            self.handlers.group_changed(PodGroup.parse(written))
         log.info(
             "Published claims in status",
             kind=holder.kind,
@@ -197,43 +191,43 @@ class Applier:
         self, claim: Claim, subresource: str, patch: dict[str, object]
     ) -> Outcome:
         namespace, name = claim.metadata.namespace, claim.metadata.name
-        path = self._served.claims.path(namespace, name, subresource)
+        path = self.served.claims.path(namespace, name, subresource)
         try:
-            written = Claim.parse(await self._client.patch(path, patch, MERGE_PATCH))
+            written = Claim.parse(await self.client.patch(path, patch, MERGE_PATCH))
         except ApiError as error:
             if error.code in {404, 409} or (error.code == 422 and error.blames("metadata.uid")):
-                await self._claims.refresh(namespace, name)
+                await self.claims.refresh(namespace, name)
                 return Outcome.STALE
             raise
         if claim.allocated and not written.allocated:
             # Our own release: the scheduler cannot be about to allocate this version.
             metadata = written.metadata
-            self._handlers.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
+            self.handlers.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
         if written.metadata.deleting and not written.finalizers:
             # The last finalizer was removed: the server deleted the claim in the same step.
-            self._handlers.claim_deleted(written)
+            self.handlers.claim_deleted(written)
         else:
             self._store(written, Key("claim", namespace, name))
         return Outcome.DONE
 
     def _store(self, claim: Claim, by: Key) -> None:
-        self._handlers.state.own_writes.add(claim.metadata.resource_version)
-        self._handlers.claim_changed(claim, by=by)
+        self.handlers.state.own_writes.add(claim.metadata.resource_version)
+        self.handlers.claim_changed(claim, by=by)
 
     async def _delete(self, action: DeleteClaim) -> Outcome:
         metadata = action.claim.metadata
-        path = self._served.claims.path(metadata.namespace, metadata.name)
+        path = self.served.claims.path(metadata.namespace, metadata.name)
         try:
-            answer = await self._client.delete(path, action.document())
+            answer = await self.client.delete(path, action.document())
         except ApiError as error:
             if error.code in {404, 409}:
-                await self._claims.refresh(metadata.namespace, metadata.name)
+                await self.claims.refresh(metadata.namespace, metadata.name)
                 return Outcome.STALE
             raise
         if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
-            self._handlers.claim_changed(Claim.parse(answer))
+            self.handlers.claim_changed(Claim.parse(answer))
         else:
-            self._handlers.claim_deleted(action.claim)
+            self.handlers.claim_deleted(action.claim)
         log.info(
             "Deleted ResourceClaim",
             namespace=metadata.namespace,
@@ -244,14 +238,14 @@ class Applier:
 
     async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
         """Whether the holder exists after all: a deleted one is never reconciled again."""
-        found = await find(self._client, resource.path(action.namespace, action.holder.name))
+        found = await find(self.client, resource.path(action.namespace, action.holder.name))
         return found is not None and found["metadata"]["uid"] == action.holder.uid
 
     def _forget_holder(self, action: PublishClaims) -> None:
-        state = self._handlers.state
+        state = self.handlers.state
         place = (action.namespace, action.holder.name)
         pod, group = state.pods.get(*place), state.groups.get(*place)
         if action.holder.is_pod and pod is not None and pod.metadata.uid == action.holder.uid:
-            self._handlers.pod_deleted(pod)
+            self.handlers.pod_deleted(pod)
         elif group is not None and group.metadata.uid == action.holder.uid:
-            self._handlers.group_deleted(group)
+            self.handlers.group_deleted(group)

@@ -1,6 +1,7 @@
 """Events for users, on the objects that they concern."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from dragoman.claims import CreateClaim, Pending, Reason
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
@@ -20,27 +21,21 @@ EVENT_REASONS = {
 """Reasons in Events where they are not the stock controller's FailedResourceClaimCreation."""
 
 
+@dataclass(frozen=True, slots=True)
 class ClaimEvents:
     """Reports pending needs, refusals and another controller's faults.
 
-    Args:
+    Attributes:
         state: The stores.
         served: Which API versions the server has.
         recorder: Where Events go.
         may_write: Whether this process leads.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        served: Served,
-        recorder: EventRecorder,
-        may_write: Callable[[], bool],
-    ) -> None:
-        self._state = state
-        self._served = served
-        self._recorder = recorder
-        self._may_write = may_write
+    state: ClusterState
+    served: Served
+    recorder: EventRecorder
+    may_write: Callable[[], bool]
 
     def pending(self, key: Key, pending: Sequence[Pending]) -> None:
         """Report what a user must provide before a key can be settled."""
@@ -62,15 +57,15 @@ class ClaimEvents:
 
     def fault(self, fault: Fault, pod: Pod, note: str) -> None:
         """Report a fault of another controller."""
-        if not self._may_write():
+        if not self.may_write():
             return  # the leader observes it as well, and one Event is enough
-        self._recorder.warn(_reference(pod), reason=fault.value, action="Watching", note=note)
+        self.recorder.warn(_reference(pod), reason=fault.value, action="Watching", note=note)
 
     def regarding(self, key: Key) -> ObjectReference | None:
         """Return a reference to the object of a key, None where it is not stored."""
-        found = self._state.get(*key)
+        found = self.state.get(*key)
         if isinstance(found, Claim):
-            version = self._served.claims.api_version
+            version = self.served.claims.api_version
             place = (key.namespace, key.name)
             return ObjectReference(version, "ResourceClaim", *place, found.metadata.uid)
         return None if found is None else _reference(found)
@@ -79,7 +74,7 @@ class ClaimEvents:
         regarding = self.regarding(key)
         if regarding is not None:
             action = "Reserving" if key.kind == "claim" else "CreatingResourceClaim"
-            self._recorder.warn(regarding, reason=reason, action=action, note=note, subject=subject)
+            self.recorder.warn(regarding, reason=reason, action=action, note=note, subject=subject)
 
 
 def _reference(holder: Pod | PodGroup) -> ObjectReference:

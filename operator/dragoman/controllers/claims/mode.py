@@ -1,15 +1,14 @@
 """The claim mode: whether dragoman acts at once, or only on what is overdue."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice, takewhile
-from typing import TypeVar
 
 from dragoman import metrics
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.kube import timestamps
+from dragoman.kube.recent import Recent
 from dragoman.logs import logger
 
 NEEDS_LIMIT = 100_000
@@ -20,8 +19,6 @@ MODE_ANNOTATION = "dragoman.dev/claims-mode"
 """On the Lease: the mode in force, `own` or `assist`."""
 CONFIGURED_ANNOTATION = "dragoman.dev/claims-configured"
 """On the Lease: the leader's `--claims`."""
-
-Value = TypeVar("Value")
 
 log = logger("dragoman.mode")
 
@@ -55,9 +52,9 @@ class ClaimMode:
         self._clock = clock
         mode = Mode.OWN if configured == "own" else Mode.ASSIST
         self._state = ModeState(mode, clock())
-        self._active: OrderedDict[str, float] = OrderedDict()
-        self._excuses: OrderedDict[str, Excuses] = OrderedDict()
-        self._needs: OrderedDict[Key, tuple[str, float, str]] = OrderedDict()
+        self._active: Recent[str, float] = Recent(NAMESPACES_LIMIT)
+        self._excuses: Recent[str, Excuses] = Recent(NAMESPACES_LIMIT)
+        self._needs: Recent[Key, tuple[str, float, str]] = Recent(NEEDS_LIMIT)
         self._report()
 
     @property
@@ -94,10 +91,10 @@ class ClaimMode:
                 alone does not show a controller for the cluster.
         """
         now, namespace = self._clock(), activity.namespace
-        _put(self._active, namespace, now)
+        self._active[namespace] = now
         if not activity.flapping:
             excuses = self._excuses.get(namespace, Excuses())
-            _put(self._excuses, namespace, excuses.with_activity(activity.created, now))
+            self._excuses[namespace] = excuses.with_activity(activity.created, now)
         needed = max(1, min(SEVERAL_NAMESPACES, namespaces))
         # The latest activity stands last: only as many namespaces as are needed are visited.
         active = sum(1 for _ in takewhile(self._is_active, islice(reversed(self._active), needed)))
@@ -135,8 +132,6 @@ class ClaimMode:
         if known != uid:
             needed, since = now, created or timestamps.now()
             self._needs[key] = (uid, needed, since)
-            if len(self._needs) > NEEDS_LIMIT:
-                self._needs.popitem(last=False)
         excused = self._excuses.get(key.namespace, Excuses()).for_need(since)
         return max(0.0, due_at(needed, excused, self.grace) - now)
 
@@ -158,10 +153,3 @@ class ClaimMode:
     def _report(self) -> None:
         for mode in Mode:
             metrics.MODE.labels(mode.value).set(mode is self.mode and not self._off)
-
-
-def _put(entries: OrderedDict[str, Value], namespace: str, value: Value) -> None:
-    entries[namespace] = value
-    entries.move_to_end(namespace)
-    if len(entries) > NAMESPACES_LIMIT:
-        entries.popitem(last=False)

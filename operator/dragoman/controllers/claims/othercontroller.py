@@ -1,13 +1,13 @@
 """Activity and faults of another claim controller, as pods and claims show them."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from enum import StrEnum
 
 from dragoman import metrics
 from dragoman.claims.mode import Activity, made_by_another
 from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.recent import Recent
 from dragoman.model import Claim, Pod
 
 FLAP_WINDOW = 60.0
@@ -43,8 +43,8 @@ class OtherController:
         self._other_seen = other_seen
         self._report = report
         self._observing = False
-        self._latest: OrderedDict[str, str] = OrderedDict()
-        self._lost: OrderedDict[str, float] = OrderedDict()
+        self._latest: Recent[str, str] = Recent(REMEMBERED)
+        self._lost: Recent[str, float] = Recent(REMEMBERED)
 
     def begin(self) -> None:
         """Observe from now on: what the first lists had is the past."""
@@ -61,9 +61,6 @@ class OtherController:
             if self._observing and (is_new or changed):
                 self._seen(pod, flapping=self._flaps(metadata.uid))
             self._latest[metadata.namespace] = pod.stock_stamp
-            self._latest.move_to_end(metadata.namespace)
-            if len(self._latest) > REMEMBERED:
-                self._latest.popitem(last=False)
         if self._observing and known is not None and changed:
             self._check_flapping(known, pod)
 
@@ -114,9 +111,6 @@ class OtherController:
                 note = f"another controller keeps removing valid claims from the status: {entry}"
                 self._tell(Fault.FLAPPING, pod, note)
             self._lost[uid] = time.monotonic()
-            self._lost.move_to_end(uid)
-            if len(self._lost) > REMEMBERED:
-                self._lost.popitem(last=False)
 
     def _flaps(self, uid: str) -> bool:
         return time.monotonic() - self._lost.get(uid, float("-inf")) < FLAP_WINDOW

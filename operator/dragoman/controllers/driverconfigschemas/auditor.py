@@ -6,8 +6,9 @@ here: by number and sample in the schema's status, in metrics, and by an Event o
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -49,42 +50,38 @@ _STREAM = {
 log = logger("dragoman.audit")
 
 
+@dataclass
 class Auditor:
     """Reviews everything that is stored.
 
-    Args:
+    Attributes:
         client: Where it is stored.
         schemas: The schemas.
         stored: The resources of claims, templates and classes by kind.
         leading: Whether this process may write now.
-
-    Attributes:
         recorder: Posts the Events.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        schemas: Schemas,
-        stored: Mapping[str, Resource],
-        leading: Callable[[], bool],
-    ) -> None:
-        self._client = client
-        self._schemas = schemas
-        self._stored = stored
-        self._leading = leading
-        self.recorder = EventRecorder(client)
-        self._known: tuple[Any, ...] = ()
-        self._changed = float("-inf")
-        self._audited: tuple[Any, ...] | None = None
-        self._ended = float("-inf")
+    client: Client
+    schemas: Schemas
+    stored: Mapping[str, Resource]
+    leading: Callable[[], bool]
+    recorder: EventRecorder = field(init=False)
+    _known: tuple[Any, ...] = ()
+    _changed: float = float("-inf")
+    _audited: tuple[Any, ...] | None = None
+    _ended: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        """Make the recorder."""
+        self.recorder = EventRecorder(self.client)
 
     async def run(self) -> None:
         """Audit whenever it is due, until cancelled; only while this process leads."""
         backoff = Backoff()
         while True:
             await asyncio.sleep(TICK)
-            if not self._leading():
+            if not self.leading():
                 continue
             try:
                 await self.audit_if_due()
@@ -101,11 +98,11 @@ class Auditor:
         now = time.monotonic()
         known = tuple(
             (name, one.parsed.uid, one.parsed.generation, one.active is not None)
-            for name, one in sorted(self._schemas.registry.objects.items())
+            for name, one in sorted(self.schemas.registry.objects.items())
         )
         if known != self._known:
             self._known, self._changed = known, now
-        if self._schemas.unready() or now - self._changed < SETTLING:
+        if self.schemas.unready() or now - self._changed < SETTLING:
             return
         if known != self._audited or now - self._ended > INTERVAL:
             await self._audit()
@@ -114,14 +111,14 @@ class Auditor:
     async def _audit(self) -> None:
         began = time.monotonic()
         cache: ResultCache = {}
-        audit = Audit(self._schemas.registry, self._reported(), cache)
+        audit = Audit(self.schemas.registry, self._reported(), cache)
         if audit.schemas:
-            for kind, resource in self._stored.items():
-                async for batch in batches(self._client, resource):
+            for kind, resource in self.stored.items():
+                async for batch in batches(self.client, resource):
                     await asyncio.to_thread(_review, audit, kind, batch)
                     if len(cache) > REMEMBERED:
                         cache.clear()
-        if not self._leading():  # the next leader audits itself
+        if not self.leading():  # the next leader audits itself
             return
         room = EVENTS
         for name, account in sorted(audit.schemas.items()):
@@ -136,14 +133,14 @@ class Auditor:
 
     async def _publish(self, name: str, account: SchemaAudit, room: int) -> int:
         """Write one schema's account; returns how many Events were sent."""
-        stored = self._schemas.objects.get("", name)
-        registered = self._schemas.registry.objects.get(name)
+        stored = self.schemas.objects.get("", name)
+        registered = self.schemas.registry.objects.get(name)
         if stored is None or registered is None or registered.active is None:
             return 0
         reported = account.to_report(room)
         status = account.status(registered.active.generation, reported, now())
         # First the status: an Event too few is better than one again at every restart.
-        await self._schemas.write_status(name, stored.metadata.uid, {"audit": status})
+        await self.schemas.write_status(name, stored.metadata.uid, {"audit": status})
         for violating in reported:
             self.recorder.warn(
                 self._regarding(violating),
@@ -154,14 +151,14 @@ class Auditor:
         return len(reported)
 
     def _regarding(self, violating: ViolatingObject) -> ObjectReference:
-        version = self._stored[violating.kind].api_version
+        version = self.stored[violating.kind].api_version
         return ObjectReference(
             version, violating.kind, violating.namespace, violating.name, violating.uid
         )
 
     def _reported(self) -> dict[str, list[str]]:
         found = {}
-        for schema in self._schemas.objects:
+        for schema in self.schemas.objects:
             account = (schema.document.get("status") or {}).get("audit") or {}
             found[schema.metadata.name] = account.get("reported") or []
         return found
@@ -201,7 +198,7 @@ async def batches(client: Client, resource: Resource) -> AsyncIterator[list[Any]
 
 async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
     batch: list[Any] = []
-    async with aclosing(_lines(client, resource)) as lines:
+    async with aclosing(client.lines(resource.path(), _STREAM)) as lines:
         async for line in lines:
             try:
                 event = parse(line)
@@ -223,11 +220,6 @@ async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[An
 
 def _is_end(bookmark: Any) -> bool:
     return INITIAL_EVENTS_END in (bookmark["metadata"].get("annotations") or {})
-
-
-async def _lines(client: Client, resource: Resource) -> AsyncGenerator[bytes, None]:
-    async for line in client.lines(resource.path(), _STREAM):
-        yield line
 
 
 async def _paged(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:

@@ -1,6 +1,5 @@
 """What the eviction controller knows: taints that count, when claims are due, planned evictions."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -8,6 +7,7 @@ from itertools import chain
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.evictions import ActiveRules, Counts, Due, Facts, Pools
 from dragoman.inventory.facts.stored import StoredRule
+from dragoman.kube.recent import Recent
 from dragoman.model import Claim, Pod
 
 EVICTED_LIMIT = 100_000
@@ -50,7 +50,7 @@ class EvictionState:
         self.dues: dict[Place, Due] = {}
         self.planned: dict[str, Planned] = {}
         self.scanned: dict[str, tuple[str, int]] = {}
-        self._evicted: OrderedDict[str, None] = OrderedDict()
+        self._evicted: Recent[str, None] = Recent(EVICTED_LIMIT)
         self._evicted_by: dict[str, int] = {}
 
     def clear(self) -> None:
@@ -86,8 +86,6 @@ class EvictionState:
         """Note that a pod needs no eviction any more, because it is deleted already."""
         self.planned.pop(uid, None)
         self._evicted[uid] = None
-        if len(self._evicted) > EVICTED_LIMIT:
-            self._evicted.popitem(last=False)
 
     def rule_deleted(self, rule: StoredRule) -> None:
         """Forget a rule."""
