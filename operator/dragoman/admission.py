@@ -13,12 +13,7 @@ from yaml import YAMLError
 from dragoman.controllers.certificates import Home, SelfSigned
 from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
-from dragoman.controllers.driverconfigschemas.selection import (
-    NONE,
-    Fault,
-    Selection,
-    select,
-)
+from dragoman.controllers.driverconfigschemas.selection import NONE, Fault, Selection, select
 from dragoman.controllers.maintenance.published import PublishedDevices
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served

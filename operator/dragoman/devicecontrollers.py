@@ -17,9 +17,6 @@ from dragoman.settings import Settings
 if TYPE_CHECKING:
     from dragoman.controllers.devices.informers import DeviceInformers
 
-OPTIONAL_INTERVAL = 30.0
-"""Seconds between checks for APIs that clusters need not serve."""
-
 log = logger("dragoman")
 
 
@@ -80,8 +77,7 @@ class DeviceControllers:
             claims: Returns the stored pods and claims, and starts to store them where none does.
         """
         settings = self.settings
-        plural = "resourcepoolstatusrequests"
-        resource = await wait_optional(self.client, plural, OPTIONAL_INTERVAL)
+        resource = await wait_optional(self.client, "resourcepoolstatusrequests")
         stored, first = claims(), self._devices is None
         devices = await self.start(stored)
         if first:
@@ -138,8 +134,6 @@ class DeviceControllers:
         log.info("Writing DevicePoolReports", holders=holders)
 
     async def _watch_rules(self, devices: "DeviceInformers") -> None:
-        resource = await wait_optional(
-            self.client, "devicetaintrules", OPTIONAL_INTERVAL, devices.rules_known.set
-        )
+        resource = await wait_optional(self.client, "devicetaintrules", devices.rules_known.set)
         log.info("Watching DeviceTaintRules", api_version=resource.api_version)
         self.manager.watch(devices.serve_rules(resource))

@@ -17,12 +17,7 @@ from contextlib import contextmanager
 from enum import Enum, auto
 
 from dragoman.driverconfigs.compile.registry import Registry
-from dragoman_webhooks.admission import (
-    ReviewResult,
-    TooExpensiveError,
-    review,
-    review_configs,
-)
+from dragoman_webhooks.admission import ReviewResult, TooExpensiveError, review, review_configs
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.targets import CountDevices
 

@@ -20,6 +20,8 @@ SEVERAL_NAMESPACES = 3
 """Namespaces with activity of another controller that count for the whole cluster."""
 LONGEST_GRACE = 10
 """How many graces a need waits at most, whatever another controller does."""
+EXCUSES_LIMIT = 64
+"""Activities of one namespace that are remembered."""
 OWN_ATTEMPTS = 3
 """How many of the names that dragoman would give are compared with a claim's name."""
 
@@ -92,12 +94,12 @@ class Excuses:
     created: Sequence[str] = ()
     seen: Sequence[float] = ()
 
-    def with_activity(self, created: str, now: float, *, limit: int = 64) -> "Excuses":
+    def with_activity(self, created: str, now: float) -> "Excuses":
         """Return the excuses after activity about a pod of this creation timestamp."""
         # Activity now excuses everything that earlier activity about newer pods excused.
         kept = next((i for i, known in enumerate(self.created) if known >= created), None)
-        older = (*self.created[:kept], created)[-limit:]
-        times = (*self.seen[:kept], now)[-limit:]
+        older = (*self.created[:kept], created)[-EXCUSES_LIMIT:]
+        times = (*self.seen[:kept], now)[-EXCUSES_LIMIT:]
         return Excuses(older, times)
 
     def for_need(self, created: str) -> float:

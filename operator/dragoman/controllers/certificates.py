@@ -8,7 +8,6 @@ and when, is `dragoman_webhooks.tls.rotation`'s.
 import asyncio
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -58,7 +57,6 @@ class SelfSigned:
         home: Their names.
         hosts: Names and addresses by which the API server calls.
         lifetimes: How long things last.
-        clock: Returns the time.
 
     Attributes:
         context: The server's side of TLS.
@@ -70,7 +68,6 @@ class SelfSigned:
         home: Home,
         hosts: frozenset[str],
         lifetimes: Lifetimes,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._api = api
         self._changed = asyncio.Event()
@@ -80,7 +77,6 @@ class SelfSigned:
         )
         self._hosts = hosts
         self._lifetimes = lifetimes
-        self._clock = clock
         self._served: KeyPair | None = None
         self.context: ssl.SSLContext = server_context()
 
@@ -149,7 +145,7 @@ class SelfSigned:
                 keys=read_secret(_data(self._secret)),
                 published=_published(self._configuration),
                 hosts=self._hosts,
-                now=self._clock(),
+                now=datetime.now(UTC),
                 unchanged=timedelta(
                     seconds=time.monotonic() - max(self._secret.since, self._configuration.since)
                 ),
@@ -163,7 +159,7 @@ class SelfSigned:
         assert stored is not None
         keys = read_secret(_data(self._secret))
         made = await asyncio.to_thread(
-            carry_out, action, keys, self._hosts, self._lifetimes, self._clock()
+            carry_out, action, keys, self._hosts, self._lifetimes, datetime.now(UTC)
         )
         body = {**stored, "data": write_secret(made)}
         self._secret.put(await self._api.put(self._secret.path, body))

@@ -12,11 +12,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.resources import (
-    DRIVERCONFIGSCHEMAS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from dragoman.kube.timestamps import now
 
 PAGE: Final = 500

@@ -94,12 +94,10 @@ class FieldError:
         return replace(self, path=prefix + self.path)
 
 
-def field_error(
-    path: Path, reason: str, detail: str, value: Any = OMIT_VALUE, *, public: str | None = None
-) -> FieldError:
+def field_error(path: Path, reason: str, detail: str, value: Any = OMIT_VALUE) -> FieldError:
     """Make an error with a relative path; the value is shortened, the detail clipped."""
     shown = None if value is OMIT_VALUE else shorten(value)
-    return FieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown, public)
+    return FieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown)
 
 
 def render(path: Path) -> str:

@@ -24,6 +24,8 @@ PODGROUP_CLAIMS_GATE = "DRAWorkloadResourceClaims"
 """The feature gate of claims for PodGroups (KEP-5729), which may be off where they are served."""
 METRICS_TIMEOUT = 10.0
 """Seconds for reading the metrics of the API server: many megabytes in a large cluster."""
+OPTIONAL_INTERVAL = 30.0
+"""Seconds between checks for a resource that clusters need not serve."""
 SERVED_INTERVAL = 5.0
 """Seconds between checks for an API that the server does not serve yet."""
 
@@ -180,14 +182,13 @@ async def find_resource(
 
 
 async def wait_optional(
-    client: Client, plural: str, interval: float, absent: Callable[[], None] = lambda: None
+    client: Client, plural: str, absent: Callable[[], None] = lambda: None
 ) -> Resource:
     """Wait until the server serves an optional resource of resource.k8s.io, and return it.
 
     Args:
         client: Where to ask.
         plural: The resource.
-        interval: Seconds between two looks.
         absent: Called when the server has answered that it does not serve the resource.
     """
     logged = False
@@ -202,9 +203,9 @@ async def wait_optional(
         if found is not None:
             return found
         if not logged:
-            log.info("Not served; it is looked for again", api=plural, seconds=interval)
+            log.info("Not served; it is looked for again", api=plural, seconds=OPTIONAL_INTERVAL)
         logged = True
-        await asyncio.sleep(interval)
+        await asyncio.sleep(OPTIONAL_INTERVAL)
 
 
 async def has_pool_views(client: Client) -> bool:

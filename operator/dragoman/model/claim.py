@@ -7,15 +7,7 @@ from typing import Any, Self
 
 from dragoman.model.allocated import AllocatedDevice, parse_results
 from dragoman.model.clustertemplate import HASH_ANNOTATION
-from dragoman.model.fields import (
-    Document,
-    check_depth,
-    items,
-    mapping,
-    optional_text,
-    text,
-    texts,
-)
+from dragoman.model.fields import Document, check_depth, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
 
 POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"

@@ -5,14 +5,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from dragoman.claims import (
-    Action,
-    CreateClaim,
-    Plan,
-    PublishClaims,
-    Reason,
-    UpdateReservedFor,
-)
+from dragoman.claims import Action, CreateClaim, Plan, PublishClaims, Reason, UpdateReservedFor
 from dragoman.claims.mode import Mode
 from dragoman.controllers.claims.applier import Applier, Outcome
 from dragoman.controllers.claims.enqueue import Key

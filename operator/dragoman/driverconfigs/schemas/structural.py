@@ -116,8 +116,8 @@ class _Walk:
             self.inner(child, outer, path + step, level + 1)
         if "items" in schema:
             self.inner(schema["items"], _declared(outer, "items"), f"{path}.items", level + 1)
-        for name, child in _properties(schema, "properties"):
-            declared = dict(_properties(outer, "properties")).get(name)
+        for name, child in _properties(schema).items():
+            declared = _properties(outer).get(name)
             self.inner(child, declared, f"{path}.properties[{name}]", level + 1)
 
     def _check_node(self, schema: Any, path: str, level: int) -> bool:
@@ -218,7 +218,7 @@ def _list_type_conflicts(schema: dict[str, Any], kind: Any) -> Iterator[tuple[st
 
 
 def _map_conflicts(items: Mapping[str, Any], keys: list[str]) -> Iterator[tuple[str, str, str]]:
-    names = dict(_properties(items, "properties"))
+    names = _properties(items)
     place = ".x-kubernetes-list-map-keys"
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
@@ -260,5 +260,5 @@ def _declared(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any] | No
     return child if isinstance(child, dict) else None
 
 
-def _properties(schema: Mapping[str, Any], keyword: str) -> list[tuple[str, Any]]:
-    return list((_declared(schema, keyword) or {}).items())
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _declared(schema, "properties") or {}
