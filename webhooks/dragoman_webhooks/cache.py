@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import TypeVar
 
@@ -71,12 +70,6 @@ class BoundedCache(MutableMapping[Name, Value]):
         return len(self._values)
 
 
-@dataclass(slots=True)
-class _Responses:
-    registry: Registry
-    cache: BoundedCache[ConfigsKey, ReviewResponse]
-
-
 class Caches:
     """The caches of one webhook.
 
@@ -93,16 +86,17 @@ class Caches:
         self._limit = limit
         self.count_devices = count_devices
         self.results: BoundedCache[Key, ValidationResult] = BoundedCache(_result_size, limit)
-        self._responses = _Responses(Registry(), BoundedCache(_response_size, limit))
+        self._responses: tuple[Registry, BoundedCache[ConfigsKey, ReviewResponse]]
+        self._responses = Registry(), BoundedCache(_response_size, limit)
 
     def responses(self, registry: Registry) -> BoundedCache[ConfigsKey, ReviewResponse]:
         """Return the cached responses of this registry, and of no other."""
         # Read the attribute once: another thread may replace it for another registry.
-        responses = self._responses
-        if responses.registry is not registry:
+        reviewed_with, cache = self._responses
+        if reviewed_with is not registry:
             cache = BoundedCache(_response_size, self._limit)
-            responses = self._responses = _Responses(registry, cache)
-        return responses.cache
+            self._responses = registry, cache
+        return cache
 
 
 def _result_size(key: Key, result: ValidationResult) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -183,7 +184,7 @@ def depth(tree: Any) -> int:
     levels = 0
     while level:
         levels += 1
-        level = [child for node in level for child in _children(node)]
+        level = [one for node in level for one in _members(node) if isinstance(one, (dict, list))]
     return levels
 
 
@@ -219,12 +220,7 @@ def least_size(tree: Any) -> int:
     level, excess = [tree], 0
     while level:
         excess += sum(_excess(node) for node in level if isinstance(node, float))
-        level = [
-            child
-            for node in level
-            if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node)
-        ]
+        level = [one for node in level if isinstance(node, (dict, list)) for one in _members(node)]
     return len(canonical(tree) or b"") - excess
 
 
@@ -247,6 +243,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members if len(members) == len(pairs) else DuplicateKeys(pairs)
 
 
-def _children(node: dict[str, Any] | list[Any]) -> list[Any]:
-    values = node.values() if isinstance(node, dict) else node
-    return [value for value in values if isinstance(value, (dict, list))]
+def _members(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return node.values() if isinstance(node, dict) else node

@@ -79,7 +79,7 @@ def test_a_review_with_an_older_registry_uses_no_response_of_a_newer_one() -> No
 
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
-            if name == "_responses" and value.registry is older:
+            if name == "_responses" and value[0] is older:
                 self.responses(self.newer)
 
     older = Registry()

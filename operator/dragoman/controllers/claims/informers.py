@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from dragoman.controllers.claims.enqueue import EventHandlers
@@ -34,10 +35,9 @@ class Informers:
     def of(cls, handlers: EventHandlers, client: Client, served: Served) -> Self:
         """Return informers whose events go to these handlers."""
         state = handlers.state
-        shared: dict[str, Any] = {"rolled_back": state.roll_back}
+        informer = partial(Informer[Any], client, rolled_back=state.roll_back)
         return cls(
-            pods=Informer(
-                client,
+            pods=informer(
                 PODS,
                 state.pods,
                 Pod.parse,
@@ -45,37 +45,30 @@ class Informers:
                 handlers.pod_deleted,
                 predicate=uses_claims,
                 is_own_write=state.own_writes.take,
-                **shared,
             ),
-            claims=Informer(
-                client,
+            claims=informer(
                 served.claims,
                 state.claims,
                 Claim.parse,
                 handlers.claim_changed,
                 handlers.claim_deleted,
                 is_own_write=state.own_writes.take,
-                **shared,
             ),
-            templates=Informer(
-                client,
+            templates=informer(
                 served.templates,
                 state.templates,
                 Template.parse,
                 handlers.template_changed,
                 handlers.template_deleted,
-                **shared,
             ),
             groups=None
             if served.groups is None
-            else Informer(
-                client,
+            else informer(
                 served.groups,
                 state.groups,
                 PodGroup.parse,
                 handlers.group_changed,
                 handlers.group_deleted,
-                **shared,
             ),
         )
 

@@ -6,6 +6,7 @@ is retried and never stops the claim controller.
 
 import asyncio
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -73,7 +74,7 @@ class SchemaController:
         self._catalogue = {one["metadata"]["name"]: one for one in catalogue.documents}
         self._applied: dict[str, float] = {}
         self._settings = catalogue.faults
-        self._faults: dict[str, set[str]] = {}
+        self._faults: defaultdict[str, set[str]] = defaultdict(set)
         self._recorder = EventRecorder(client)
         self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
         self.schemas = Schemas(client, lambda name: self.queue.add(Key("compile", name)))
@@ -157,7 +158,7 @@ class SchemaController:
             self._report(name, f"cannot apply DriverConfigSchema {name}: {error}", name)
             raise
         self._applied[name] = time.monotonic()
-        self._count_faults(name, self._faults.get(name, set()) - {name})
+        self._count_faults(name, self._faults[name] - {name})
 
     async def _report_settings(self) -> None:
         """Report the settings without effect from time to time; the other settings hold."""
@@ -169,7 +170,7 @@ class SchemaController:
 
     def _report(self, driver: str, message: str, identity: str) -> None:
         """Report a fault of the catalogue by a metric, a log line and an Event on the schema."""
-        self._count_faults(driver, self._faults.get(driver, set()) | {identity})
+        self._count_faults(driver, self._faults[driver] | {identity})
         stored = self.schemas.objects.get("", driver)
         uid = stored.metadata.uid if stored is not None else ""
         self._recorder.warn(
@@ -200,10 +201,9 @@ class SchemaController:
         raise ApiError(409, "Conflict", f"DriverConfigSchema {name}: its fields change owners")
 
     def _count_errors(self) -> None:
-        errors: dict[str, int] = {}
+        errors: Counter[str] = Counter()
         for registered in self.schemas.registry.objects.values():
-            driver = registered.parsed.driver
-            errors[driver] = errors.get(driver, 0) + len(registered.compilation.errors)
+            errors[registered.parsed.driver] += len(registered.compilation.errors)
         metrics.SCHEMA_ERRORS.clear()
         for driver, count in errors.items():
             metrics.SCHEMA_ERRORS.labels(driver).set(count)

@@ -3,7 +3,6 @@
 import math
 import ssl
 from collections.abc import Callable
-from enum import Enum
 
 from dragoman.kube.http.pacing import Progress
 from dragoman.kube.http.request import Request
@@ -15,14 +14,6 @@ from dragoman.kube.http.response import (
 )
 from dragoman.kube.http.stream import BACKLOG_LIMIT, LineStream
 from dragoman.kube.http.transport import Transport
-
-
-class ReadState(Enum):
-    """Whether the socket is read."""
-
-    READING = "as bytes arrive"
-    PACED = "not before a pause has ended"
-    FULL = "not before the consumer has taken lines"
 
 
 class Connection(Transport):
@@ -45,7 +36,7 @@ class Connection(Transport):
         self._response: ResponseParser | None = None
         self._stream: LineStream | None = None
         self._silence = 0.0
-        self._read_state = ReadState.READING
+        self._full = False  # not read before the consumer has taken lines
         self.deadline = math.inf
 
     def send(self, request: Request, response: ResponseParser, *, timeout: float) -> None:
@@ -69,7 +60,7 @@ class Connection(Transport):
         """Return the lines of the stream that have arrived; read on if they were too many."""
         assert self._stream is not None
         lines = self._stream.take()
-        if self._read_state is ReadState.FULL:
+        if self._full:
             self._resume()
         return lines
 
@@ -124,14 +115,12 @@ class Connection(Transport):
         if stream.progress is not Progress.PARTIAL:
             self.deadline = now + self._silence
         pause = stream.pacing.pause_after(now, count, stream.progress)
-        if stream.backlog > BACKLOG_LIMIT:
-            self._read_state = ReadState.FULL
+        self._full = stream.backlog > BACKLOG_LIMIT
+        if self._full or pause:
             self.pause_reading()
-        elif pause:
-            self._read_state = ReadState.PACED
-            self.pause_reading()
+        if pause and not self._full:
             self._loop.call_later(pause, self._resume)
 
     def _resume(self) -> None:
-        self._read_state = ReadState.READING
+        self._full = False
         self.resume_reading()
