@@ -19,7 +19,8 @@ class Recent(OrderedDict[Key, Value]):
         self._limit = limit
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
+        if key in self:
+            self.move_to_end(key)
+        OrderedDict.__setitem__(self, key, value)
         if len(self) > self._limit:
             self.popitem(last=False)

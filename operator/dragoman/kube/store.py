@@ -72,7 +72,7 @@ class OwnWrites(Recent[bytes, None]):
 
     def take(self, version: bytes) -> bool:
         """Whether an own write made this version; true only once per write."""
-        return self.pop(version, self) is None
+        return version in self and self.pop(version) is None
 
 
 class Store(Generic[Fact]):
