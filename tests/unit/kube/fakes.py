@@ -11,7 +11,7 @@ from aiohttp import web
 
 Json = dict[str, Any]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-PATIENCE = 20
+PATIENCE = 30
 END = {"k8s.io/initial-events-end": "true"}
 CLOSING = web.AppKey("closing", asyncio.Event)
 

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.kube.manager import Manager
 from dragoman.kube.resources import PODS
+from tests.unit.kube.fakes import PATIENCE, eventually
 
 
 async def forever() -> None:
@@ -22,7 +23,7 @@ async def test_a_component_that_ends_ends_the_process_and_says_why() -> None:
 
     manager.spawn("liveness", forever())
     manager.spawn("events", broken())
-    await asyncio.wait_for(manager.stopping.wait(), 1)
+    await asyncio.wait_for(manager.stopping.wait(), PATIENCE)
     assert manager.fault == "events ended: ValueError('no more disk')"
     await manager.stop()
 
@@ -42,7 +43,7 @@ async def test_a_start_that_fails_ends_the_process() -> None:
         raise OSError("port in use")
 
     manager.spawn_once(start())
-    await asyncio.wait_for(manager.stopping.wait(), 1)
+    await asyncio.wait_for(manager.stopping.wait(), PATIENCE)
     assert "port in use" in manager.fault
     await manager.stop()
 
@@ -56,7 +57,7 @@ async def test_the_leader_runs_controllers_after_the_callbacks_and_keeps_the_lea
     manager.on_leading.append(lambda: order.append("callback"))
     manager.leaders.append(run)
     leading = asyncio.create_task(manager.lead())
-    await asyncio.sleep(0.01)
+    await eventually(lambda: len(order) == 2)
     assert order == ["callback", "controller"]
     assert not leading.done()
     leading.cancel()
@@ -104,7 +105,7 @@ async def test_informers_list_where_kopf_watches(count: int) -> None:
     received: list[Any] = []
     assert manager.kopf_watches
     manager.watch(*(informer(client, received) for _ in range(count)))
-    await asyncio.sleep(0.01)
+    await eventually(lambda: len(received) == count)
     assert (client.lists, len(received)) == (count, count)
     event = {"type": "ADDED", "object": {}}
     manager.informers.handle("", "pods", event)

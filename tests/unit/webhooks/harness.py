@@ -92,6 +92,15 @@ async def wire(client: Client) -> AsyncIterator[Wire]:
         writer.close()
 
 
+async def turns(count: int = 10) -> None:
+    """Let the event loop turn, so that both ends have read all that was sent.
+
+    On a busy machine, one long sleep may be as short as one turn.
+    """
+    for _ in range(count):
+        await asyncio.sleep(0.005)
+
+
 async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """Read one response."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -105,4 +114,4 @@ async def exchange(client: Client, sent: bytes) -> bytes:
     """Send bytes and read until the server closes."""
     async with wire(client) as (reader, writer):
         writer.write(sent)
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), 30)

@@ -19,7 +19,7 @@ from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, post
 
 pytestmark = pytest.mark.hostile("shapes of HTTP")
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 cases = settings(max_examples=examples(40), deadline=None)
 
 

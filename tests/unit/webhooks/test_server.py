@@ -148,7 +148,7 @@ def head(length: int) -> bytes:
 
 
 async def test_a_client_that_does_not_finish_its_request_is_timed_out() -> None:
-    async with serving(limits=Limits(read_timeout=0.05)) as client:
+    async with serving(limits=Limits(read_timeout=0.5)) as client:
         reader, writer = await asyncio.open_connection(*address(client))
         writer.write(head(100) + b"{")
         line = await reader.readline()

@@ -16,6 +16,7 @@ from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
+from tests.unit.kube.fakes import eventually
 
 Json = dict[str, Any]
 DRA = "resource.k8s.io"
@@ -103,7 +104,7 @@ class Cluster:
 
     async def until(self, events: int) -> list[tuple[str, str]]:
         """Wait for Events, then for as long again as a further one could take."""
-        for _ in range(400):
+        for _ in range(1500):
             if len(self.api.events) >= events:
                 break
             await asyncio.sleep(0.02)
@@ -275,8 +276,7 @@ def test_deletions_are_forgotten() -> None:
         async with running(full(claim(), waiting())) as cluster:
             await cluster.until(1)
             cluster.put(pod("pod", claims={"gpu": "claim"}), kind="DELETED")
-            await asyncio.sleep(0.1)
-            assert cluster.metrics()["dragoman_pods_waiting_for_devices"] == {}
+            await eventually(lambda: not cluster.metrics()["dragoman_pods_waiting_for_devices"])
 
     asyncio.run(scenario())
 

@@ -23,7 +23,7 @@ def devices() -> PublishedDevices:
         found = PublishedDevices(model)
         assert found.count({"driver": DRIVER}) is None
         listing = asyncio.create_task(found.run())
-        for _ in range(500):
+        for _ in range(3000):
             await asyncio.sleep(0.01)
             if found.count({}) is not None:
                 break

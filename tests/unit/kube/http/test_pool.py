@@ -17,7 +17,7 @@ from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
 from tests.support.controlplane.certificates import Authority
-from tests.unit.kube.fakes import eventually
+from tests.unit.kube.fakes import PATIENCE, eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
@@ -73,7 +73,7 @@ async def test_requests_at_the_same_time_use_connections_of_their_own() -> None:
 async def test_a_connection_is_not_used_again_that(first: Reply | bytes) -> None:
     async with fake_server(first, response(b"2")) as (fake, pool):
         assert (await pool.send(POST)).body == b"1"
-        await asyncio.sleep(0.2)
+        await eventually(lambda: not pool._open)
         assert (await pool.send(POST)).body == b"2"
         assert fake.connections == 2
 
@@ -130,7 +130,7 @@ async def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pools, "TICK", 0.05)
     async with fake_server(response(b"1"), response(b"2")) as (fake, pool):
         assert await bodies(pool, 1) == [b"1"]
-        await asyncio.sleep(0.5)
+        await eventually(lambda: not pool._open)
         assert await bodies(pool, 1) == [b"2"]
         assert fake.connections == 2
 
@@ -197,7 +197,7 @@ async def test_a_pool_closes_after_resets_in_handshakes() -> None:
         for _ in range(5):
             with pytest.raises(ConnectError):
                 await pool.send(GET)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await pool.close()
 
 
@@ -215,7 +215,7 @@ async def test_a_request_that_is_cancelled_in_a_handshake_leaves_nothing() -> No
             await asyncio.wait({sending})
             with suppress(asyncio.CancelledError):
                 sending.exception()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await pool.close()
     await asyncio.sleep(0.05)
     gc.collect()
@@ -249,7 +249,10 @@ async def test_a_server_that_stalls_in_the_handshake_is_given_up_and_disconnecte
         writer.close()
         ended.set()
 
-    async with asyncio.timeout(5), await asyncio.start_server(stall, "127.0.0.1", 0) as server:
+    async with (
+        asyncio.timeout(PATIENCE),
+        await asyncio.start_server(stall, "127.0.0.1", 0) as server,
+    ):
         port = server.sockets[0].getsockname()[1]
         pool = Pool(f"https://127.0.0.1:{port}", ssl.create_default_context)
         with pytest.raises(ConnectError, match=rf"no connection to {pool.server} within 0\.3 s"):

@@ -7,6 +7,7 @@ import pytest
 from dragoman.kube.http import response as responses
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import HttpError, Response
+from tests.unit.kube.fakes import PATIENCE
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,
@@ -115,7 +116,7 @@ async def test_status_and_retry_after_are_kept() -> None:
     ],
 )
 async def test_an_invalid_response_is_an_error_at_once(reply: Reply | bytes) -> None:
-    async with asyncio.timeout(10), fake_server(reply) as (_, pool):
+    async with asyncio.timeout(PATIENCE), fake_server(reply) as (_, pool):
         with pytest.raises(HttpError):
             await pool.send(GET)
 
@@ -136,7 +137,7 @@ async def test_an_endless_body_does_not_fill_the_memory(
     start: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(responses, "BODY_LIMIT", 100_000)
-    async with asyncio.timeout(10), fake_server(endless(start, piece)) as (_, pool):
+    async with asyncio.timeout(PATIENCE), fake_server(endless(start, piece)) as (_, pool):
         with pytest.raises(HttpError, match="more than 100000 bytes"):
             await pool.send(GET)
 

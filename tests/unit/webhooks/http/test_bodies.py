@@ -1,13 +1,11 @@
 """The bytes of all bodies are bounded, and come back whatever happens to a request."""
 
-import asyncio
-
 import pytest
 
 from dragoman_webhooks.executor import INLINE_BYTES
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, claim, post, review
-from tests.unit.webhooks.harness import response, serving, wire
+from tests.unit.webhooks.harness import response, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("floods")
 
@@ -20,11 +18,11 @@ async def test_large_bodies_beyond_the_budget_are_refused_and_ordinary_ones_are_
     async with serving(limits=limits) as client, wire(client) as (reader, writer):
         async with wire(client) as (_, other):
             other.write(post(LARGE)[:-10])
-            await asyncio.sleep(0.1)
+            await turns(20)
             writer.write(post(LARGE) + post())
             assert b"503" in await reader.readline()
             assert (await client.reviewed(review(claim())))["allowed"] is True
-        await asyncio.sleep(0.05)
+        await turns()
         for _ in range(3):
             async with wire(client) as (later, sender):
                 sender.write(post(LARGE))
@@ -35,7 +33,7 @@ async def test_an_incomplete_body_is_evicted_for_a_smaller_one() -> None:
     limits = Limits(body_bytes=3 * len(LARGE), read_timeout=30)
     async with serving(limits=limits) as client, wire(client) as (endless, holder):
         holder.write(post(LARGE * 3)[:-10])
-        await asyncio.sleep(0.1)
+        await turns(20)
         async with wire(client) as (reader, writer):
             writer.write(post(LARGE))
             assert (await response(reader))[0] == 200
@@ -48,8 +46,8 @@ async def test_the_bytes_of_a_client_that_leaves_return_to_the_budget() -> None:
             async with wire(client) as (_, writer):
                 writer.write(post()[:-10])
                 await writer.drain()
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+                await turns(3)
+        await turns()
         assert (await client.reviewed(review(claim())))["allowed"] is True
 
 
@@ -61,7 +59,7 @@ async def test_a_client_that_leaves_returns_exactly_the_bytes_it_took() -> None:
             async with wire(client) as (_, other):
                 other.write(begun)
                 await other.drain()
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+                await turns(3)
+        await turns()
         writer.write(post(b" " * (held + 1000)))
         assert (await response(reader))[0] == 503

@@ -9,7 +9,7 @@ import pytest
 from dragoman_webhooks.http import connection as connections
 from dragoman_webhooks.server import Limits, WebhookServer
 from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, claim, post, review
-from tests.unit.webhooks.harness import exchange, response, serving, wire
+from tests.unit.webhooks.harness import exchange, response, serving, turns, wire
 
 
 async def test_pipelined_requests_are_answered_in_order() -> None:
@@ -80,7 +80,7 @@ async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_a_client_that_does_not_finish_its_headers_is_timed_out() -> None:
-    async with serving(limits=Limits(read_timeout=0.05)) as client:
+    async with serving(limits=Limits(read_timeout=0.5)) as client:
         answer = await exchange(client, b"POST /validate HTTP/1.1\r\nHost:")
     assert answer.startswith(b"HTTP/1.1 408 ")
 
@@ -108,7 +108,7 @@ async def test_the_connection_of_a_client_that_never_reads_is_closed(
     async with serving(limits=Limits(connections=1)) as client:
         async with wire(client) as (_, writer):
             with pytest.raises(ConnectionError):
-                await asyncio.wait_for(flood(writer), 10)
+                await asyncio.wait_for(flood(writer), 30)
         assert (await client.reviewed(review(claim())))["allowed"] is True
 
 
@@ -118,7 +118,7 @@ async def test_a_request_that_has_begun_is_answered_before_the_server_stops() ->
     idle, unused = await asyncio.open_connection(host, port)
     reader, writer = await asyncio.open_connection(host, port)
     writer.write(post()[:-10])
-    await asyncio.sleep(0.05)
+    await turns()
     stopping = asyncio.create_task(server.stop())
     assert await idle.read() == b""
     assert not stopping.done()
@@ -137,7 +137,7 @@ async def test_a_client_that_was_served_just_before_the_server_stops_loses_no_re
     writer.write(post())
     assert (await response(reader))[0] == 200
     stopping = asyncio.create_task(server.stop())
-    await asyncio.sleep(0.05)
+    await turns()
     writer.write(post())
     answer = await reader.read()
     await stopping
@@ -155,8 +155,8 @@ async def test_a_closed_connection_is_freed_without_garbage_collection() -> None
             for sent in (b"", post(), post()[:-10], b"nonsense"):
                 async with wire(client) as (_, writer):
                     writer.write(sent)
-                    await asyncio.sleep(0.05)
-            await asyncio.sleep(0.1)
+                    await turns()
+            await turns(20)
             left = [one for one in gc.get_objects() if isinstance(one, connections.Connection)]
     finally:
         gc.enable()

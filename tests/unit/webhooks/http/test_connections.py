@@ -11,7 +11,7 @@ from dragoman_webhooks import executor
 from dragoman_webhooks.admission import ReviewResult, review_configs
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import claim, post, review
-from tests.unit.webhooks.harness import address, exchange, response, serving, wire
+from tests.unit.webhooks.harness import address, exchange, response, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("floods")
 
@@ -39,7 +39,7 @@ async def test_a_request_that_has_begun_is_evicted_after_all_idle_connections() 
         wire(client) as (idle, _),
     ):
         writer.write(post()[:-10])
-        await asyncio.sleep(0.05)
+        await turns()
         async with wire(client):
             assert await idle.read() == b""
             writer.write(post()[-10:])
@@ -56,7 +56,7 @@ async def test_incomplete_requests_are_evicted_for_new_connections() -> None:
             reader, writer = await all_.enter_async_context(wire(client))
             writer.write(post()[:-10])
             begun.append(reader)
-            await asyncio.sleep(0.05)
+            await turns()
         assert (await client.reviewed(review(claim())))["allowed"] is True
         assert await begun[0].read() == b""
 
@@ -65,14 +65,14 @@ async def test_a_review_under_way_is_never_evicted(monkeypatch: pytest.MonkeyPat
     release = threading.Event()
 
     def slow(*given: Any) -> ReviewResult | None:
-        release.wait(10)
+        release.wait(30)
         return review_configs(*given)
 
     monkeypatch.setattr(executor, "INLINE_BYTES", 0)
     monkeypatch.setattr(executor, "review_configs", slow)
     async with serving(limits=Limits(connections=1)) as client, wire(client) as (reader, writer):
         writer.write(post())
-        await asyncio.sleep(0.05)
+        await turns()
         assert await exchange(client, b"") == b""
         release.set()
         assert (await response(reader))[0] == 200
@@ -90,7 +90,7 @@ async def test_connections_of_the_address_with_the_most_are_evicted_first() -> N
                 # These are newer, and each has begun a request; the one of the other is idle.
                 _, writer = await all_.enter_async_context(wire(client))
                 writer.write(post()[:-10])
-                await asyncio.sleep(0.01)
+                await turns(3)
             sender.write(post())
             assert (await response(served))[0] == 200
         sender.close()

@@ -9,7 +9,7 @@ import pytest
 from dragoman.logs import RATE_LIMITED, RateLimit
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import BODY, certified, post
-from tests.unit.webhooks.harness import address, serving, wire
+from tests.unit.webhooks.harness import address, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("unwritable logs")
 
@@ -23,7 +23,7 @@ async def test_a_client_that_leaves_during_its_request_causes_no_line(
             async with wire(client) as (_, writer):
                 writer.write(asked)
                 writer.transport.abort()
-        await asyncio.sleep(0.05)
+        await turns()
     assert caplog.records == []
 
 
@@ -49,4 +49,4 @@ async def leave_during_handshakes(context: ssl.SSLContext) -> None:
             writer.write(b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03")
             await writer.drain()
             writer.close()
-        await asyncio.sleep(0.05)
+        await turns()

@@ -58,7 +58,7 @@ async def event(stream: Any, kind: str) -> Any:
     """Return the data of the next event of a kind."""
     name = ""
     while True:
-        line = (await asyncio.wait_for(stream.content.readline(), 10)).decode()
+        line = (await asyncio.wait_for(stream.content.readline(), 30)).decode()
         assert line, "the stream ended"
         field, _, value = line.rstrip("\n").partition(": ")
         if field == "event":
@@ -112,7 +112,7 @@ async def test_events_tell_what_changed(client: TestClient[Any, Any], cluster: C
     assert stream.content_type == "text/event-stream"
     assert "free" in (await event(stream, "update"))["rows"]["node-a"]
     cluster.manifests.append(held(claim("used"), ("node-a", "a")))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "node-a" not in (found := await event(stream, "update"))["rows"]:
             pass
     assert "used by claim ns/used" in found["rows"]["node-a"]
@@ -121,7 +121,7 @@ async def test_events_tell_what_changed(client: TestClient[Any, Any], cluster: C
 async def test_explanations_follow_by_themselves(client: TestClient[Any, Any]) -> None:
     stream = await client.get(f"/{TOKEN}/events")
     found = ""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "fits on none" not in found:
             found = (await event(stream, "update"))["sections"].get("waiting", "")
 
@@ -148,7 +148,7 @@ async def test_nothing_is_read_while_no_browser_follows(
     await asyncio.sleep(0.2)
     assert cluster.readings == 1
     stream = await client.get(f"/{TOKEN}/events")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while cluster.readings < 3:
             await event(stream, "update")
 
