@@ -16,7 +16,7 @@ from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK, Process, free_ports
 
 MODULE = "dragoman.handlers"
-START_SECONDS = 30
+START_SECONDS = 60
 FAULTS = ("Traceback", "Cannot reconcile", "A component ended", "Cannot read object")
 FOLLOWING = 40
 """Lines of a log that are shown of a fault: its stack trace."""

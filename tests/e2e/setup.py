@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +158,24 @@ class Setup:
             message=f"claim {claim} to be reserved for {pods}",
         )
 
-    def gone(self, claim: str, timeout: float = 30) -> None:
+    def scheduled(self, claim: str, *pods: str) -> None:
+        """Wait until the scheduler has reserved the claim for the pods and bound them to nodes."""
+        self.reserved(claim, *pods)
+        for pod in pods:
+            wait_for(partial(self.node_of, pod), message=f"pod {pod} to be scheduled")
+
+    def replaced(self, claim: Json, pod: str = "pod", entry: str = "a") -> Json:
+        """Wait until a pod's status names another claim than this deleted one; returns it."""
+
+        def another() -> Json | None:
+            name = self.statuses(pod).get(entry)
+            found = self.api.find("resourceclaims", name, self.namespace) if name else None
+            is_new = found is not None and found["metadata"]["uid"] != claim["metadata"]["uid"]
+            return found if is_new else None
+
+        return wait_for(another, message=f"pod {pod} to have another claim for {entry}")
+
+    def gone(self, claim: str, timeout: float = 60) -> None:
         """Wait until a claim does not exist."""
         wait_for(
             lambda: self.api.find("resourceclaims", claim, self.namespace) is None,
@@ -182,6 +201,30 @@ class Setup:
         """Wait until the operator is quiet, and return what it wrote in this namespace."""
         self.plane.audit.settled(self.user, QUIET)
         return self.counts(refused=refused)
+
+    def wrote(
+        self, expected: Mapping[str, int], *, refused: bool | None = False, others: bool = False
+    ) -> None:
+        """Wait until the operator has written this in the namespace, and no more when it is quiet.
+
+        Args:
+            expected: Counts of writes by kind.
+            refused: Accepted writes (False), refused ones (True), or both (None).
+            others: Whether there may be writes of further kinds.
+
+        Raises:
+            AssertionError: It wrote something else.
+        """
+
+        def missing() -> Counter[str]:
+            return Counter(expected) - self.counts(refused=refused)
+
+        with suppress(TimeoutError):  # the comparison says more
+            wait_for(lambda: not missing(), 30)
+        found = self.writes(refused=refused)
+        compared = {kind: found[kind] for kind in expected} if others else dict(found)
+        if compared != expected:
+            raise AssertionError(f"the operator wrote {dict(found)}, not {dict(expected)}")
 
     def counts(self, *, refused: bool | None = False) -> Counter[str]:
         """Return what the operator has written in this namespace so far."""

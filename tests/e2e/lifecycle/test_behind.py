@@ -44,7 +44,7 @@ def test_a_file_of_templates_and_their_pod_costs_one_publication(setup: Setup) -
         setup.pod(templates=TEMPLATES),
     )
     setup.published(entries=[*TEMPLATES])
-    assert setup.writes() == {"create resourceclaims": 3, "patch pods/status": 1}
+    setup.wrote({"create resourceclaims": 3, "patch pods/status": 1})
 
 
 def test_a_template_of_a_pod_that_is_really_missing_does_not_delay_the_others(setup: Setup) -> None:
@@ -57,4 +57,4 @@ def test_a_template_of_a_pod_that_is_really_missing_does_not_delay_the_others(se
     (event,) = setup.event()
     assert f'resource claim template "{TEMPLATES["c"]}"' in event["note"]
     counted = {"create resourceclaims": 2, "patch pods/status": 1, "create events": 1}
-    assert setup.writes() == counted
+    setup.wrote(counted)

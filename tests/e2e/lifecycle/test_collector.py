@@ -57,12 +57,11 @@ def test_the_claim_of_a_pod_that_is_deleted_before_it_has_a_node_goes_with_one_w
 def test_a_device_of_a_deleted_pod_is_freed_with_two_writes_of_ours(setup: Setup) -> None:
     setup.apply(setup.template(device_class=setup.devices()), setup.pod())
     claim = setup.published()["a"]
-    setup.reserved(claim, "pod")
-    wait_for(lambda: setup.node_of("pod"), message="the pod to be scheduled")
+    setup.scheduled(claim, "pod")
     setup.forget()
     setup.delete_pods("pod")
     setup.gone(claim)
-    assert setup.writes() == {"patch resourceclaims/status": 1, "patch resourceclaims": 1}
+    setup.wrote({"patch resourceclaims/status": 1, "patch resourceclaims": 1})
 
 
 def test_a_finished_pod_that_is_deleted_soon_after_leaves_nothing_behind(setup: Setup) -> None:

@@ -40,6 +40,12 @@ def claims_in(setup: Setup, namespace: str) -> int:
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)
 
 
+def refused(setup: Setup, namespace: str, since: int) -> int:
+    """Return how many claims of a namespace the API server has refused."""
+    found = setup.plane.audit.counts(setup.user, since, namespace=namespace, refused=True)
+    return found["create resourceclaims"]
+
+
 def test_a_flood_of_one_namespace_does_not_delay_another(setup: Setup, crowd: str) -> None:
     pods = scaled(3000, least=600)
     setup.api.create(setup.pod())
@@ -79,8 +85,8 @@ def test_a_template_that_changes_all_the_time_does_not_defeat_back_off(
             setup.published(f"honest-{number}")
             waited.append(time.monotonic() - began)
         wait_for(lambda: patches.done >= 50, 300, "more patches")
-    refused = setup.plane.audit.counts(setup.user, since, namespace=crowd, refused=True)
-    attempts = refused["create resourceclaims"] / pods
+        wait_for(lambda: refused(setup, crowd, since) >= pods, 300, "an attempt for each pod")
+    attempts = refused(setup, crowd, since) / pods
     print(
         f"\n{pods} refused pods, {patches.done} patches: {attempts:.1f} attempts a pod; "
         f"honest pods wait {median(waited):.2f} s, at most {max(waited):.2f} s"

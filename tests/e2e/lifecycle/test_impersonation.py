@@ -46,4 +46,4 @@ def test_the_operator_lives_on_the_permissions_of_whom_it_acts_for(setup: Setup)
     setup.user = GRANTED
     setup.apply(setup.template(), setup.pod())
     setup.published()
-    assert setup.writes() == {"create resourceclaims": 1, "patch pods/status": 1}
+    setup.wrote({"create resourceclaims": 1, "patch pods/status": 1})

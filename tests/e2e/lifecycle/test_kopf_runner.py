@@ -33,22 +33,23 @@ def test_claims_are_made_and_published(setup: Setup, entries: int) -> None:
     setup.apply(setup.template(), setup.pod(templates=dict.fromkeys(names, "template")))
     bound = setup.published(entries=names)
     assert sorted(bound.values()) == sorted(setup.claims())
-    assert setup.writes() == {"create resourceclaims": entries, "patch pods/status": 1}
+    setup.wrote({"create resourceclaims": entries, "patch pods/status": 1})
 
 
 def test_devices_come_back_with_three_writes(setup: Setup) -> None:
     setup.apply(setup.template(device_class=setup.devices()), setup.pod())
     claim = setup.published()["a"]
-    setup.reserved(claim, "pod")
-    wait_for(lambda: setup.node_of("pod"), message="the pod to be scheduled")
+    setup.scheduled(claim, "pod")
     setup.forget()
     setup.finish("pod")
     setup.gone(claim)
-    assert setup.writes() == {
-        "patch resourceclaims/status": 1,
-        "delete resourceclaims": 1,
-        "patch resourceclaims": 1,
-    }
+    setup.wrote(
+        {
+            "patch resourceclaims/status": 1,
+            "delete resourceclaims": 1,
+            "patch resourceclaims": 1,
+        }
+    )
 
 
 def test_a_template_that_comes_late_is_noticed(setup: Setup) -> None:
@@ -56,7 +57,7 @@ def test_a_template_that_comes_late_is_noticed(setup: Setup) -> None:
     setup.event()
     setup.apply(setup.template())
     setup.published()
-    assert setup.writes() == ONE_CLAIM | {"create events": 1}
+    setup.wrote(ONE_CLAIM | {"create events": 1})
 
 
 def test_runs_one_after_the_other_in_one_process_do_not_disturb_each_other(
@@ -75,4 +76,4 @@ def test_runs_one_after_the_other_in_one_process_do_not_disturb_each_other(
         assert setup.writes(refused=None) == {}
     setup.apply(setup.pod("third"))
     setup.published("third")
-    assert setup.writes() == ONE_CLAIM
+    setup.wrote(ONE_CLAIM)

@@ -77,8 +77,7 @@ def vanish(setup: Setup) -> None:
 def vanish_with_device(setup: Setup) -> None:
     """Delete a pod whose claim has a device."""
     setup.apply(setup.template(device_class=setup.devices()), setup.pod())
-    setup.reserved(setup.published()["a"], "pod")
-    wait_for(lambda: setup.node_of("pod"), message="the pod to be scheduled")
+    setup.scheduled(setup.published()["a"], "pod")
     setup.forget()
     setup.delete_pods("pod")
 
@@ -109,7 +108,7 @@ def test_the_claim_of_a_vanished_pod_is_deleted_where_no_garbage_collector_is(
     setups: Scenes,
 ) -> None:
     wait_for(lambda: not setups.vanished.claims(), message="the claim to be deleted")
-    assert setups.vanished.writes() == DELETE
+    setups.vanished.wrote(DELETE)
 
 
 def test_the_device_of_a_vanished_pod_is_free_before_its_claim_is_deleted(setups: Scenes) -> None:
@@ -141,7 +140,7 @@ def test_a_claim_of_a_user_that_stays_missing_is_told(setups: Scenes) -> None:
         lambda: setups.unclaimed.events("ResourceClaimNotFound"), 60, "an Event", every=0.5
     )
     assert event["note"] == 'PodResourceClaim a: resource claim "nobodys" not found'
-    assert setups.unclaimed.writes() == {"create events": 1}
+    setups.unclaimed.wrote({"create events": 1})
 
 
 @pytest.mark.slow
@@ -155,4 +154,4 @@ def test_a_release_cut_short_is_finished_when_it_is_clear_that_nobody_allocates(
         "the finalizer to go",
         every=0.5,
     )
-    assert setup.writes() == {"patch resourceclaims": 1}
+    setup.wrote({"patch resourceclaims": 1})

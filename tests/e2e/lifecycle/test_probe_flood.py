@@ -83,6 +83,6 @@ def test_probes_and_claims_go_on_during_a_flood(
             timeout = urllib3.Timeout(KUBELET_TIMEOUT)
             assert urllib3.request("GET", url, retries=False, timeout=timeout).status == 200
         assert len(list(Path(f"/proc/{operator.pid}/fd").iterdir())) < DESCRIPTORS
-    assert operator.stop(grace=5) == 0
+    assert operator.stop() == 0
     assert len(operator.said()) < 1_000_000
     assert operator.faults() == []

@@ -2,12 +2,13 @@
 
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.rbac import OPERATOR_RULES
-from tests.e2e.running import OperatorProcess
+from tests.e2e.running import START_SECONDS, OperatorProcess
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
 from tests.support.controlplane.process import Process
@@ -16,15 +17,17 @@ USER = "dragoman-process"
 
 
 @pytest.fixture
-def operator(plane: ControlPlane) -> OperatorProcess:
+def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
     """Return an operator that the test starts."""
-    return OperatorProcess(plane, plane.user(USER, OPERATOR_RULES))
+    stopped = OperatorProcess(plane, plane.user(USER, OPERATOR_RULES))
+    yield stopped
+    stopped.stop()
 
 
 def test_sigterm_ends_it_with_status_zero(operator: OperatorProcess) -> None:
     for _ in range(2):
         operator.start()
-        assert operator.stop(grace=5) == 0
+        assert operator.stop() == 0
     assert operator.faults() == []
 
 
@@ -32,10 +35,12 @@ def test_sigterm_ends_it_also_while_it_waits_for_the_api_server(
     plane: ControlPlane, operator: OperatorProcess
 ) -> None:
     plane.kill(API_SERVER)
-    operator.launch()
-    wait_for(lambda: "Cannot reach the API server" in operator.said(), message="a try")
-    assert operator.stop(grace=5) == 0
-    plane.revive(API_SERVER)
+    try:
+        operator.launch()
+        wait_for(lambda: "Cannot reach the API server" in operator.said(), message="a try")
+        assert operator.stop() == 0
+    finally:
+        plane.revive(API_SERVER)
     assert operator.faults() == []
 
 
@@ -45,7 +50,7 @@ def test_without_a_kubeconfig_one_clear_line_is_said_and_the_status_is_one(
     command = [sys.executable, "-m", "dragoman", "operator", f"--kubeconfig={tmp_path / 'none'}"]
     operator = Process("operator", command, tmp_path / "log")
     operator.start()
-    assert operator.wait(30) == 1
+    assert operator.wait(START_SECONDS) == 1
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert line.startswith("dragoman: found no usable API server configuration in ")
 
@@ -56,7 +61,7 @@ def test_an_address_in_use_is_told_and_the_status_is_one(plane: ControlPlane) ->
         user = plane.user(USER, OPERATOR_RULES)
         operator = OperatorProcess(plane, user, f"--metrics-address=127.0.0.1:{port}")
         operator.launch()
-        assert operator.wait(30) == 1
+        assert operator.wait(START_SECONDS) == 1
     assert str(port) in operator.said().splitlines()[-1]
     assert operator.faults() == []
 

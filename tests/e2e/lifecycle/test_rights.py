@@ -37,7 +37,7 @@ def test_without_the_right_to_bind_devices_stay_held_and_the_log_names_the_right
     refused = plane.audit.writes(setup.user, namespace=setup.namespace, refused=True)
     # Not 403: the patch of the status is allowed, what it changes is not.
     assert {(one.what, one.code) for one in refused} == {("patch resourceclaims/status", 422)}
-    assert "resourceclaims/binding" in operator.said()
+    wait_for(lambda: "resourceclaims/binding" in operator.said(), 30, "the log to name the right")
     assert setup.allocated(claim)
     plane.user(USER, OPERATOR_RULES)
     setup.gone(claim)

@@ -71,9 +71,11 @@ def lost_records(port: int) -> float:
 
 
 @pytest.fixture
-def operator(plane: ControlPlane) -> OperatorProcess:
+def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
     """Return an operator that the test starts."""
-    return OperatorProcess(plane, plane.user(USER, OPERATOR_RULES))
+    stopped = OperatorProcess(plane, plane.user(USER, OPERATOR_RULES))
+    yield stopped
+    stopped.stop()
 
 
 @pytest.mark.parametrize("log", [full_disk, ended_reader, stalled_reader])
@@ -92,4 +94,4 @@ def test_claims_probes_and_sigterm_do_not_need_the_log(
         assert get(operator.port, "livez") == "ok"
         if log is not stalled_reader:  # which costs records only after 4 MiB of them
             wait_for(lambda: lost_records(operator.port) >= PODS, message="records to be lost")
-        assert operator.stop(grace=5) == 0
+        assert operator.stop() == 0

@@ -219,19 +219,12 @@ def cluster_role(name: str, rules: Iterable[Mapping[str, Any]], user: str) -> tu
     )
 
 
-def access_review(user: str, rule: Mapping[str, Any]) -> Json:
-    """Return the question whether a user may do the first thing that a rule allows."""
-    resource, _, subresource = rule["resources"][0].partition("/")
-    attributes = {
-        "verb": rule["verbs"][0],
-        "group": rule["apiGroups"][0],
-        "resource": resource,
-        "subresource": subresource,
-        "name": next(iter(rule.get("resourceNames", ())), ""),
-    }
+def access_review(user: str, path: str) -> Json:
+    """Return the question whether a user may get a path that is none of a resource."""
+    attributes = {"verb": "get", "path": path}
     return {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "metadata": {},
-        "spec": {"user": user, "resourceAttributes": attributes},
+        "spec": {"user": user, "nonResourceAttributes": attributes},
     }

@@ -32,6 +32,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 # finds its port still free.
 _PORTS = range(20_000, 32_000)
 LOOPBACK = "127.0.0.1"
+STOP_SECONDS = 30.0
+"""For a process that ends in order, however busy the machine is."""
 _RESERVED: deque[socket.socket] = deque()
 _RESERVATIONS = 200
 """Ports that this process keeps for itself, the newest ones."""
@@ -84,7 +86,7 @@ class Process:
                 self._child = birth.result()
                 raise
 
-    def stop(self, grace: float = 5) -> int | None:
+    def stop(self, grace: float = STOP_SECONDS) -> int | None:
         """Ask the process to end and kill its group when it has not after `grace` seconds.
 
         Returns:
