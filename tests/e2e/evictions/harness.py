@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
@@ -20,8 +21,10 @@ GATES = {"DRADeviceTaintRules": True}
 SERVED = {"resource.k8s.io/v1beta2": True}
 GROUP_GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True} if HAS_POD_GROUPS else {}
 GROUPS_SERVED = {POD_GROUPS: True} if HAS_POD_GROUPS else {}
-EVICTED = 20.0
+EVICTED = 60.0
 """Seconds within which an eviction must happen; a calm machine needs far fewer."""
+STAYED = 20.0
+"""Seconds after which a pod counts as one that is never evicted."""
 KEPT = 1.5
 """Seconds after which a pod that was not evicted stays."""
 MARK = {
@@ -75,6 +78,7 @@ class Devices:
         self.namespace = namespace
         self.driver = f"{namespace}.example.com"
         self.pool = "node-1"
+        self._last = 0
         self._slices: list[str] = []
         self._rules: list[str] = []
 
@@ -142,7 +146,7 @@ class Devices:
         """Wait for a rule's condition with these values, and return it."""
         return wait_for(
             lambda: found if wanted.items() <= (found := self.condition()).items() else None,
-            20,
+            60,
             f"condition {wanted}",
         )
 
@@ -193,6 +197,28 @@ class Devices:
         made = self.bare_pod(name, name, **spec)
         self.reserve(name, made)
         return made
+
+    def seen(self) -> None:
+        """Wait until the controller has seen all slices, claims and pods that are there.
+
+        The preview of a rule counts a last pod. It is written once: the rule is created again until
+        then.
+        """
+        self._last += 1
+        name = f"last-{self._last}"
+        driver = f"{name}.{self.driver}"
+        manifest = objects.resource_slice(self.pool, ["last"], driver, f"{self.namespace}-{name}")
+        self.api.create(manifest)
+        self._slices.append(manifest["metadata"]["name"])
+        self.pod(name, {**self.result("last"), "driver": driver})
+        wait_for(partial(self._counts_last, name, driver), 60, f"a preview that counts pod {name}")
+
+    def _counts_last(self, name: str, driver: str) -> bool:
+        self.rule("None", name, driver=driver)
+        found = wait_for(lambda: self.condition(name), 60, "the preview of a rule")
+        self.remove_rule(name)
+        said: str = found["message"]
+        return said.startswith("1 published device selected. 1 allocated device selected. 1 pod ")
 
     def extended_pod(self, name: str = "a") -> Json:
         """Create a pod whose extended resource is a device of the driver (KEP-5004)."""

@@ -17,10 +17,12 @@ MakeOperator = Callable[..., Metered]
 def setup(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Setup]:
     """Set up an empty namespace, and stop the stock controller afterwards where it runs."""
     made = Setup(plane, namespace, f"dragoman-{namespace}", tmp_path)
-    yield made
-    made.clear()
-    if CLAIM_CONTROLLER in plane.processes:
-        plane.stop_part(CLAIM_CONTROLLER)
+    try:
+        yield made
+        made.clear()
+    finally:
+        if CLAIM_CONTROLLER in plane.processes:
+            plane.stop_part(CLAIM_CONTROLLER)
 
 
 @pytest.fixture
@@ -28,15 +30,16 @@ def make_operator(setup: Setup) -> Iterator[MakeOperator]:
     """Return a maker of operators, which are stopped afterwards."""
     made: list[Metered] = []
 
-    def make(mode: str, *, grace: float, takeover_after: float = 300, name: str = "") -> Metered:
+    def make(
+        mode: str, *flags: str, grace: float, takeover_after: float = 300, name: str = ""
+    ) -> Metered:
         user = setup.plane.user(f"{setup.user}{name}", OPERATOR_RULES)
         made.append(
             Metered(
                 setup.plane,
                 user,
                 *(f"--claims={mode}", f"--grace={grace}", f"--takeover-after={takeover_after}"),
-                *(f"--namespace={setup.namespace}", "--lease-duration=4"),
-                *("--renew-deadline=3", "--retry-period=0.6"),
+                *(f"--namespace={setup.namespace}", *flags),
             )
         )
         made[-1].start()

@@ -31,7 +31,7 @@ class Metered(OperatorProcess):
         (marks,) = (marks for marks, value in samples if float(value))
         return marks.partition('"')[2].rstrip('"')
 
-    def becomes(self, mode: str, timeout: float = 30) -> None:
+    def becomes(self, mode: str, timeout: float = 60) -> None:
         """Wait until a mode is in force."""
         wait_for(lambda: self.mode == mode, timeout, f"mode {mode}", every=0.1)
 

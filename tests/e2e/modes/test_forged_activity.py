@@ -57,7 +57,7 @@ def claims(api: Api, pod: Json) -> Forge:
 
 def taking_over(setup: Setup, make_operator: MakeOperator) -> Metered:
     """Return an operator that has become the claim controller."""
-    operator = make_operator("auto", grace=GRACE, takeover_after=1)
+    operator = make_operator("auto", grace=GRACE, takeover_after=4)
     setup.apply(setup.template(), *(setup.pod(f"first-{number}") for number in range(3)))
     operator.becomes("own", 60)
     return operator
