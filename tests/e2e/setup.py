@@ -233,17 +233,19 @@ class Setup:
         )
 
     def seen(self) -> None:
-        """Wait until the operator has seen every pod that was changed before.
+        """Wait until the operator has seen every pod and every claim that was changed before.
 
-        Its watches and its queue keep the order: what comes last is done last.
+        Each of its watches keeps the order: what comes last is seen last. Here this is a pod, and
+        the claim that it has been waiting for.
         """
         last = f"seen-{self._applied}-{self.plane.audit.mark()}"
         elsewhere = self.plane.create_namespace("elsewhere")
-        for manifest in (
-            objects.template(last, elsewhere, NO_CLASS),
-            objects.pod(last, elsewhere, templates={"a": last}),
-        ):
-            self.api.create(self.plane.served(manifest))
+        pod = objects.pod(last, elsewhere, templates={"a": "none"})
+        owner = objects.owner_reference({**pod, **self.api.create(pod)})
+        claim = objects.claim(
+            last, elsewhere, NO_CLASS, annotations={ANNOTATION: "a"}, ownerReferences=[owner]
+        )
+        self.api.create(self.plane.served(claim))
         wait_for(
             lambda: self.api.get("pods", last, elsewhere)["status"].get("resourceClaimStatuses"),
             message="the operator to be done with what came before",

@@ -27,8 +27,8 @@ WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", FEW))
 RULES = WORLDS > FEW
 """DeviceTaintRules need a control plane with other gates, which a few worlds are not worth."""
 BATCH = 40
-PATIENCE = 120.0
-SETTLE = 20.0
+PATIENCE = 300.0
+SETTLE = 40.0
 """Seconds in which the scheduler may try again: its caches lag behind what the test reads."""
 
 pytestmark = pytest.mark.skipif(

@@ -126,6 +126,7 @@ def test_a_refused_change_keeps_the_old_copies_and_is_reported(world: World) -> 
     told = world.api.get(PLURAL, world.name)
     time.sleep(5)
     assert world.api.get(PLURAL, world.name) == told, "retries changed the status"
+    wait_for(lambda: events(world, "CopyRefused"), 30, "an Event about the refusal")
     assert len(events(world, "CopyRefused")) == 1
     world.change(OTHER_CLASS)
     world.distributed(1)

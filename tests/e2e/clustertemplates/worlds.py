@@ -53,6 +53,12 @@ def cluster_template(
     }
 
 
+def condition(status: Json) -> Json:
+    """Return the condition Ready of a status; an empty one until it is written."""
+    found: Sequence[Mapping[str, Any]] = status.get("conditions") or [{}]
+    return dict(found[0])
+
+
 class World:
     """One label, its namespaces, and what a ClusterResourceClaimTemplate made in them.
 
@@ -95,8 +101,7 @@ class World:
 
     def ready(self) -> Json:
         """Return the condition Ready; an empty one until it is written."""
-        found: Sequence[Mapping[str, Any]] = self.status().get("conditions") or [{}]
-        return dict(found[0])
+        return condition(self.status())
 
     def generation(self) -> int:
         """Return the generation of the spec."""
@@ -112,7 +117,7 @@ class World:
             done = (
                 status.get("observedGeneration") == generation
                 and status.get("namespaces") == namespaces
-                and self.ready().get("status") == "True"
+                and condition(status).get("status") == "True"
             )
             return status if done else None
 

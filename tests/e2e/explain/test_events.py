@@ -85,15 +85,18 @@ def test_each_pod_that_waits_gets_one_event(setup: Setup, operator: OperatorProc
         assert event["note"].endswith(
             f"(kubectl dra explain pod {event['regarding']['name']} -n {setup.namespace})"
         )
-    counted = metrics(operator)
     driver = f"{served}.example.com"
     series = f'dragoman_devices{{class="{served}",driver="{driver}",state="%s"}}'
-    wait_for(lambda: series % "used" in metrics(operator), message="a count of devices")
+
+    def waiting() -> float:
+        found = metrics(operator)
+        return sum(found[name] for name in found if "pods_waiting_for_devices{" in name)
+
+    wait_for(lambda: metrics(operator).get(series % "used") == 2, 60, "a count of devices")
+    wait_for(lambda: waiting() >= PODS, 60, "a count of pods that wait")
     counted = metrics(operator)
     assert counted[series % "used"] == 2
     assert counted[series % "free"] == 0
-    waiting = sum(value for name, value in counted.items() if "pods_waiting_for_devices{" in name)
-    assert waiting >= PODS
     infos = [name for name in counted if name.startswith("dragoman_device_info{")]
     mine = [name for name in infos if f'driver="{driver}"' in name]
     assert len(mine) == 2
@@ -108,7 +111,7 @@ def test_other_reasons_are_another_event(setup: Setup, operator: OperatorProcess
     setup.api.create(setup.pod("first"))
     wait_for(lambda: node_of(setup, "first"), message="a pod to be placed")
     setup.api.create(setup.pod("second"))
-    wait_for(lambda: told(setup)["second"] == 1, 30, "an Event")
+    wait_for(lambda: told(setup)["second"] == 1, 60, "an Event")
     (item,) = (
         one
         for one in setup.api.list("resourceslices")
@@ -118,8 +121,9 @@ def test_other_reasons_are_another_event(setup: Setup, operator: OperatorProcess
     devices = [{**one, "taints": [taint]} for one in item["spec"]["devices"]]
     body = {"spec": {"devices": devices, "pool": {"generation": 2}}}
     setup.api.patch("resourceslices", item["metadata"]["name"], None, body)
+    scheduler_has_seen_slices(setup, served)
     setup.finish("first")
-    wait_for(lambda: told(setup)["second"] == 2, 30, "an Event with other reasons")
+    wait_for(lambda: told(setup)["second"] == 2, 60, "an Event with other reasons")
     time.sleep(2 * INTERVAL)
     notes = sorted(
         (one["eventTime"], one["note"])
@@ -129,6 +133,18 @@ def test_other_reasons_are_another_event(setup: Setup, operator: OperatorProcess
     assert len(notes) == 2
     assert "in use" in notes[0][1]
     assert "1 tainted example.com/broken:NoSchedule" in notes[1][1]
+
+
+def scheduler_has_seen_slices(setup: Setup, node: str) -> None:
+    """Wait until the scheduler has seen all slices: it allocates a device of a last one."""
+    name = f"{node}-last"
+    driver = f"{name}.example.com"
+    created = (objects.device_class(name, driver), objects.resource_slice(node, 1, driver))
+    for manifest in (*created, setup.claim("last", name), setup.pod("last", claims={"a": "last"})):
+        setup.api.create(setup.plane.served(manifest))
+    wait_for(lambda: node_of(setup, "last"), message="a pod with a device of the last slice")
+    for resource, manifest in zip(("deviceclasses", "resourceslices"), created, strict=True):
+        setup.api.delete(resource, manifest["metadata"]["name"])
 
 
 def test_no_name_of_another_namespace_is_in_an_event(
@@ -149,7 +165,7 @@ def test_no_name_of_another_namespace_is_in_an_event(
         )
         setup.apply(setup.claim(device_class=served))
         setup.api.create(setup.pod("mine", claims={"a": "shared"}))
-        wait_for(lambda: told(setup)["mine"] == 1, 30, "an Event")
+        wait_for(lambda: told(setup)["mine"] == 1, 60, "an Event")
         (event,) = events(setup)
         assert "secret" not in event["note"]
         assert other not in event["note"]
@@ -163,7 +179,7 @@ def test_events_end_in_kubectl_describe(
     assert operator.ready()
     setup.apply(setup.template())
     setup.api.create(setup.pod("described"))
-    wait_for(lambda: told(setup)["described"] == 1, 30, "an Event")
+    wait_for(lambda: told(setup)["described"] == 1, 60, "an Event")
     said = plane.kubectl("describe", "pod", "described", "-n", setup.namespace).stdout
     assert REASON in said
     assert "device class no-such-class.example.com does not exist" in said

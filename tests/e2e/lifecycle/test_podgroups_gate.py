@@ -63,7 +63,8 @@ def test_without_the_gate_each_pod_of_a_group_gets_a_claim_of_its_own(
     assert setup.events() == []
 
 
-def test_a_flag_turns_claims_of_pod_groups_off(setup: Setup) -> None:
+def test_a_flag_turns_claims_of_pod_groups_off(setup: Setup, operator: OperatorProcess) -> None:
+    operator.stop()  # it leads
     setup.apply(setup.template())
     user = setup.plane.user(setup.user, OPERATOR_RULES)
     with OperatorProcess(setup.plane, user, "--podgroup-claims=off") as process:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import urllib3
+from urllib3.exceptions import HTTPError
 
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
@@ -23,7 +24,7 @@ SILENT = 900
 DESCRIPTORS = 300
 """Open descriptors of the operator during a flood: fewer than there are silent connections."""
 PODS = 10
-KUBELET_TIMEOUT = 5.0
+KUBELET_TIMEOUT, KUBELET_THRESHOLD = 5.0, 3
 SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: operator\r\n\r\n"
 
 
@@ -69,6 +70,16 @@ def silent_connections(port: int) -> Iterator[None]:
         yield
 
 
+def is_alive(port: int) -> bool:
+    """Whether a kubelet would let the operator live: one probe of several is answered in time."""
+    url, timeout = f"http://{LOOPBACK}:{port}/livez", urllib3.Timeout(KUBELET_TIMEOUT)
+    for _ in range(KUBELET_THRESHOLD):
+        with suppress(HTTPError):
+            if urllib3.request("GET", url, retries=False, timeout=timeout).status == 200:
+                return True
+    return False
+
+
 @pytest.mark.parametrize("flood", [scrapers, silent_connections])
 def test_probes_and_claims_go_on_during_a_flood(
     flood: Callable[[int], AbstractContextManager[None]], setup: Setup, operator: OperatorProcess
@@ -79,9 +90,7 @@ def test_probes_and_claims_go_on_during_a_flood(
         setup.apply(setup.template(), *(setup.pod(pod) for pod in pods))
         for pod in pods:
             setup.published(pod)
-            url = f"http://{LOOPBACK}:{operator.port}/livez"
-            timeout = urllib3.Timeout(KUBELET_TIMEOUT)
-            assert urllib3.request("GET", url, retries=False, timeout=timeout).status == 200
+            assert is_alive(operator.port)
         assert len(list(Path(f"/proc/{operator.pid}/fd").iterdir())) < DESCRIPTORS
     assert operator.stop() == 0
     assert len(operator.said()) < 1_000_000

@@ -80,6 +80,7 @@ def test_an_allocated_claim_that_nobody_used_stays_allocated(setup: Setup) -> No
 def test_a_finished_pod_with_a_node_is_never_reserved_for(setup: Setup) -> None:
     setup.apply(setup.claim(), placed(setup, "done", claims={"a": "shared"}))
     setup.finish("done")
+    setup.seen()
     allocate(setup, "shared", foreigners(1))
     for number in range(5):
         setup.label("pods", "done", str(number))
@@ -93,6 +94,7 @@ def test_a_claim_that_is_being_deleted_takes_nobody_in(setup: Setup) -> None:
     setup.apply(setup.claim())
     allocate(setup, "shared", foreigners(1))
     setup.api.delete("resourceclaims", "shared", setup.namespace)
+    setup.seen()
     setup.apply(placed(setup, "pod", claims={"a": "shared"}))
     setup.seen()
     assert setup.writes(refused=None) == {}

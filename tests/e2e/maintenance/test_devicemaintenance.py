@@ -46,8 +46,8 @@ def test_pods_stay_where_nothing_else_is_wanted(ward: Ward) -> None:
     name = ward.maintain(target={"node": ward.nodes[0]})
     held = "True" if ward.rules else "False"
     ward.wait_condition(name, "Held", held)
-    said = ward.wait_condition(name, "Idle", "False")
-    assert said == f"2 devices in use by {ward.name}/a, {ward.name}/b."
+    said = f"2 devices in use by {ward.name}/a, {ward.name}/b."
+    ward.wait_condition(name, "Idle", "False", said)
     assert ward.device_of("a")
     ward.api.delete("pods", "a", ward.name)
     ward.api.delete("pods", "b", ward.name)
@@ -56,15 +56,20 @@ def test_pods_stay_where_nothing_else_is_wanted(ward: Ward) -> None:
 
 
 def test_the_end_of_the_time_puts_devices_back(ward: Ward) -> None:
-    until = (datetime.now(UTC) + timedelta(seconds=8)).isoformat(timespec="seconds")
     where = f'device.attributes["{ward.driver}"].uuid == "{ward.nodes[0]}-device-1"'
-    name = ward.maintain(target={"where": where}, until=until.replace("+00:00", "Z"))
+    name = ward.maintain(target={"where": where}, until=after(hours=1))
     ward.wait_condition(name, "Held")
+    ward.api.patch(MAINTENANCES, name, None, {"spec": {"until": after(seconds=4)}})
     ward.wait_condition(name, "Expired")
     assert ward.condition(name, "Held")[0] == "False"
     ward.pod("a", node=0)
     ward.pod("b", node=0)
     assert set(ward.placed("a", "b").values()) == {ward.device(), ward.device(0, 1)}
+
+
+def after(**time: float) -> str:
+    """Return the API timestamp of a time after now."""
+    return f"{datetime.now(UTC) + timedelta(**time):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def test_a_killed_operator_continues(site: Site, ward: Ward) -> None:

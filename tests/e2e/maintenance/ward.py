@@ -172,14 +172,17 @@ class Ward:
             ((one["status"], one["message"]) for one in found if one["type"] == kind), ("", "")
         )
 
-    def wait_condition(self, name: str, kind: str, status: str = "True") -> str:
-        """Wait until a condition has a status; return its message."""
-        wait_for(
-            lambda: self.condition(name, kind)[0] == status,
-            60,
-            f"{kind}={status} of {name}",
-        )
-        return self.condition(name, kind)[1]
+    def wait_condition(self, name: str, kind: str, status: str = "True", message: str = "") -> str:
+        """Wait until a condition has a status, and a message if one is given; return its message.
+
+        The message of the first status may lack pods that the operator has not seen.
+        """
+
+        def found() -> tuple[str, str] | None:
+            has, said = self.condition(name, kind)
+            return (has, said) if has == status and message in {"", said} else None
+
+        return wait_for(found, 60, f"{kind}={status} of {name}: {message}")[1]
 
     def holders(self, device: str) -> list[str]:
         """Return the claims that have a device, holds included."""
