@@ -160,7 +160,7 @@ class Audit:
         everything = self._reads.union(write for _, write in self._writes)
         return {one for one in everything if one.user == user and one.code not in {401, 403}}
 
-    def settled(self, user: str | None = None, quiet: float = 0.5, timeout: float = 60) -> None:
+    def settled(self, user: str | None = None, quiet: float = 0.5, timeout: float = 120) -> None:
         """Wait until the user (anybody) has written nothing, Leases apart, for `quiet` seconds.
 
         Raises:
@@ -176,7 +176,7 @@ class Audit:
                 raise TimeoutError(f"still writing after {timeout:g} s ({seen} writes)")
             time.sleep(min(quiet / 4, 0.1))
 
-    def catch_up(self, timeout: float = 10) -> None:
+    def catch_up(self, timeout: float = 60) -> None:
         """Read the log up to a request made now: what was answered before stands in front of it.
 
         A write that the server's death (SIGKILL) tore apart may be stored and yet be missing here.

@@ -17,7 +17,7 @@ ETCD, API_SERVER, SCHEDULER = "etcd", "kube-apiserver", "kube-scheduler"
 CONTROLLER_MANAGER = "kube-controller-manager"
 CLAIM_CONTROLLER, GARBAGE_COLLECTOR = "resourceclaim-controller", "garbage-collector-controller"
 ACCOUNT_CONTROLLERS = "service-account-controllers"
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 class Servers(Cluster):

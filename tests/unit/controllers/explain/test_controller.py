@@ -104,10 +104,7 @@ class Cluster:
 
     async def until(self, events: int) -> list[tuple[str, str]]:
         """Wait for Events, then for as long again as a further one could take."""
-        for _ in range(1500):
-            if len(self.api.events) >= events:
-                break
-            await asyncio.sleep(0.02)
+        await eventually(lambda: len(self.api.events) >= events)
         await asyncio.sleep(3 * INTERVAL)
         return self.api.notes
 
@@ -191,7 +188,9 @@ def test_a_new_leader_does_not_repeat_the_event() -> None:
         second = full(claim(), waiting())
         second.api.events = first.api.events
         async with running(second):
-            assert len(await second.until(2)) == 1
+            counted = second.metrics
+            await eventually(lambda: bool(counted().get("dragoman_pods_waiting_for_devices")))
+            assert len(await second.until(1)) == 1
 
     asyncio.run(scenario())
 
@@ -233,8 +232,9 @@ def test_pods_that_lack_no_devices_get_none() -> None:
         cluster.put(gated, plain)
         async with running(cluster):
             assert await cluster.until(0) == []
-            found = cluster.metrics()["dragoman_pods_waiting_for_devices"]
-            assert found == {("DevicesAvailable",): 1}
+            counted = cluster.metrics
+            fits = {("DevicesAvailable",): 1}
+            await eventually(lambda: counted().get("dragoman_pods_waiting_for_devices") == fits)
 
     asyncio.run(scenario())
 

@@ -59,6 +59,10 @@ class Office:
         """Store the DeviceMaintenance as a user would."""
         self.model._store(PATH, document)
 
+    def end_soon(self) -> None:
+        """Let the time of the DeviceMaintenance end in a moment."""
+        self.write({**self.stored, "spec": {**self.stored["spec"], "until": after(0.5)}})
+
     @property
     def stored(self) -> dict[str, Any]:
         return self.model.objects.get(PATH, {})
@@ -222,8 +226,7 @@ def test_the_end_of_the_time_gives_devices_back() -> None:
 
     async def script() -> None:
         await office.until(lambda: office.conditions().get("Held") == "True")
-        stored = office.stored
-        office.write({**stored, "spec": {**stored["spec"], "until": after(0.5)}})
+        office.end_soon()
         await office.until(lambda: office.conditions().get("Expired") == "True")
         assert office.holds() == []
         assert office.model.evicted == []
@@ -391,13 +394,13 @@ def test_rules_that_an_upgrade_serves_in_another_version_are_deleted_at_the_end(
     monkeypatch: pytest.MonkeyPatch, interval: float
 ) -> None:
     monkeypatch.setattr(controller, "RULES_INTERVAL", interval)
-    until = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat().replace("+00:00", "Z")
-    office = Office(rules=True, until=until)
+    office = Office(rules=True, until=after(3600))
     office.model.version = "v1beta2"
 
     async def script() -> None:
         await office.until(lambda: office.conditions().get("Held") == "True")
         office.model.version = "v1"
+        office.end_soon()
         await office.until(lambda: office.conditions().get("Expired") == "True")
         assert office.holds() == []
 
