@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 
 RBAC = "rbac.authorization.k8s.io"
@@ -23,11 +24,12 @@ EDIT = (
 
 def tenant(plane: ControlPlane, namespace: str, rules: Iterable[Mapping[str, Any]] = EDIT) -> Api:
     """Return a client of a user that has these rules in one namespace, and none elsewhere."""
+    rules = list(rules)
     name = f"tenant-{namespace}"
     metadata = {"name": name, "namespace": namespace}
     common = {"apiVersion": f"{RBAC}/v1", "metadata": metadata}
     admin = plane.api()
-    admin.apply({**common, "kind": "Role", "rules": list(rules)})
+    admin.apply({**common, "kind": "Role", "rules": rules})
     admin.apply(
         {
             **common,
@@ -36,7 +38,26 @@ def tenant(plane: ControlPlane, namespace: str, rules: Iterable[Mapping[str, Any
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": name}],
         }
     )
-    return plane.api(plane.user(name))
+    api = plane.api(plane.user(name))
+    wait_for(partial(allows, api, namespace, rules[0]), 60, f"{name} to be granted {rules}")
+    return api
+
+
+def allows(api: Api, namespace: str, rule: Mapping[str, Any]) -> bool:
+    """Whether the API server acts on a rule that its client was given."""
+    attributes = {
+        "namespace": namespace,
+        "verb": rule["verbs"][0],
+        "group": rule["apiGroups"][0],
+        "resource": rule["resources"][0],
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": attributes},
+    }
+    return bool(api.create(review)["status"]["allowed"])
 
 
 class Repeatedly(AbstractContextManager["Repeatedly"]):
