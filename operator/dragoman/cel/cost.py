@@ -28,29 +28,31 @@ AUTHORIZATION: Final = 350_000
 """A check by the authorizer; the cost limit of an expression allows two of them."""
 REQUIREMENT: Final = 50
 """One requirement of a label or field selector."""
-_TRAVERSAL: Final = 0.1
-_REGEX: Final = 0.25
-_ALLOCATION: Final = 11
+TRAVERSAL: Final = 0.1
+"""The traversal of one code point, byte or element."""
+REGEX: Final = 0.25
+"""The match of one code point of a pattern, for each traversed one of the text."""
+ALLOCATION: Final = 11
 """Dispatch and allocation of the result, for the functions of cel-go's list library."""
 
-TENTHS: Final = tuple(ceil(n * _TRAVERSAL) for n in range(1024))
+TENTHS: Final = tuple(ceil(n * TRAVERSAL) for n in range(1024))
 
 
 def tenth(length: int) -> int:
     """Return the cost of one traversal of so many units, rounded up as float64 does."""
-    return TENTHS[length] if length < 1024 else ceil(length * _TRAVERSAL)
+    return TENTHS[length] if length < 1024 else ceil(length * TRAVERSAL)
 
 
-def _traverse(index: int, factor: float = _TRAVERSAL) -> CostFunction:
+def _traverse(index: int, factor: float = TRAVERSAL) -> CostFunction:
     return lambda args, _: ceil(size(args[index]) * factor)
 
 
 def _traverse_twice(args: Sequence[Any], _: Any) -> int:
-    return ceil(size(args[0]) * 2 * _TRAVERSAL)
+    return ceil(size(args[0]) * 2 * TRAVERSAL)
 
 
 def _join(_: Sequence[Any], result: Any) -> int:
-    return ceil(size(result) * 2 * _TRAVERSAL)
+    return ceil(size(result) * 2 * TRAVERSAL)
 
 
 def _contains(args: Sequence[Any], _: Any) -> int:
@@ -59,7 +61,7 @@ def _contains(args: Sequence[Any], _: Any) -> int:
 
 def regex_cost(text: int, pattern: int) -> int:
     """Return the cost of a match, given the lengths of text and pattern."""
-    return ceil((1.0 + text) * _TRAVERSAL) * ceil(pattern * _REGEX)
+    return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * REGEX)
 
 
 def _regex(args: Sequence[Any], _: Any) -> int:
@@ -73,7 +75,7 @@ def _validate(args: Sequence[Any], _: Any) -> int:
 
 def _contains_ip(args: Sequence[Any], _: Any) -> int:
     base = size(args[0])
-    return ceil((base + base) * _TRAVERSAL)
+    return ceil((base + base) * TRAVERSAL)
 
 
 def _contains_cidr(args: Sequence[Any], _: Any) -> int:
@@ -89,9 +91,9 @@ def traversal(value: Any) -> int:
     kind = type(value)
     if kind is str:
         length = len(value) if value.isascii() else len(value.encode(errors="replace"))
-        return int(length * _TRAVERSAL)
+        return int(length * TRAVERSAL)
     if kind is bytes:
-        return int(len(value) * _TRAVERSAL)
+        return int(len(value) * TRAVERSAL)
     if kind in LISTS or kind in MAPS:
         return _Traversal().of(value)
     return 1
@@ -146,14 +148,14 @@ def _extent(value: Any) -> int:
 
 
 def _of_result(_: Sequence[Any], result: Any) -> int:
-    return _ALLOCATION + _extent(result)
+    return ALLOCATION + _extent(result)
 
 
 def _flattened(args: Sequence[Any], _: Any) -> int:
     depth = args[1] if len(args) == 2 else 1
     if type(depth) is not int:
         raise _confused(f"ref.Val is {_go_type(depth)}, not types.Int")
-    return _ALLOCATION + int(_extent(args[0]) * float(depth))
+    return ALLOCATION + int(_extent(args[0]) * float(depth))
 
 
 def _self_compared(index: int) -> CostFunction:
@@ -164,7 +166,7 @@ def _self_compared(index: int) -> CostFunction:
             raise _confused(f"{_go_type(items)} is not traits.Lister: missing method {method}")
         length = size(items)
         texts = type(items) in LISTS and length > 0 and type(items[0]) in (str, bytes)
-        return _ALLOCATION + int(length * length * (2.1 if texts else 2.0))
+        return ALLOCATION + int(length * length * (2.1 if texts else 2.0))
 
     return cost
 
@@ -213,7 +215,7 @@ _BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
 }
 """Kubernetes' costs depend on the function's name, not on the overloads that are left."""
 
-_COMPARED: Final = tuple(
+COMPARED_TEXTS: Final = tuple(
     f"{test}_{kind}"
     for test in ("less", "less_equals", "greater", "greater_equals")
     for kind in ("string", "bytes")
@@ -223,7 +225,7 @@ _BY_OVERLOAD: Final[dict[str, CostFunction]] = {
     **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _traverse(0)),
     **dict.fromkeys(("strings_quote", "string_format"), _traverse(0)),
     **dict.fromkeys(("add_string", "add_bytes"), _concatenated),
-    **dict.fromkeys(_COMPARED, _smaller),
+    **dict.fromkeys(COMPARED_TEXTS, _smaller),
     "in_list": _listed,
     "matches_string": _regex,
     "contains_string": _contains,

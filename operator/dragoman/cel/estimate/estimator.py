@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman.cel.estimate.nodesizes import NodeSizes
-from dragoman.cel.estimate.operands import CallEstimate, Operand, SizeOfPath
+from dragoman.cel.estimate.operands import CallByOverload, CallEstimate, Operand, SizeOfPath
 from dragoman.cel.estimate.sizes import (
     UNKNOWN,
     UNLIMITED,
@@ -16,7 +17,7 @@ from dragoman.cel.estimate.sizes import (
     times,
     union,
 )
-from dragoman.cel.estimate.worstcase import CallEstimator
+from dragoman.cel.estimate.worstcase import estimate_call
 from dragoman.cel.syntax.nodes import (
     Call,
     Comprehension,
@@ -30,8 +31,6 @@ from dragoman.cel.syntax.nodes import (
 )
 from dragoman.cel.types import Kind
 
-_LIST: Final = 10
-_MAP: Final = 30
 _MESSAGE: Final = 40
 _JOINING: Final = ("add_string", "add_bytes", "add_list")
 
@@ -48,7 +47,6 @@ def estimate(tree: Node, size_of_path: SizeOfPath) -> int:
 
 class _Estimator:
     def __init__(self, size_of_path: SizeOfPath) -> None:
-        self.calls = CallEstimator(size_of_path)
         self.known = NodeSizes(size_of_path)
         self.costs: dict[int, int] = {}
 
@@ -80,7 +78,7 @@ class _Estimator:
         return summed(cost, 1) if kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM) else cost
 
     def list_node(self, node: ListNode) -> int:
-        cost = _LIST
+        cost = LIST_LITERAL
         value = Size(UNLIMITED if node.items else 0, 0)
         for item in node.items:
             cost = summed(cost, self.cost(item))
@@ -89,7 +87,7 @@ class _Estimator:
         return cost
 
     def map_node(self, node: MapNode) -> int:
-        cost = _MAP
+        cost = MAP_LITERAL
         key = value = Size(UNLIMITED if node.entries else 0, 0)
         for entry in node.entries:
             cost = summed(cost, self.cost(entry.key), self.cost(entry.value))
@@ -162,17 +160,16 @@ class _Estimator:
         costs = []
         for arg in node.args:
             costs.append(self.cost(arg))  # noqa: PERF401 — a comprehension is one more frame
-        args = [self.known.operand(arg) for arg in node.args]
+        operands = [self.known.operand(arg) for arg in node.args]
         if not node.overloads:
             return 0
-        target = None
         total = 0
         if node.target is not None:
             total = self.cost(node.target)
-            target = self.known.operand(node.target)
+            operands.insert(0, self.known.operand(node.target))
         worst, size = 0, None
         for overload in node.overloads:
-            cost, result = self.overload_cost(node, overload, target, args, costs)
+            cost, result = self.overload_cost(node, overload, operands, costs)
             worst = max(worst, cost)
             if result is not None:
                 size = result if size is None else union(size, result)
@@ -184,27 +181,20 @@ class _Estimator:
         return summed(total, worst)
 
     def overload_cost(
-        self,
-        node: Call,
-        overload: str,
-        target: Operand | None,
-        args: list[Operand],
-        costs: list[int],
+        self, node: Call, overload: str, operands: list[Operand], costs: list[int]
     ) -> CallEstimate:
         """Return the cost of the call with its arguments, and the size of its result if known."""
         if node.function in ("_&&_", "_||_"):
             return summed(*costs), None
         if overload == "conditional":
-            return self.conditional(node, args, costs)
+            self.known.join_entries(node, node.args[1], node.args[2])
+            size = union(operands[1].size or UNKNOWN, operands[2].size or UNKNOWN)
+            return summed(costs[0], max(costs[1], costs[2])), size
         if overload in _JOINING:
             self.known.join_entries(node, node.args[0], node.args[1])
-        cost, size = self.calls.call(node.function, overload, target, args)
-        return summed(cost, *costs), size
-
-    def conditional(self, node: Call, args: list[Operand], costs: list[int]) -> CallEstimate:
-        self.known.join_entries(node, node.args[1], node.args[2])
-        size = union(args[1].size or UNKNOWN, args[2].size or UNKNOWN)
-        return summed(costs[0], max(costs[1], costs[2])), size
+        call = CallByOverload(node.function, overload, operands, self.known.size_of_path)
+        cost, result = estimate_call(call)
+        return summed(cost, *costs), result
 
 
 _COSTS: Final[dict[type[Node], Any]] = {

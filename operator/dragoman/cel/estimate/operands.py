@@ -1,4 +1,4 @@
-"""The arguments of a call, and their sizes where the environment declares them."""
+"""The operands of a call, and their sizes where the environment declares them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dragoman.cel.types import Type
 SizeOfPath = Callable[[Path], "int | None"]
 """Returns the declared maximum size at a path such as ("self", "ports", "@items"), if any."""
 CallEstimate = tuple[int, "Size | None"]
-"""Cost of a call without its arguments, and the size of its result if known."""
+"""Cost of a call without its operands, and the size of its result if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument of a call: what its cost can depend on."""
+    """The receiver or an argument of a call: what its cost can depend on."""
 
     node: Node | None
     type: Type
@@ -25,21 +25,36 @@ class Operand:
     size: Size | None
 
 
-class OperandSizes:
-    """Finds sizes of operands by the declared sizes of variables."""
+@dataclass(frozen=True, slots=True)
+class CallByOverload:
+    """A call by one of the overloads that the checker left open.
 
-    def __init__(self, size_of_path: SizeOfPath) -> None:
-        self.size_of_path = size_of_path
+    Attributes:
+        function: the function's qualified name.
+        overload: the overload's id.
+        operands: the receiver first, then the arguments.
+        size_of_path: declared sizes of the environment's variables.
+    """
 
-    def operand_size(self, operand: Operand) -> Size:
+    function: str
+    overload: str
+    operands: list[Operand]
+    size_of_path: SizeOfPath
+
+    def sizes(self) -> list[Size]:
+        """Return the size of each operand."""
+        return list(map(self.size, self.operands))
+
+    def size(self, operand: Operand) -> Size:
         """Return the size of an operand: its own, the declared maximum, or unknown."""
         if operand.size is not None:
             return operand.size
         most = self.size_of_path(operand.path.read()) if operand.path else None
         return Size(0, most) if most is not None else UNKNOWN
 
-    def element(self, items: Operand) -> Operand | None:
-        """Return the elements of a list as an operand with their path."""
+    def element(self) -> Operand | None:
+        """Return the elements of the first operand, a list, as an operand with their path."""
+        items = self.operands[0]
         if not items.type.params:
             return None
         path = items.path.then("@items") if items.path else NO_NAMES

@@ -8,10 +8,6 @@ from typing import Final, NamedTuple
 from dragoman.cel.types import Kind
 
 UNLIMITED: Final = 2**64 - 1
-TRAVERSAL: Final = 0.1
-"""Cost of the traversal of one code point, byte or element."""
-REGEX: Final = 0.25
-"""Cost of the match of one code point of a pattern, for each traversed one of the text."""
 Path = tuple[str, ...]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from dragoman.cel.estimate.kubernetescalls import KubernetesCalls
-from dragoman.cel.estimate.operands import CallEstimate, Operand, OperandSizes, SizeOfPath
+from dragoman.cel.cost import ALLOCATION, COMPARED_TEXTS, REGEX, TRAVERSAL
+from dragoman.cel.estimate.kubernetescalls import KUBERNETES_CALLS
+from dragoman.cel.estimate.operands import CallByOverload, CallEstimate, Operand
 from dragoman.cel.estimate.sizes import (
-    REGEX,
-    TRAVERSAL,
     UNKNOWN,
     UNLIMITED,
     Size,
@@ -20,101 +20,90 @@ from dragoman.cel.estimate.sizes import (
 )
 from dragoman.cel.syntax.nodes import Literal
 
-_ALLOCATION: Final = 11
 _DRA_LIST: Final = 48
 
 
-class CallEstimator(OperandSizes):
-    """Estimates calls with the declared sizes of variables."""
-
-    def __init__(self, size_of_path: SizeOfPath) -> None:
-        super().__init__(size_of_path)
-        self.kubernetes = KubernetesCalls(size_of_path)
-
-    def call(
-        self, function: str, overload: str, target: Operand | None, args: list[Operand]
-    ) -> CallEstimate:
-        """Return the cost of a call by one overload, and the size of its result if known."""
-        return (
-            self.extension(function, overload, target, args)
-            or self.kubernetes.estimate(function, overload, target, args)
-            or self.standard(overload, target, args)
-        )
-
-    def extension(
-        self, function: str, overload: str, target: Operand | None, args: list[Operand]
-    ) -> CallEstimate | None:
-        """Estimate cel-go's list and set libraries, and the selectors' `includes`."""
-        if overload == "dra_includes_dyn_dyn":
-            return _DRA_LIST, None
-        if function.startswith("sets."):
-            sizes = [self.operand_size(arg) for arg in args]
-            product = times(sizes[0].most, sizes[1].most)
-            factor = 2.0 if function == "sets.equivalent" else 1.0
-            return summed(scaled(product, factor), 1), None
-        if function == "lists.range":
-            return _allocating(1, _exactly(_integer(args[0], UNLIMITED)))
-        if target is None:
-            return None
-        size = self.operand_size(target)
-        if function == "slice":
-            length = _integer(args[1], size.most) - _integer(args[0], 0)
-            return _allocating(1, _exactly(length % 2**64))
-        if function in ("reverse", "flatten"):
-            return _allocating(_integer(args[0], UNLIMITED) if args else 1, size)
-        return self.self_compared(function, overload, size, args)
-
-    def self_compared(
-        self, function: str, overload: str, size: Size, args: list[Operand]
-    ) -> CallEstimate | None:
-        """Estimate functions that compare the elements of a list with each other."""
-        if function == "distinct":
-            return _allocating(2.0, multiplied(size, size))
-        if function in ("sort", "@sortByAssociatedKeys"):
-            if args:
-                size = self.operand_size(args[0])
-            texts = overload.startswith(("list_string_", "list_bytes_"))
-            return _allocating(2.1 if texts else 2.0, multiplied(size, size))
-        return None
-
-    def standard(self, overload: str, target: Operand | None, args: list[Operand]) -> CallEstimate:
-        """Estimate the standard library, by overload."""
-        if overload == "string_format" and target is not None:
-            return scaled((target.size or UNKNOWN).most, TRAVERSAL), None
-        if overload in ("string_to_bytes", "bytes_to_string", "strings_quote") and len(args) == 1:
-            return self.converted(overload, args[0].size or UNKNOWN)
-        if overload in ("starts_with_string", "ends_with_string") and len(args) == 1:
-            return scaled((args[0].size or UNKNOWN).most, TRAVERSAL), None
-        if overload == "in_list":
-            return scaled((args[1].size or UNKNOWN).most, 1.0), None
-        if overload in ("matches_string", "contains_string") and target is not None:
-            return self.searched(overload, target, args[0]), None
-        if overload in ("add_string", "add_bytes", "add_list"):
-            size = added(args[0].size or UNKNOWN, args[1].size or UNKNOWN)
-            return (1 if overload == "add_list" else scaled(size.most, TRAVERSAL)), size
-        if overload in _COMPARED:
-            smaller = min((args[0].size or UNKNOWN).most, (args[1].size or UNKNOWN).most)
-            return scaled(smaller, TRAVERSAL), None
+def estimate_call(call: CallByOverload) -> CallEstimate:
+    """Return the cost of a call by one overload, and the size of its result if known."""
+    if call.overload == "cidr_ip":  # the function `ip` parses otherwise
         return 1, None
+    by_function = _BY_FUNCTION.get(call.function)
+    found = by_function(call) if by_function is not None else None
+    return found or _by_overload(call)
 
-    @staticmethod
-    def converted(overload: str, size: Size) -> CallEstimate:
-        """Estimate a conversion between text and bytes, or a quotation, and size its result."""
-        cost = scaled(size.most, TRAVERSAL)
-        if overload == "string_to_bytes":
-            return cost, Size(size.least, size.most * 4 % 2**64)
-        if overload == "bytes_to_string":
-            return cost, Size(size.least // 4, size.most)
-        return cost, Size((size.least + 2) % 2**64, (size.most * 2 + 2) % 2**64)
 
-    @staticmethod
-    def searched(overload: str, target: Operand, part: Operand) -> int:
-        """Estimate a search for a text or a pattern: one length times the other."""
-        text, searched = target.size or UNKNOWN, (part.size or UNKNOWN).most
-        if overload == "matches_string":
-            traversal = scaled(summed(text.most, 1), TRAVERSAL)
-            return times(traversal, scaled(searched, REGEX))
-        return times(scaled(text.most, TRAVERSAL), scaled(searched, TRAVERSAL))
+def _as_sets(call: CallByOverload) -> CallEstimate:
+    one, other = call.sizes()
+    factor = 2.0 if call.function == "sets.equivalent" else 1.0
+    return summed(scaled(times(one.most, other.most), factor), 1), None
+
+
+def _range(call: CallByOverload) -> CallEstimate:
+    return _allocating(1, _exactly(_integer(call.operands[0], UNLIMITED)))
+
+
+def _slice(call: CallByOverload) -> CallEstimate:
+    items, start, end = call.operands
+    length = _integer(end, call.size(items).most) - _integer(start, 0)
+    return _allocating(1, _exactly(length % 2**64))
+
+
+def _flattened(call: CallByOverload) -> CallEstimate:
+    items, *depth = call.operands
+    return _allocating(_integer(depth[0], UNLIMITED) if depth else 1, call.size(items))
+
+
+def _self_compared(call: CallByOverload) -> CallEstimate:
+    """Estimate functions that compare the elements of a list, or its keys, with each other."""
+    size = call.sizes()[-1]
+    texts = call.overload.startswith(("list_string_", "list_bytes_"))
+    return _allocating(2.1 if texts else 2.0, multiplied(size, size))
+
+
+_BY_FUNCTION: Final[dict[str, Callable[[CallByOverload], CallEstimate | None]]] = {
+    **KUBERNETES_CALLS,
+    "includes": lambda _: (_DRA_LIST, None),
+    **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _as_sets),
+    "lists.range": _range,
+    "slice": _slice,
+    **dict.fromkeys(("reverse", "flatten"), _flattened),
+    **dict.fromkeys(("distinct", "sort", "@sortByAssociatedKeys"), _self_compared),
+}
+
+
+def _by_overload(call: CallByOverload) -> CallEstimate:
+    """Estimate the standard library; cel-go asks for no declared sizes there."""
+    overload = call.overload
+    sizes = [operand.size or UNKNOWN for operand in call.operands]
+    if overload == "string_format":
+        return scaled(sizes[0].most, TRAVERSAL), None
+    if overload in ("string_to_bytes", "bytes_to_string", "strings_quote"):
+        return _converted(overload, sizes[0])
+    if overload in ("starts_with_string", "ends_with_string"):
+        return scaled(sizes[1].most, TRAVERSAL), None
+    if overload == "in_list":
+        return scaled(sizes[1].most, 1.0), None
+    if overload == "matches_string":
+        traversal = scaled(summed(sizes[0].most, 1), TRAVERSAL)
+        return times(traversal, scaled(sizes[1].most, REGEX)), None
+    if overload == "contains_string":
+        return times(*(scaled(size.most, TRAVERSAL) for size in sizes)), None
+    if overload in ("add_string", "add_bytes", "add_list"):
+        size = added(*sizes)
+        return (1 if overload == "add_list" else scaled(size.most, TRAVERSAL)), size
+    if overload in ("equals", "not_equals") or overload in COMPARED_TEXTS:
+        return scaled(min(size.most for size in sizes), TRAVERSAL), None
+    return 1, None
+
+
+def _converted(overload: str, size: Size) -> CallEstimate:
+    """Estimate a conversion between text and bytes, or a quotation, and size its result."""
+    cost = scaled(size.most, TRAVERSAL)
+    if overload == "string_to_bytes":
+        return cost, Size(size.least, size.most * 4 % 2**64)
+    if overload == "bytes_to_string":
+        return cost, Size(size.least // 4, size.most)
+    return cost, Size((size.least + 2) % 2**64, (size.most * 2 + 2) % 2**64)
 
 
 def _exactly(size: int) -> Size:
@@ -122,7 +111,7 @@ def _exactly(size: int) -> Size:
 
 
 def _allocating(factor: float, size: Size) -> tuple[int, Size]:
-    return summed(scaled(size.most, factor), _ALLOCATION), size
+    return summed(scaled(size.most, factor), ALLOCATION), size
 
 
 def _integer(operand: Operand, default: int) -> int:
@@ -130,15 +119,3 @@ def _integer(operand: Operand, default: int) -> int:
     if isinstance(node, Literal) and type(node.value) is int:
         return max(node.value, 0)
     return default
-
-
-_COMPARED: Final = frozenset(
-    (
-        "equals", "not_equals",
-        *(
-            f"{test}_{kind}"
-            for test in ("less", "less_equals", "greater", "greater_equals")
-            for kind in ("string", "bytes")
-        ),
-    )
-)  # fmt: skip
