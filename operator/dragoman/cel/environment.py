@@ -12,6 +12,7 @@ from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudge
 from dragoman.cel.check.checker import check
 from dragoman.cel.check.declarations import Version, overloads_of
 from dragoman.cel.check.overloads import Overload
+from dragoman.cel.check.scope import Scope
 from dragoman.cel.compile import Compiled, compile_tree
 from dragoman.cel.errors import (
     CompileError,
@@ -24,8 +25,8 @@ from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
 from dragoman.cel.reads import paths
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
-from dragoman.cel.syntax.nodes import Ident, Node, children
-from dragoman.cel.syntax.parser import failure, parse
+from dragoman.cel.syntax.nodes import Ident, Node, walk
+from dragoman.cel.syntax.parser import TOO_DEEP, failure, parse
 from dragoman.cel.types import Type
 
 COST_LIMIT: Final = 1_000_000
@@ -40,12 +41,7 @@ _TYPE_NAMES: Final[Mapping[str, Type]] = {
     )
 }  # fmt: skip
 _OPTIONAL: Final = Type(types.Kind.OPAQUE, "optional_type")
-_ANY_OPTIONAL: Final = Type(types.Kind.OPAQUE, "optional_type", (types.DYN,))
-_TOO_DEEP: Final = "expression recursion limit exceeded: 250"
-
-
-def _is_optional(kind: Type) -> bool:
-    return kind.kind is _OPTIONAL.kind and kind.name == _OPTIONAL.name
+_ANY_OPTIONAL: Final = types.optional_of(types.DYN)
 
 
 class Program:
@@ -74,15 +70,7 @@ class Program:
     @cached_property
     def names(self) -> frozenset[str]:
         """Return every name the expression reads: variables, and those its macros introduce."""
-        found, pending, seen = set(), [self._tree], set()
-        while pending:
-            node = pending.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
-                pending += children(node)
-                if isinstance(node, Ident):
-                    found.add(node.name)
-        return frozenset(found)
+        return frozenset(node.name for node in walk(self._tree) if isinstance(node, Ident))
 
     def reads(self, variable: str) -> Collection[Path]:
         """Return the constant paths below a variable that the expression reads."""
@@ -165,7 +153,7 @@ class Program:
             except TypeError as panic:  # Go panics here, and cel-go recovers
                 error = EvaluationError(f"internal error: {panic}")
         if isinstance(error, RecursionError):
-            error = EvaluationError(_TOO_DEEP)
+            error = EvaluationError(TOO_DEEP)
         assert isinstance(error, EvaluationError)
         raise with_cost(error, state) from None
 
@@ -205,8 +193,7 @@ class Environment:
         guarded: whether data may be invalid for its declared type (`representation.Invalid`).
         extra: further overloads by function name.
 
-    It caches what it derives from these, and resolutions of overloads; every thread would compute
-    the same values.
+    It caches what it derives from these; every thread would compute the same values.
     """
 
     version: Version
@@ -218,41 +205,19 @@ class Environment:
     extra: Mapping[str, tuple[Overload, ...]] | None = None
 
     @cached_property
-    def functions(self) -> Mapping[str, Sequence[Overload]]:
-        """Return the overloads of each function."""
-        return {**overloads_of(self.version), **(self.extra or {})}
-
-    @cached_property
-    def type_names(self) -> Mapping[str, Type]:
-        """Return the types that expressions can name."""
-        found = {**_TYPE_NAMES, "duration": types.DURATION, "timestamp": types.TIMESTAMP}
+    def _scope(self) -> Scope:
+        functions = {**overloads_of(self.version), **(self.extra or {})}
+        type_names = {**_TYPE_NAMES, "duration": types.DURATION, "timestamp": types.TIMESTAMP}
         if self.version >= (1, 28):
-            found[_OPTIONAL.name] = _OPTIONAL
+            type_names[_OPTIONAL.name] = _OPTIONAL
         if self.version >= (1, 30):
-            found |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
-        return found
-
-    @property
-    def checks_literals(self) -> bool:
-        """Return whether constants are checked at compile time."""
-        return self.version >= (1, 29)
-
-    @cached_property
-    def resolved(self) -> dict[Any, Any]:
-        """Return the cache of overload resolutions."""
-        return {}
+            type_names |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
+        checks_literals = self.version >= (1, 29)
+        return Scope(functions, self.variables, type_names, self.structs, checks_literals)
 
     @cached_property
     def _macros(self) -> Mapping[Any, Any]:
         return macros_of(self.version, bind=self.bind)
-
-    @cached_property
-    def _slots(self) -> Mapping[str, int]:
-        return {name: FIRST_VARIABLE + n for n, name in enumerate(self.variables)}
-
-    def fields(self, name: str) -> Mapping[str, Type] | None:
-        """Return the fields of an object type, None for a type without declared fields."""
-        return self.structs.get(name)
 
     def compile(
         self, expression: str, *, check_result: Callable[[Type], str] = lambda _: ""
@@ -268,24 +233,25 @@ class Environment:
         """
         try:
             tree = parse(expression, self._macros)
-            issues = check(tree, self)
+            issues = check(tree, self._scope)
             if issues:
                 raise failure(expression, issues)
             if problem := check_result(tree.type):
                 raise CompileError(problem)
-            compiled = compile_tree(tree, self._slots, self.functions, guarded=self.guarded)
+            compiled = self._compiled(tree)
         except RecursionError:
-            raise failure(expression, [(-1, _TOO_DEEP)]) from None
+            raise failure(expression, [(-1, TOO_DEEP)]) from None
         return Program(expression, tree, compiled, self)
 
     def compile_untyped(self, expression: str) -> Compiled:
         """Compile a valid expression without the static types of its nodes."""
         tree = parse(expression, self._macros)
-        check(tree, self)
-        pending = [tree]
-        while pending:
-            node = pending.pop()
+        check(tree, self._scope)
+        for node in walk(tree):
             # An optional stays an optional: cel-go rewraps one behind a variable or condition.
-            node.type = _ANY_OPTIONAL if _is_optional(node.type) else types.DYN
-            pending += children(node)
-        return compile_tree(tree, self._slots, self.functions, guarded=self.guarded)
+            node.type = _ANY_OPTIONAL if types.is_optional(node.type) else types.DYN
+        return self._compiled(tree)
+
+    def _compiled(self, tree: Node) -> Compiled:
+        slots = {name: FIRST_VARIABLE + number for number, name in enumerate(self.variables)}
+        return compile_tree(tree, slots, self._scope.functions, guarded=self.guarded)

@@ -108,7 +108,7 @@ class _Checker:
         if target.kind is Kind.MAP:
             found = target.params[1]
         elif target.kind is Kind.STRUCT:
-            fields = self.scope.fields(target.name)
+            fields = self.scope.structs.get(target.name)
             if fields is None:
                 self.report(node.pos, f"unexpected failed resolution of '{target.name}'")
             elif name not in fields:

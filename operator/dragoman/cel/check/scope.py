@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
@@ -22,31 +23,25 @@ SCALARS: Final[dict[type, Type]] = {
 """Types of literals."""
 
 
-class Scope(Protocol):
-    """What the checker needs of an environment."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the checker needs of an environment.
 
-    @property
-    def functions(self) -> Mapping[str, Sequence[Overload]]:
-        """Return the overloads of each function."""
+    Attributes:
+        functions: the overloads of each function.
+        variables: the type of each variable.
+        type_names: the types that expressions can name.
+        structs: the fields of each declared object type.
+        checks_literals: whether constants are checked at compile time.
+        resolved: a cache of overload resolutions; every thread would compute the same.
+    """
 
-    @property
-    def variables(self) -> Mapping[str, Type]:
-        """Return the type of each variable."""
-
-    @property
-    def type_names(self) -> Mapping[str, Type]:
-        """Return the types that expressions can name."""
-
-    @property
-    def checks_literals(self) -> bool:
-        """Return whether the checker checks constants."""
-
-    @property
-    def resolved(self) -> dict[Any, Any]:
-        """Return the cache of overload resolutions."""
-
-    def fields(self, name: str) -> Mapping[str, Type] | None:
-        """Return the fields of an object type."""
+    functions: Mapping[str, Sequence[Overload]]
+    variables: Mapping[str, Type]
+    type_names: Mapping[str, Type]
+    structs: Mapping[str, Mapping[str, Type]]
+    checks_literals: bool
+    resolved: dict[Any, Any] = field(default_factory=dict)
 
 
 class Names:

@@ -7,6 +7,7 @@ node: the operator, the dot of a selection, the opening bracket of a call, list 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +128,17 @@ def qualified_name(node: Node) -> str | None:
         return None
     names.append(node.name)
     return ".".join(reversed(names))
+
+
+def walk(tree: Node) -> Iterator[Node]:
+    """Iterate over the nodes of a tree, each once although an expansion can share it."""
+    pending, seen = [tree], set()
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            pending += children(node)
 
 
 def children(node: Node) -> list[Node]:

@@ -15,7 +15,7 @@ from dragoman.cel.syntax.tokens import Token, tokenize
 
 MAX_CODE_POINTS = 100_000
 
-_TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
+TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
 _RULES = tuple((name, size, BUILDERS[build] if build else None) for name, size, build in RULES)
 
 
@@ -36,7 +36,7 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
     if broken is not None:
         raise failure(source, [(at, broken.message)])
     if len(tokens) > MAX_DEPTH and token_depth(tokens) > MAX_DEPTH:
-        raise failure(source, [(-1, _TOO_DEEP)])
+        raise failure(source, [(-1, TOO_DEEP)])
     builder = Builder(macros)
     try:
         tree = _run(tokens, builder, len(source))
@@ -46,7 +46,7 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
     if builder.issues:
         raise failure(source, builder.issues)
     if len(tokens) > MAX_DEPTH and tree_depth(tree) > MAX_DEPTH:
-        raise failure(source, [(-1, _TOO_DEEP)])
+        raise failure(source, [(-1, TOO_DEEP)])
     return tree
 
 
