@@ -24,7 +24,8 @@ UNUSED = "#unused"
 _VISIBLE_ACCUMULATOR = "__result__"
 _SORT_INPUT = "@__sortBy_input__"
 
-Expander = Callable[[int, "Node | None", "list[Node]"], "Node | None"]
+Expander = Callable[[int, Any, "list[Node]"], "Node | None"]
+"""Expands a call from its position, receiver (None without one) and arguments; None: no macro."""
 Key = tuple[str, int, bool]
 """Name of a macro, number of arguments, whether the call has a receiver."""
 
@@ -77,7 +78,7 @@ def _comprehension(
     return Comprehension(pos, macro, target, *names, ACCUMULATOR, *parts, body)
 
 
-def _has(pos: int, _target: Node | None, args: list[Node]) -> Node:
+def _has(pos: int, _target: None, args: list[Node]) -> Node:
     operand = args[0]
     if not isinstance(operand, Select) or operand.test:
         raise MacroError(operand.pos, "invalid argument to has() macro")
@@ -126,52 +127,41 @@ def _insert(
     return _comprehension(pos, "insert", target, names, parts, predicate, *entry)
 
 
-def _one_variable(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
-    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
-        assert target is not None
-        return build(pos, target, (_variable(args[0]), ""), args[1])
+def _quantified(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
+    """Return the expander of a macro of one or two variables and a predicate."""
+
+    def expand(pos: int, target: Node, args: list[Node]) -> Node:
+        names = (_variable(args[0]), "") if len(args) == 2 else _variables(args)
+        return build(pos, target, names, args[-1])
 
     return expand
 
 
-def _two_variables(build: Callable[[int, Node, tuple[str, str], Node], Node]) -> Expander:
-    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
-        assert target is not None
-        return build(pos, target, _variables(args), args[2])
-
-    return expand
-
-
-def _map(pos: int, target: Node | None, args: list[Node]) -> Node:
-    assert target is not None
+def _map(pos: int, target: Node, args: list[Node]) -> Node:
     name = _variable(args[0], "argument is not an identifier")
     predicate = args[1] if len(args) == 3 else None
     return _collect(pos, target, (name, ""), predicate, args[-1])
 
 
-def _filter(pos: int, target: Node | None, args: list[Node]) -> Node:
-    assert target is not None
+def _filter(pos: int, target: Node, args: list[Node]) -> Node:
     name = _variable(args[0], "argument is not an identifier")
     return _collect(pos, target, (name, ""), args[1], args[0])
 
 
-def _transform_list(pos: int, target: Node | None, args: list[Node]) -> Node:
-    assert target is not None
-    names = _variables(args)
-    return _collect(pos, target, names, args[2] if len(args) == 4 else None, args[-1])
+def _transform_list(pos: int, target: Node, args: list[Node]) -> Node:
+    predicate = args[2] if len(args) == 4 else None
+    return _collect(pos, target, _variables(args), predicate, args[-1])
 
 
-def _transform_map(pos: int, target: Node | None, args: list[Node]) -> Node:
-    assert target is not None
+def _transform_map(pos: int, target: Node, args: list[Node]) -> Node:
     names = _variables(args)
     predicate = args[2] if len(args) == 4 else None
     return _insert(pos, target, names, predicate, Ident(pos, names[0]), args[-1])
 
 
-def _transform_entry(pos: int, target: Node | None, args: list[Node]) -> Node:
-    assert target is not None
-    names = _variables(args)
-    return _insert(pos, target, names, args[2] if len(args) == 4 else None, args[-1])
+def _transform_entry(pos: int, target: Node, args: list[Node]) -> Node:
+    predicate = args[2] if len(args) == 4 else None
+    return _insert(pos, target, _variables(args), predicate, args[-1])
 
 
 def _bound(pos: int, name: str, value: Node, body: Node) -> Comprehension:
@@ -181,7 +171,7 @@ def _bound(pos: int, name: str, value: Node, body: Node) -> Comprehension:
     return Comprehension(pos, "bind", empty, UNUSED, "", name, *parts, (value, body))
 
 
-def _bind(pos: int, target: Node | None, args: list[Node]) -> Node | None:
+def _bind(pos: int, target: Node, args: list[Node]) -> Node | None:
     if not isinstance(target, Ident) or target.name != "cel":
         return None
     name = _name(args[0], "cel.bind() variable names must be simple identifiers")
@@ -189,8 +179,7 @@ def _bind(pos: int, target: Node | None, args: list[Node]) -> Node | None:
 
 
 def _opt_map(macro: str, *, wrap: bool) -> Expander:
-    def expand(pos: int, target: Node | None, args: list[Node]) -> Node:
-        assert target is not None
+    def expand(pos: int, target: Node, args: list[Node]) -> Node:
         name = _name(args[0], f"{macro}() variable name must be a simple identifier")
         # The target is evaluated twice, as in cel-go; sharing its node keeps chains of these
         # macros linear where copies would double with every link.
@@ -202,37 +191,36 @@ def _opt_map(macro: str, *, wrap: bool) -> Expander:
     return expand
 
 
-def _sort_by(pos: int, target: Node | None, args: list[Node]) -> Node:
+def _sort_by(pos: int, target: Node, args: list[Node]) -> Node:
     if not isinstance(target, (ListNode, Select, Ident, Comprehension, Call)):
-        at = target.pos if target is not None else pos
         kinds = "a list, identifier, comprehension, call or select expression"
-        raise MacroError(at, f"sortBy can only be applied to {kinds}")
+        raise MacroError(target.pos, f"sortBy can only be applied to {kinds}")
     keys = _map(pos, Ident(pos, _SORT_INPUT), args)
     call = Call(pos, "@sortByAssociatedKeys", Ident(pos, _SORT_INPUT), [keys])
     return _bound(pos, _SORT_INPUT, target, call)
 
 
-_ALL: tuple[tuple[Key, str, Expander], ...] = (
-    (("has", 1, False), "1.0", _has),
-    (("all", 2, True), "1.0", _one_variable(_all)),
-    (("exists", 2, True), "1.0", _one_variable(_exists)),
-    (("exists_one", 2, True), "1.0", _one_variable(_exists_one)),
-    (("map", 2, True), "1.0", _map),
-    (("map", 3, True), "1.0", _map),
-    (("filter", 2, True), "1.0", _filter),
-    (("optMap", 2, True), "1.28", _opt_map("optMap", wrap=True)),
-    (("optFlatMap", 2, True), "1.28", _opt_map("optFlatMap", wrap=False)),
-    (("all", 3, True), "1.32", _two_variables(_all)),
-    (("exists", 3, True), "1.32", _two_variables(_exists)),
-    (("existsOne", 3, True), "1.32", _two_variables(_exists_one)),
-    (("exists_one", 3, True), "1.32", _two_variables(_exists_one)),
-    (("transformList", 3, True), "1.32", _transform_list),
-    (("transformList", 4, True), "1.32", _transform_list),
-    (("transformMap", 3, True), "1.32", _transform_map),
-    (("transformMap", 4, True), "1.32", _transform_map),
-    (("transformMapEntry", 3, True), "1.32", _transform_entry),
-    (("transformMapEntry", 4, True), "1.32", _transform_entry),
-    (("sortBy", 2, True), "1.34", _sort_by),
+_ALL: tuple[tuple[Key, tuple[int, int], Expander], ...] = (
+    (("has", 1, False), (1, 0), _has),
+    (("all", 2, True), (1, 0), _quantified(_all)),
+    (("exists", 2, True), (1, 0), _quantified(_exists)),
+    (("exists_one", 2, True), (1, 0), _quantified(_exists_one)),
+    (("map", 2, True), (1, 0), _map),
+    (("map", 3, True), (1, 0), _map),
+    (("filter", 2, True), (1, 0), _filter),
+    (("optMap", 2, True), (1, 28), _opt_map("optMap", wrap=True)),
+    (("optFlatMap", 2, True), (1, 28), _opt_map("optFlatMap", wrap=False)),
+    (("all", 3, True), (1, 32), _quantified(_all)),
+    (("exists", 3, True), (1, 32), _quantified(_exists)),
+    (("existsOne", 3, True), (1, 32), _quantified(_exists_one)),
+    (("exists_one", 3, True), (1, 32), _quantified(_exists_one)),
+    (("transformList", 3, True), (1, 32), _transform_list),
+    (("transformList", 4, True), (1, 32), _transform_list),
+    (("transformMap", 3, True), (1, 32), _transform_map),
+    (("transformMap", 4, True), (1, 32), _transform_map),
+    (("transformMapEntry", 3, True), (1, 32), _transform_entry),
+    (("transformMapEntry", 4, True), (1, 32), _transform_entry),
+    (("sortBy", 2, True), (1, 34), _sort_by),
 )
 
 
@@ -243,14 +231,7 @@ def macros_of(version: tuple[int, int], *, bind: bool) -> Mapping[Key, Expander]
         version: as in (1, 36).
         bind: whether `cel.bind` belongs to the environment (it does for device selectors).
     """
-    found: dict[Any, Expander] = {
-        key: expand for key, since, expand in _ALL if _minor(since) <= version
-    }
+    found = {key: expand for key, since, expand in _ALL if since <= version}
     if bind:
         found["bind", 3, True] = _bind
     return found
-
-
-def _minor(since: str) -> tuple[int, int]:
-    major, minor = since.split(".")
-    return int(major), int(minor)

@@ -59,34 +59,24 @@ def environment(
 
 def _size_of_path(path: Path) -> int | None:
     """Return the declared maximum size of a part of `device`."""
-    if path[0] != "device":
-        return None
-    if len(path) == 1:
-        return 0
-    field, *rest = path[1:]
-    if field == "driver":
-        return _DRIVER if not rest else None
-    if field == "allowMultipleAllocations":
-        return 1 if not rest else None
-    if field not in ("attributes", "capacity"):
-        return None
-    return _size_in_maps(rest, attributes=field == "attributes")
-
-
-def _size_in_maps(path: list[str], *, attributes: bool) -> int | None:
-    if not path:
-        return _ENTRIES
-    if path[0] == "@keys":
-        return _DOMAIN if len(path) == 1 else None
-    if path[0] not in ("@items", "@values"):
-        return None
-    if len(path) == 1:
-        return _ENTRIES
-    if len(path) > 2:
-        return None
-    if path[1] == "@keys":
-        return _ID
-    # A name below an attribute map is an attribute; a capacity has a size only by index.
-    if attributes:
-        return _VALUE
-    return 0 if path[1] in ("@items", "@values") else None
+    match path:
+        case ("device",):
+            return 0
+        case ("device", "driver"):
+            return _DRIVER
+        case ("device", "allowMultipleAllocations"):
+            return 1
+        case ("device", "attributes" | "capacity"):
+            return _ENTRIES
+        case ("device", "attributes" | "capacity", "@keys"):
+            return _DOMAIN
+        case ("device", "attributes" | "capacity", "@items" | "@values"):
+            return _ENTRIES
+        case ("device", "attributes" | "capacity", "@items" | "@values", "@keys"):
+            return _ID
+        # A name below an attribute map is an attribute; a capacity has a size only by index.
+        case ("device", "attributes", "@items" | "@values", _):
+            return _VALUE
+        case ("device", "capacity", "@items" | "@values", "@items" | "@values"):
+            return 0
+    return None
