@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 
 
 class Record(dict[str, Any]):
@@ -66,9 +66,9 @@ class Invalid:
         self.message = message
 
     @property
-    def error(self) -> EvaluationError:
+    def error(self) -> OperationError:
         """Return the error of a read."""
-        return EvaluationError(self.message)
+        return OperationError(self.message)
 
 
 class DefaultMap(dict[Any, Any]):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.cel.data import DefaultMap
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.semver import parse_semver
@@ -28,15 +28,15 @@ class Device:
 
     __slots__ = ("failure", "value")
 
-    def __init__(self, value: dict[str, Any] | None, failure: EvaluationError | None) -> None:
+    def __init__(self, value: dict[str, Any] | None, failure: OperationError | None) -> None:
         self.value = value
         self.failure = failure
 
     @property
-    def error(self) -> EvaluationError:
+    def error(self) -> OperationError:
         """Return a new exception with the device's failure, since threads must not share one."""
         assert self.failure is not None
-        return EvaluationError(self.failure.message)
+        return OperationError(self.failure.message)
 
 
 def prepare(
@@ -53,17 +53,17 @@ def prepare(
     """
     try:
         return Device(_variable(device, driver, list_attributes=list_attributes), None)
-    except EvaluationError as error:
+    except OperationError as error:
         return Device(None, error)
     except (AttributeError, TypeError):
-        return Device(None, EvaluationError("the device has not the form of the API"))
+        return Device(None, OperationError("the device has not the form of the API"))
 
 
 def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) -> dict[str, Any]:
     """Return the value of the variable `device`.
 
     Raises:
-        EvaluationError: an attribute or a capacity is invalid.
+        OperationError: an attribute or a capacity is invalid.
         AttributeError: the device lacks objects where the API has them.
         TypeError: the device lacks objects where the API has them.
     """
@@ -81,7 +81,7 @@ def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) 
         else:
             try:
                 values[local] = _attribute(attribute, list_attributes=list_attributes)
-            except EvaluationError as error:
+            except OperationError as error:
                 raise _about(f"attribute {name}", error) from None
     if own:
         attributes[driver] = own
@@ -93,8 +93,8 @@ def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) 
     }
 
 
-def _about(part: str, error: EvaluationError) -> EvaluationError:
-    return EvaluationError(f"{part}: {error.message}")
+def _about(part: str, error: OperationError) -> OperationError:
+    return OperationError(f"{part}: {error.message}")
 
 
 _SCALARS: Final = {"int": int, "bool": bool, "string": str}
@@ -104,7 +104,7 @@ def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:
     """Return the value of a version or list attribute.
 
     Raises:
-        EvaluationError: an invalid version, or a kind of value that needs a feature gate.
+        OperationError: an invalid version, or a kind of value that needs a feature gate.
     """
     version = attribute.get("version")
     if version is not None:
@@ -117,7 +117,7 @@ def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:
         versions = attribute.get("versions")
         if versions is not None:
             return list(map(_version, versions))
-    raise EvaluationError("unsupported attribute value")
+    raise OperationError("unsupported attribute value")
 
 
 # Devices repeat the same few versions and quantities, and both are immutable.
@@ -127,11 +127,11 @@ _parsed_quantity = lru_cache(4096)(parse_quantity)
 
 def _version(text: Any) -> Any:
     if type(text) is not str:
-        raise EvaluationError("unsupported attribute value")
+        raise OperationError("unsupported attribute value")
     try:
         return _parsed_semver(text)
-    except EvaluationError as error:
-        raise EvaluationError(f"parse semantic version: {error.message}") from None
+    except OperationError as error:
+        raise OperationError(f"parse semantic version: {error.message}") from None
 
 
 def _capacities(capacities: Mapping[str, Any], driver: str) -> DefaultMap:
@@ -149,8 +149,8 @@ def _quantity(name: str, capacity: Any) -> Quantity:
     text = capacity.get("value") if isinstance(capacity, Mapping) else capacity
     # The API accepts integers as well.
     if type(text) is not str and type(text) is not int:
-        raise EvaluationError(f"capacity {name}: unsupported capacity value")
+        raise OperationError(f"capacity {name}: unsupported capacity value")
     try:
         return _parsed_quantity(str(text))
-    except EvaluationError as error:
+    except OperationError as error:
         raise _about(f"capacity {name}", error) from None

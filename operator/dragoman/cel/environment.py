@@ -19,6 +19,7 @@ from dragoman.cel.errors import (
     CostLimitExceeded,
     EvaluationAborted,
     EvaluationError,
+    OperationError,
     StepBudgetExceeded,
 )
 from dragoman.cel.estimate import Path, estimate
@@ -151,9 +152,9 @@ class Program:
             except (EvaluationError, RecursionError) as failure:
                 error = failure
             except TypeError as panic:  # Go panics here, and cel-go recovers
-                error = EvaluationError(f"internal error: {panic}")
+                error = OperationError(f"internal error: {panic}")
         if isinstance(error, RecursionError):
-            error = EvaluationError(TOO_DEEP)
+            error = OperationError(TOO_DEEP)
         assert isinstance(error, EvaluationError)
         raise with_cost(error, state) from None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
-from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import (
     KUBERNETES,
     LISTS,
@@ -27,7 +27,7 @@ def equal(left: Any, right: Any, state: State) -> bool:
     """Return `==` of any two values, as cel-go does.
 
     Raises:
-        EvaluationError: `no such overload` when the left value is of a Kubernetes type and the
+        OperationError: `no such overload` when the left value is of a Kubernetes type and the
             right one is of another type.
     """
     kind, other = type(left), type(right)
@@ -73,9 +73,7 @@ def _same(left: Any, right: Any, state: State) -> bool:
     """Compare parts of lists and maps, where an error counts as "not different"."""
     try:
         return equal(left, right, state)
-    except StepBudgetExceeded:
-        raise
-    except EvaluationError:
+    except OperationError:
         return True
 
 
@@ -155,14 +153,14 @@ def compare(left: Any, right: Any) -> int:
     """Return -1, 0 or 1 for values that have an order.
 
     Raises:
-        EvaluationError: `no such overload` for values without one, or of different kinds.
+        OperationError: `no such overload` for values without one, or of different kinds.
     """
     kind, other = type(left), type(right)
     if kind is float or other is float:
         if kind not in NUMBERS or other not in NUMBERS:
             raise no_such_overload()
         if math.isnan(left) or math.isnan(right):
-            raise EvaluationError("NaN values cannot be ordered")
+            raise OperationError("NaN values cannot be ordered")
         left, right = float(left), float(right)  # Go loses the same precision
     elif not (kind is other and kind in PLAIN) and not (kind in NUMBERS and other in NUMBERS):
         raise no_such_overload()

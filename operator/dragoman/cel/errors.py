@@ -114,11 +114,15 @@ class EvaluationError(Exception):
         return self.message
 
 
+class OperationError(EvaluationError):
+    """An operation of the expression that failed; `&&`, `||` and macros absorb it."""
+
+
 class EvaluationAborted(EvaluationError):  # noqa: N818 — not an error of the expression
     """An error that ends the whole evaluation.
 
-    Unlike other errors it is never absorbed by `&&`, `||` or a macro. cel-go itself fails on some
-    calls, such as sorting an int: `internal error: interface conversion: ..`.
+    It is never absorbed. cel-go itself fails on some calls, such as sorting an int:
+    `internal error: interface conversion: ..`.
     """
 
 

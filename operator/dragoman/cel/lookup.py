@@ -6,7 +6,7 @@ import math
 from typing import Any, Final
 
 from dragoman.cel.data import DefaultMap, Invalid
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import LISTS, MAPS, NUMBERS, key_of, shown, type_name
 from dragoman.cel.state import State, spend_text_steps
 from dragoman.cel.values.scalars import Uint
@@ -16,7 +16,7 @@ def index_of(value: Any) -> int:
     """Return a value as a list index.
 
     Raises:
-        EvaluationError: the value is not a whole number.
+        OperationError: the value is not a whole number.
     """
     kind = type(value)
     if kind is int:
@@ -26,8 +26,8 @@ def index_of(value: Any) -> int:
     if kind is float and math.isfinite(value) and value == int(value) and abs(value) < 2**63:
         return int(value)
     if kind in NUMBERS:
-        raise EvaluationError(f"unsupported index value {shown(value)} in list")
-    raise EvaluationError(f"unsupported index type '{type_name(value)}' in list")
+        raise OperationError(f"unsupported index value {shown(value)} in list")
+    raise OperationError(f"unsupported index type '{type_name(value)}' in list")
 
 
 MISSING: Final = object()
@@ -52,11 +52,11 @@ def find(value: Any, key: Any) -> Any:
     return MISSING
 
 
-def missing_key(value: Any, key: Any) -> EvaluationError:
+def missing_key(value: Any, key: Any) -> OperationError:
     """Return the error of a missing key or index."""
     if type(value) in LISTS:
-        return EvaluationError(lambda: f"index out of bounds: {shown(key)}")
-    return EvaluationError(lambda: f"no such key: {shown(key)}")
+        return OperationError(lambda: f"index out of bounds: {shown(key)}")
+    return OperationError(lambda: f"no such key: {shown(key)}")
 
 
 def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationAborted, OperationError
 from dragoman.cel.types import Type
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.formats import NamedFormat
@@ -122,13 +122,13 @@ def go_name(value: Any) -> str:
     return pointer + _GO_NAMES.get(name, name)
 
 
-def no_such_overload(function: str = "", *args: Any) -> EvaluationError:
+def no_such_overload(function: str = "", *args: Any) -> OperationError:
     """Return the error of a call whose arguments fit no overload."""
     if not function:
-        return EvaluationError("no such overload")
+        return OperationError("no such overload")
     if not args:
-        return EvaluationError(f"no such overload: {function}")
-    return EvaluationError(f"no such overload: {function}({', '.join(map(type_name, args))})")
+        return OperationError(f"no such overload: {function}")
+    return OperationError(f"no such overload: {function}({', '.join(map(type_name, args))})")
 
 
 def key_of(value: Any) -> Any:

@@ -17,7 +17,7 @@ from dragoman.cel.check.declarations import Version
 from dragoman.cel.data import Invalid
 from dragoman.cel.deviceview import Device, prepare
 from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
-from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
+from dragoman.cel.errors import CompileError, CostLimitExceeded, OperationError
 from dragoman.cel.representation import NONE, Optional, type_name
 from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
@@ -130,8 +130,8 @@ class Selector:
             return content
         text = f"CEL result of type {type_name(result)} could not be converted to bool: "
         if type(content) is Invalid:
-            raise EvaluationError(f"{text}{content.error}")
-        raise EvaluationError(text + _conversion(content))
+            raise OperationError(f"{text}{content.error}")
+        raise OperationError(text + _conversion(content))
 
 
 def _conversion(value: Any) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.cel import types
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.syntax.nodes import Call, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.durations import parse_duration
@@ -56,13 +56,13 @@ def check_literals(literals: Literals) -> Issues:
 
 def _timestamp(value: Any) -> Any:
     if value is None:
-        raise EvaluationError("type conversion error")
+        raise OperationError("type conversion error")
     return parse_timestamp(value) if type(value) is str else timestamp_from_seconds(value)
 
 
 def _duration(value: Any) -> Any:
     if type(value) is not str:
-        raise EvaluationError("type conversion error")
+        raise OperationError("type conversion error")
     return parse_duration(value)
 
 
@@ -76,7 +76,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 def _argument_issues(call: Call, argument: Literal) -> Issues:
     try:
         _READERS[call.function](argument.value)
-    except EvaluationError:
+    except EvaluationError:  # also when earlier patterns used up the budget of steps
         return [(argument.pos, f"invalid {call.function} argument")]
     return []
 
@@ -139,12 +139,12 @@ def _format_issues(call: Call) -> Issues:
         bad = _unfit(items[index], clause.letter.lower())
         if bad is not None:
             at = bad.pos
-            raise EvaluationError(f"{clause.mismatch}, was given {bad.type.name}")
+            raise OperationError(f"{clause.mismatch}, was given {bad.type.name}")
         return ""
 
     try:
         parse_format(template.value, len(items), visit)
-    except EvaluationError as error:
+    except OperationError as error:
         return [(at, error.message)]
     if len(items) > expected:
         counts = f"(expected {expected}, got {len(items)})"

@@ -8,12 +8,8 @@ from dragoman.cel.compile.closure import Closure
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.state import COST, State
 
-
-class _Unset:
-    """Marks the slot of a bound variable before its first use."""
-
-
-_UNSET: Final = _Unset()
+_UNSET: Final = object()
+"""Marks the slot of a bound variable before its first use."""
 
 
 class _Failed:

@@ -8,12 +8,13 @@ constant pattern) stops at the first failure and charges nothing further.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from dragoman.cel.compile.closure import ABSENT, Closure, Code, known, run_for_cost, spend_cost
+from dragoman.cel.compile.closure import ABSENT, Closure, Code, known, spend_cost
 from dragoman.cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
 from dragoman.cel.data import Invalid
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.state import COST, Paced, State
 
@@ -129,10 +130,9 @@ def both(first: Code, second: Code, state: State) -> tuple[Any, Any]:
     """Evaluate two operands; the second one runs, and costs, even if the first one fails."""
     try:
         left = first(state)
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
-        run_for_cost(second, state)
+    except OperationError:
+        with suppress(OperationError):
+            second(state)
         raise
     return left, second(state)
 
@@ -141,9 +141,7 @@ def _costed_unary(function: Function, code: Code, call_cost: CostFunction) -> Co
     def run(state: State) -> Any:
         try:
             value = code(state)
-        except EvaluationAborted:
-            raise
-        except EvaluationError:
+        except OperationError:
             spend_cost(state, call_cost((FAILED,), FAILED))
             raise
         spend_cost(state, call_cost((value,), None))
@@ -160,9 +158,7 @@ def _costed_with_known(
     def run(state: State) -> Any:
         try:
             value = code(state)
-        except EvaluationAborted:
-            raise
-        except EvaluationError:
+        except OperationError:
             spend_cost(state, call_cost((FAILED, second), FAILED))
             raise
         spend_cost(state, call_cost((value, second), None))
@@ -181,9 +177,7 @@ def _costed(
         for code in codes:
             try:
                 values.append(code(state))
-            except EvaluationAborted:
-                raise
-            except EvaluationError as error:
+            except OperationError as error:
                 failure = failure or error
                 values.append(FAILED)
         if failure is not None:
@@ -203,9 +197,7 @@ def _charged_call(
         spend_cost(state, call_cost(values, None))
     try:
         result = function(state, *values) if stateful else function(*values)
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
+    except OperationError:
         if not first:
             spend_cost(state, call_cost(values, FAILED))
         raise

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.cel.data import Invalid
-from dragoman.cel.errors import CostLimitExceeded, EvaluationAborted, EvaluationError
+from dragoman.cel.errors import CostLimitExceeded
 from dragoman.cel.representation import reread
 from dragoman.cel.state import COST, LIMIT, State
 
@@ -90,16 +90,6 @@ def spend_cost(state: State, cost: int) -> None:
     state[COST] += cost
     if state[COST] > state[LIMIT]:
         raise CostLimitExceeded
-
-
-def run_for_cost(code: Code, state: State) -> None:
-    """Run code for its cost alone: an earlier failure is the result already."""
-    try:
-        code(state)
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
-        pass
 
 
 @dataclass(frozen=True, slots=True)

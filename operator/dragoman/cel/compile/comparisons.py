@@ -12,7 +12,7 @@ from dragoman.cel.compile.calls import both
 from dragoman.cel.compile.closure import ABSENT, Closure, Code, constant
 from dragoman.cel.cost import FAILED, equality, tenth
 from dragoman.cel.equality import equal
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.lookup import has_key
 from dragoman.cel.representation import (
@@ -76,9 +76,7 @@ def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure
     def run(state: State) -> bool:
         try:
             value = code(state)
-        except EvaluationAborted:
-            raise
-        except EvaluationError:
+        except OperationError:
             state[COST] += equality(FAILED, constant) - most
             raise
         if type(value) is of:
@@ -110,9 +108,7 @@ def _equality(left: Any, right: Any, state: State, *, negated: bool) -> bool:
         return equal(left, right, state)
     try:
         return not equal(left, right, state)
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
+    except OperationError:
         return True
 
 
@@ -130,15 +126,11 @@ def operands(left: Code, right: Code, state: State) -> tuple[Any, Any, Evaluatio
     two: Any = FAILED
     try:
         one = left(state)
-    except EvaluationAborted:
-        raise
-    except EvaluationError as error:
+    except OperationError as error:
         failure = error
     try:
         two = right(state)
-    except EvaluationAborted:
-        raise
-    except EvaluationError as error:
+    except OperationError as error:
         failure = failure or error
     return one, two, failure
 

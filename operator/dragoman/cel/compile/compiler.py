@@ -18,7 +18,7 @@ from dragoman.cel.compile.statictypes import StaticTypes
 from dragoman.cel.compile.typereferences import instantiation_failure, type_called, undefined_type
 from dragoman.cel.compile.variables import Variables
 from dragoman.cel.cost import call_cost_of
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library import OVERLOADS
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import plain_dispatcher
@@ -205,7 +205,7 @@ class _Compiler:
         terms = []
         for arg in node.args:
             terms.append(self.closure(arg))  # noqa: PERF401 — a comprehension is one more frame
-        return logic.all_of(terms) if node.function == "_&&_" else logic.any_of(terms)
+        return logic.logical(terms, decisive=node.function == "_||_")
 
     def conditional(self, node: Call) -> Selection:
         test, then, other = node.args
@@ -222,7 +222,7 @@ class _Compiler:
         if found.is_constant:
             if type(found.constant) not in _KEYS:
                 name = go_name(found.constant)
-                raise instantiation_failure(EvaluationError(f"invalid qualifier type: {name}"))
+                raise instantiation_failure(OperationError(f"invalid qualifier type: {name}"))
             return selection.then(Qualifier(found.constant, None, 0, optional))
         return selection.then(Qualifier(None, found.run, found.cost, optional))
 

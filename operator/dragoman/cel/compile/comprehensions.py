@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dragoman.cel.compile.closure import Closure, Code, spend_cost
 from dragoman.cel.compile.loops import Loop, begin, rounds_of
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library.containers import insert
 from dragoman.cel.representation import LISTS, MAPS, no_such_overload, value_of
 from dragoman.cel.state import COST, LIMIT, State, spend_steps
@@ -76,9 +76,7 @@ def _quantify_fast(loop: Loop, code: Code, costs: tuple[int, int], *, decisive: 
             done += 1
             try:
                 value = code(state)
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = error or failure
                 continue
             if value is decisive:
@@ -107,9 +105,7 @@ def _quantify_carefully(
             spend_cost(state, each)
             try:
                 value = code(state)
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = error or failure
                 continue
             if value is decisive:
@@ -137,9 +133,7 @@ def exists_one(loop: Loop, predicate: Closure) -> Closure:
                 if holds(state):
                     found += 1
                     state[COST] += hit
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = failure
         state[COST] += _RESULT + 1
         if error is not None:
@@ -212,16 +206,12 @@ def _accumulate(
             try:
                 if not holds(state):
                     continue
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = failure
                 continue
             try:
                 take(state, built, error is not None)
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = error or failure
         state[COST] += _RESULT
         if error is not None:

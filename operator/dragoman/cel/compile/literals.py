@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationAborted, EvaluationError, OperationError
 from dragoman.cel.representation import NONE, Optional, entry_key, shown
 from dragoman.cel.state import COST, State
 
@@ -45,7 +45,7 @@ def _list(items: Sequence[Closure], optional: frozenset[int]) -> Code:
                 if index in optional:
                     if value is NONE:
                         continue
-                    value = _content(value, "element")
+                    value = _content(value)
             except EvaluationError:
                 state[COST] -= unpaid[index]
                 raise
@@ -55,10 +55,10 @@ def _list(items: Sequence[Closure], optional: frozenset[int]) -> Code:
     return run
 
 
-def _content(value: Any, kind: str) -> Any:
+def _content(value: Any) -> Any:
     if type(value) is not Optional:
-        text = f"cannot initialize optional list {kind} from non-optional value "
-        raise EvaluationError(lambda: text + shown(value))
+        text = "cannot initialize optional list element from non-optional value "
+        raise OperationError(lambda: text + shown(value))
     return value.value
 
 
@@ -103,5 +103,5 @@ def _map(entries: Sequence[tuple[Closure, Closure, bool]], unpaid: list[int]) ->
 def _entry_content(key: Any, value: Any) -> Any:
     if type(value) is not Optional:
         text = "cannot initialize optional entry '{}' from non-optional value {}"
-        raise EvaluationError(lambda: text.format(shown(key), shown(value)))
+        raise OperationError(lambda: text.format(shown(key), shown(value)))
     return value.value

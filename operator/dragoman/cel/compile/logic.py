@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import COST, State
 
 
-def all_of(terms: list[Closure]) -> Closure:
-    """Compile `a && b && ..`: false as soon as one is false, else the first error."""
-    return _logical(terms, decisive=False)
-
-
-def any_of(terms: list[Closure]) -> Closure:
-    """Compile `a || b || ..`: true as soon as one is true, else the first error."""
-    return _logical(terms, decisive=True)
-
-
-def _logical(terms: list[Closure], *, decisive: bool) -> Closure:
+def logical(terms: list[Closure], *, decisive: bool) -> Closure:
+    """Compile `&&` (decided by false) or `||` (decided by true); else the first error counts."""
     first = terms[0].cost
     # Cost of the terms up to each one, without the first, which the caller charges.
     paid = [total - first for total in accumulate(term.cost for term in terms)]
@@ -43,9 +35,7 @@ def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
                 return decisive
             if value is not other:
                 error = no_such_overload()
-        except EvaluationAborted:
-            raise
-        except EvaluationError as failure:
+        except OperationError as failure:
             error = failure
         state[COST] += cost
         value = right(state) if error is None else _last(right, state, error, decisive=decisive)
@@ -58,13 +48,9 @@ def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
 
 def _last(code: Code, state: State, error: EvaluationError, *, decisive: bool) -> Any:
     """Run the other operand after an error: only the decisive value absorbs the error."""
-    try:
+    with suppress(OperationError):
         if code(state) is decisive:
             return decisive
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
-        pass
     raise error
 
 
@@ -76,9 +62,7 @@ def _many(codes: tuple[tuple[Code, int], ...], total: int, *, decisive: bool) ->
         for code, paid in codes:
             try:
                 value = code(state)
-            except EvaluationAborted:
-                raise
-            except EvaluationError as failure:
+            except OperationError as failure:
                 error = error or failure
                 continue
             if value is decisive:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.cel.compile.closure import Closure
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import LISTS, MAPS, go_name, keys, value_of
 from dragoman.cel.state import State, spend_steps
 
@@ -41,7 +41,7 @@ def begin(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
     """Start a loop over a value.
 
     Raises:
-        EvaluationError: the value is neither list nor map.
+        OperationError: the value is neither list nor map.
         StepBudgetExceeded: there are not enough steps left for all rounds.
     """
     two = bool(loop.second)
@@ -49,8 +49,8 @@ def begin(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
     if kind not in LISTS and kind not in MAPS:
         name = go_name(items)
         if two:
-            raise EvaluationError(f"unsupported comprehension range type: {name}")
-        raise EvaluationError(f"got '{name}', expected iterable type")
+            raise OperationError(f"unsupported comprehension range type: {name}")
+        raise OperationError(f"got '{name}', expected iterable type")
     spend_steps(state, len(items) + 1)
     if two:
         pairs = enumerate(items) if kind in LISTS else _pairs(items)

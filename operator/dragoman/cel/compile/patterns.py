@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.state import State, spend_steps
 from dragoman.cel.types import Type
 from dragoman.cel.values.regex import Regex, compile_regex
@@ -29,19 +29,19 @@ class Patterns:
         """Return the implementation of a function for a constant pattern.
 
         Raises:
-            EvaluationError: the pattern is invalid, or all patterns together are too large.
+            OperationError: the pattern is invalid, or all patterns together are too large.
         """
         regex = compile_regex(pattern)
         self._steps += regex.steps
         if self._steps > _STEPS_MAX:
-            raise EvaluationError(f"error parsing regexp: expression too large: `{pattern}`")
+            raise OperationError(f"error parsing regexp: expression too large: `{pattern}`")
         method = {"matches": Regex.matches, "find": Regex.find}.get(name)
 
         def run(state: State, text: Any, _pattern: Any, *limit: Any) -> Any:
             if type(text) is Type:
                 text = text.name  # cel-go expects a Go string, which a type also contains
             if type(text) is not str or (limit and type(limit[0]) is not int):
-                raise EvaluationError("no such overload")
+                raise OperationError("no such overload")
             if method is None:
                 return regex.find_all(text, *limit, pay=partial(spend_steps, state))
             if len(text) > _SHORT:

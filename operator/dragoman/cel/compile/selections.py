@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.data import DefaultMap, Invalid
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.lookup import MISSING, find, index_of, missing_key
 from dragoman.cel.representation import LISTS, MAPS, NO_KEYS, NONE, Optional, go_name
 from dragoman.cel.state import COST, State, spend_text_steps
@@ -255,7 +255,7 @@ class _Resolver:
     def check(state: State, key: Any) -> None:
         """Check the type of a key; a long text takes plain steps: it is compared and printed."""
         if type(key) in NO_KEYS:
-            raise EvaluationError(f"invalid qualifier type: {go_name(key)}")
+            raise OperationError(f"invalid qualifier type: {go_name(key)}")
         spend_text_steps(state, key)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman.cel.errors import CompileError, EvaluationError, OperationError
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.types import Type
 
@@ -20,7 +20,7 @@ def instantiation_failure(error: EvaluationError) -> CompileError:
 
 def undefined_type(name: str) -> CompileError:
     """Return the error of a type that the evaluator does not know."""
-    return instantiation_failure(EvaluationError(f"reference to undefined type: {name}"))
+    return instantiation_failure(OperationError(f"reference to undefined type: {name}"))
 
 
 def type_called(name: str) -> Type:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.cel.data import DataList, MapList, SetList
 from dragoman.cel.equality import map_key, set_key
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
 from dragoman.cel.values.text import bounded
@@ -17,28 +17,28 @@ from dragoman.cel.values.text import bounded
 def _int(number: int) -> int:
     if INT_MIN <= number <= INT_MAX:
         return number
-    raise EvaluationError("integer overflow")
+    raise OperationError("integer overflow")
 
 
 def _uint(number: int) -> Uint:
     if 0 <= number <= UINT_MAX:
         return Uint(number)
-    raise EvaluationError("unsigned integer overflow")
+    raise OperationError("unsigned integer overflow")
 
 
 def _quotient(left: int, right: int) -> int:
     """Divide toward zero, where Python divides toward minus infinity."""
     if right == 0:
-        raise EvaluationError("division by zero")
+        raise OperationError("division by zero")
     found = abs(left) // abs(right)
     return found if (left < 0) is (right < 0) else -found
 
 
 def _remainder(left: int, right: int) -> int:
     if right == 0:
-        raise EvaluationError("modulus by zero")
+        raise OperationError("modulus by zero")
     if left == INT_MIN and right == -1:
-        raise EvaluationError("integer overflow")
+        raise OperationError("integer overflow")
     found = abs(left) % abs(right)
     return -found if left < 0 else found
 

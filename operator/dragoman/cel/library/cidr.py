@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.ip import CIDR
@@ -17,7 +17,7 @@ def _contains_text(network: CIDR, text: str) -> bool:
         raise TypeError
     try:
         address = parse_ip(text)
-    except EvaluationError:
+    except OperationError:
         # Kubernetes drops the reason why the text is not an address.
         raise no_such_overload() from None
     return network.contains_ip(address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import entry_key, shown, value_of
 from dragoman.cel.state import Functions, State, spend_steps
 
@@ -28,11 +28,11 @@ def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     """Add an entry to a map under construction, and return the map.
 
     Raises:
-        EvaluationError: the map has the key already.
+        OperationError: the map has the key already.
     """
     stored = entry_key(key)
     if stored in building:
-        raise EvaluationError(lambda: f"insert failed: key {shown(key)} already exists")
+        raise OperationError(lambda: f"insert failed: key {shown(key)} already exists")
     building[stored] = value
     return building
 

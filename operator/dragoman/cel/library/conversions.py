@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import type_name
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.types import Kind, Type
@@ -29,8 +29,8 @@ _HEXADECIMAL = re.compile(
 )
 
 
-def _failure(source: str, target: str) -> EvaluationError:
-    return EvaluationError(f"type conversion error from '{source}' to '{target}'")
+def _failure(source: str, target: str) -> OperationError:
+    return OperationError(f"type conversion error from '{source}' to '{target}'")
 
 
 def _bool_of_text(text: str) -> bool:
@@ -49,13 +49,13 @@ def _int_of_text(text: str) -> int:
 
 def _int_of_double(number: float) -> int:
     if math.isnan(number) or number <= INT_MIN or number >= INT_MAX:
-        raise EvaluationError("integer overflow")
+        raise OperationError("integer overflow")
     return int(number)
 
 
 def _int_of_uint(number: Uint) -> int:
     if number > INT_MAX:
-        raise EvaluationError("integer overflow")
+        raise OperationError("integer overflow")
     return int(number)
 
 
@@ -67,13 +67,13 @@ def _uint_of_text(text: str) -> Uint:
 
 def _uint_of_double(number: float) -> Uint:
     if math.isnan(number) or number < 0 or number >= UINT_MAX:
-        raise EvaluationError("unsigned integer overflow")
+        raise OperationError("unsigned integer overflow")
     return Uint(number)
 
 
 def _uint_of_int(number: int) -> Uint:
     if number < 0:
-        raise EvaluationError("unsigned integer overflow")
+        raise OperationError("unsigned integer overflow")
     return Uint(number)
 
 
@@ -95,7 +95,7 @@ def _text_of_bytes(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         text = "invalid UTF-8 in bytes, cannot convert to string"
-        raise EvaluationError(text) from None
+        raise OperationError(text) from None
 
 
 def _duration_of_int(_: int) -> Duration:

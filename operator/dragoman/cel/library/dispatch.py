@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.representation import (
     LISTS,
@@ -157,7 +157,7 @@ def _refusal(function: str, args: Sequence[Any]) -> Exception:
     if function in _UNGUARDED:
         return no_such_overload()
     if function in ("sort", "@sortByAssociatedKeys") and type(args[-1]) in LISTS:
-        return EvaluationError("list elements must be comparable")
+        return OperationError("list elements must be comparable")
     able = _ABLE.get(function)
     if able is None:
         return no_such_overload(function, *args)

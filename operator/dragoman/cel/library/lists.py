@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.equality import compare, equal, is_ordered
-from dragoman.cel.errors import EvaluationError, StepBudgetExceeded
+from dragoman.cel.errors import OperationError
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
 from dragoman.cel.representation import LISTS, no_such_overload, type_name
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
@@ -55,14 +55,14 @@ def _compared(one: Any, two: Any) -> int:
     """Compare as Kubernetes does: incomparable values count as equal."""
     try:
         return compare(one, two)
-    except EvaluationError:
+    except OperationError:
         return 0
 
 
 def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
     def extreme(items: list[Any]) -> Any:
         if not items:
-            raise EvaluationError(f"{name} called on empty list")
+            raise OperationError(f"{name} called on empty list")
         found = _fitting(items)[0]
         for item in map(_ordered, items):
             if _compared(found, item) == sign:
@@ -93,9 +93,7 @@ def equals(left: Any, right: Any, state: State) -> bool:
     """Compare as library functions do: an error counts as "different"."""
     try:
         return equal(left, right, state)
-    except StepBudgetExceeded:
-        raise
-    except EvaluationError:
+    except OperationError:
         return False
 
 
@@ -103,7 +101,7 @@ def contains(items: list[Any], item: Any, state: State) -> bool:
     """Return whether a list contains a value; an invalid element fails only without a match.
 
     Raises:
-        EvaluationError: no element is equal, and one of them does not fit its schema.
+        OperationError: no element is equal, and one of them does not fit its schema.
     """
     if not isinstance(items, DataList):
         return any(equals(item, one, state) for one in items)
@@ -133,18 +131,18 @@ def _last_index_of(state: State, items: list[Any], item: Any) -> int:
 def _slice(state: State, items: list[Any], start: int, end: int) -> list[Any]:
     problem = f"cannot slice({start}, {end}), "
     if start < 0 or end < 0:
-        raise EvaluationError(problem + "negative indexes not supported")
+        raise OperationError(problem + "negative indexes not supported")
     if start > end:
-        raise EvaluationError(problem + "start index must be less than or equal to end index")
+        raise OperationError(problem + "start index must be less than or equal to end index")
     if end > len(items):
-        raise EvaluationError(f"{problem}list is length {len(items)}")
+        raise OperationError(f"{problem}list is length {len(items)}")
     spend_steps(state, end - start)
     return list(items[start:end])
 
 
 def _flatten(state: State, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
-        raise EvaluationError("level must be non-negative")
+        raise OperationError("level must be non-negative")
     spend_steps(state, len(items) + STEPS_PER_CONTAINER)
     flat: list[Any] = []
     for item in items:
@@ -181,17 +179,17 @@ def _sort(state: State, items: list[Any]) -> list[Any]:
 def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
     if len(items) != len(keys):
         sizes = f"{len(items)} and {len(keys)}"
-        raise EvaluationError(
+        raise OperationError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys "
             f"list, but got {sizes} elements respectively"
         )
     if not items:
         return items
     if not is_ordered(keys[0]):
-        raise EvaluationError("list elements must be comparable")
+        raise OperationError("list elements must be comparable")
     kind = type_name(keys[0])
     if any(type_name(key) != kind for key in keys):
-        raise EvaluationError("list elements must have the same type")
+        raise OperationError("list elements must have the same type")
     spend_steps(state, len(items))
     if kind in ("string", "bytes"):
         spend_steps(state, sum(map(len, keys)) // TEXT_PER_STEP)
@@ -209,7 +207,7 @@ def _includes(state: State, value: Any, item: Any) -> bool:
         return equals(value, item, state)
     for index, one in enumerate(value):
         if index >= _INCLUDES_MAX:
-            raise EvaluationError(
+            raise OperationError(
                 f"'includes' function cannot be applied to lists longer than {_INCLUDES_MAX} values"
             )
         if equals(one, item, state):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dragoman.cel.data import Invalid
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import NONE, Optional, is_zero, shown
 from dragoman.cel.state import Functions, State, spend_steps
 
@@ -26,7 +26,7 @@ def _has_value(optional: Optional) -> bool:
 
 def _value(optional: Optional) -> Any:
     if optional is NONE:
-        raise EvaluationError("optional.none() dereference")
+        raise OperationError("optional.none() dereference")
     if type(optional.value) is Invalid:
         raise optional.value.error
     return optional.value
@@ -39,7 +39,7 @@ def _unwrap(state: State, items: list[Any]) -> list[Any]:
         raise TypeError
     odd = next((item for item in items if type(item) is not Optional), NONE)
     if odd is not NONE:
-        raise EvaluationError(lambda: f"value {shown(odd)} is not optional")
+        raise OperationError(lambda: f"value {shown(odd)} is not optional")
     return [item.value for item in items if item is not NONE]
 
 

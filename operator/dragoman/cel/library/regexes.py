@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
 
@@ -14,7 +14,7 @@ def _compiled(state: State, pattern: str) -> Regex:
     """Compile a pattern and deduct plain steps for it, which CEL's cost does not count."""
     try:
         regex = compile_regex(pattern)
-    except EvaluationError:
+    except OperationError:
         spend_steps(state, failed_steps(pattern))
         raise
     spend_steps(state, regex.steps)
@@ -40,10 +40,8 @@ def _find_all(state: State, value: str, pattern: str, limit: int = -1) -> list[s
 def _searching(state: State, pattern: str) -> Regex:
     try:
         return _compiled(state, pattern)
-    except EvaluationAborted:
-        raise
-    except EvaluationError as error:
-        raise EvaluationError(f"Illegal regex: {error.message}") from None
+    except OperationError as error:
+        raise OperationError(f"Illegal regex: {error.message}") from None
 
 
 STATEFUL: Final[Functions] = {

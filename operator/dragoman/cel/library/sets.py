@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, Invalid
-from dragoman.cel.errors import EvaluationAborted, EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.state import Functions, State, spend_steps
 
@@ -27,9 +27,7 @@ def _contains(state: State, items: list[Any], part: list[Any]) -> bool:
 def _shares(state: State, items: list[Any], item: Any) -> bool:
     try:
         return _has(state, items, item)
-    except EvaluationAborted:
-        raise
-    except EvaluationError:
+    except OperationError:
         return False
 
 

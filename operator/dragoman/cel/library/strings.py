@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dragoman.cel.data import Invalid
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import LISTS, MAPS, type_name, value_of
 from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, spend_steps, spend_text_steps
 from dragoman.cel.values import text
@@ -64,7 +64,7 @@ def _join(state: State, parts: list[Any], separator: str = "") -> str:
         raise TypeError
     odd = next((part for part in parts if type(part) is not str), None)
     if type(odd) is Invalid:
-        raise EvaluationError(f"join: invalid input: {odd.error}")
+        raise OperationError(f"join: invalid input: {odd.error}")
     return text.join(parts, separator)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, Invalid, MapList, Record, SetList
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.rules.names import escape
 from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
 from dragoman.cel.syntax.tokens import RESERVED
@@ -128,26 +128,19 @@ def _int_or_string(value: Any, _: Known) -> Any:
     return Invalid(text)
 
 
-def _string(value: Any, _: Known) -> Any:
-    return value if type(value) is str else _wrong("string", value)
-
-
 def _number(value: Any, _: Known) -> Any:
     return float(value) if type(value) in (int, float) else _wrong("float", value)
 
 
-def _integer(value: Any, _: Known) -> Any:
-    return value if type(value) is int else _wrong("int", value)
+def _exactly(kind: type, name: str) -> _Convert:
+    return lambda value, _: value if type(value) is kind else _wrong(name, value)
 
 
-def _boolean(value: Any, _: Known) -> Any:
-    return value if type(value) is bool else _wrong("bool", value)
-
-
+_string: Final = _exactly(str, "string")
 _SCALARS: Final[dict[str, _Convert]] = {
     "number": _number,
-    "integer": _integer,
-    "boolean": _boolean,
+    "integer": _exactly(int, "int"),
+    "boolean": _exactly(bool, "bool"),
 }
 
 
@@ -157,7 +150,7 @@ def _formatted(read: Callable[[str], Any], name: str) -> _Convert:
             return _wrong("string", value)
         try:
             return read(value)
-        except EvaluationError as error:
+        except OperationError as error:
             return Invalid(f"Invalid {name} {value}: {error.message}")
 
     return convert
@@ -180,18 +173,18 @@ def _duration(text: str) -> Duration:
     """Parse Go's durations, and those of OpenAPI such as `2 days`."""
     try:
         return parse_duration(text)
-    except EvaluationError:
+    except OperationError:
         pass
     nanos, found = 0, False
     for digits, unit in _UNIT.findall(text):
         count = int(digits.lstrip("0")[:20] or "0")
         if count > INT_MAX:
-            raise EvaluationError(f'strconv.Atoi: parsing "{digits}": value out of range')
+            raise OperationError(f'strconv.Atoi: parsing "{digits}": value out of range')
         for short, long, size in _NANOS:
             if unit.lower() in short or unit.lower().startswith(long):
                 nanos, found = nanos + count * size, True
     if not found:
-        raise EvaluationError(f"unable to parse {text} as duration")
+        raise OperationError(f"unable to parse {text} as duration")
     return Duration(wrap_int64(nanos))
 
 

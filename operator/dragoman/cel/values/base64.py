@@ -6,7 +6,7 @@ import base64
 import re
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 
 _WHOLE: Final = re.compile(
     rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII
@@ -20,12 +20,12 @@ def decode_base64(text: str) -> bytes:
     """Decode a text; line breaks are ignored.
 
     Raises:
-        EvaluationError: `illegal base64 data at input byte ..`.
+        OperationError: `illegal base64 data at input byte ..`.
     """
     data = text.encode(errors="replace")
     plain = data.translate(None, _BREAKS)
     if not _WHOLE.fullmatch(plain):
-        raise EvaluationError(f"illegal base64 data at input byte {_fault(data)}")
+        raise OperationError(f"illegal base64 data at input byte {_fault(data)}")
     return base64.b64decode(plain)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.timestamps import Timestamp, civil_nanos, parse_timestamp
 
 _DATE: Final = "2006-01-02"
@@ -51,11 +51,11 @@ def parse_date(text: str) -> Timestamp:
     """Parse a full date, `2006-01-02`, to its midnight in UTC.
 
     Raises:
-        EvaluationError: `parsing time ..`.
+        OperationError: `parsing time ..`.
     """
     problem = _error(text, _DATE, _DATE_PARTS)
     if problem:
-        raise EvaluationError(problem)
+        raise OperationError(problem)
     # Go accepts year 0 here, unlike for timestamps.
     return Timestamp(civil_nanos(int(text[:4]), int(text[5:7]), int(text[8:])) or 0)
 
@@ -64,14 +64,14 @@ def parse_date_time(text: str) -> Timestamp:
     """Parse a date and time with a zone or without one, which is UTC; "" is 1970.
 
     Raises:
-        EvaluationError: `parsing time ..`, as for a text without a zone.
+        OperationError: `parsing time ..`, as for a text without a zone.
     """
     for candidate in (text or "1970-01-01T00:00:00Z", f"{text}Z"):
         try:
             return parse_timestamp(candidate)
-        except EvaluationError:
+        except OperationError:
             continue
-    raise EvaluationError(_error(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
+    raise OperationError(_error(text, _DATE_TIME, (*_DATE_PARTS, *_TIME_PARTS)))
 
 
 def _error(text: str, layout: str, parts: tuple[_Part, ...]) -> str:

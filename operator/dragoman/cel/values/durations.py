@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, wrap_int64
 
 SECOND: Final = 1_000_000_000
@@ -61,18 +61,18 @@ def parse_duration(text: str) -> Duration:
     """Parse a Go duration such as `1h30m`, `-1.5s` or `0`.
 
     Raises:
-        EvaluationError: the text is not a duration, or beyond int64 nanoseconds.
+        OperationError: the text is not a duration, or beyond int64 nanoseconds.
     """
     nanos = _parse_nanos(text)
     if nanos is None:
-        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
+        raise OperationError("type conversion error from 'string' to 'google.protobuf.Duration'")
     return Duration(nanos)
 
 
 def duration_of(nanos: int) -> Duration:
     """Return the duration of so many nanoseconds, or raise `integer overflow`."""
     if not INT_MIN <= nanos <= INT_MAX:
-        raise EvaluationError("integer overflow")
+        raise OperationError("integer overflow")
     return Duration(nanos)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.text import bounded, format_double
@@ -72,7 +72,7 @@ def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) 
         visit: called for each clause in order; it raises for an argument of the wrong type.
 
     Raises:
-        EvaluationError: a malformed clause, or one without argument, with cel-go's text.
+        OperationError: a malformed clause, or one without argument, with cel-go's text.
     """
     built: list[str] = []
     position = index = length = 0
@@ -83,7 +83,7 @@ def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) 
             position = percent + 2
         else:
             if index >= size:
-                raise EvaluationError(f"index {index} out of range")
+                raise OperationError(f"index {index} out of range")
             clause, position = _clause(template, percent + 1)
             built.append(_visited(visit, index, clause))
             index += 1
@@ -97,7 +97,7 @@ def format_string(template: str, arguments: Sequence[object], type_name: TypeNam
     """Format with values.
 
     Raises:
-        EvaluationError: a malformed clause or an argument of the wrong type, with cel-go's text.
+        OperationError: a malformed clause or an argument of the wrong type, with cel-go's text.
     """
 
     def visit(index: int, clause: Clause) -> str:
@@ -109,13 +109,13 @@ def format_string(template: str, arguments: Sequence[object], type_name: TypeNam
 def _visited(visit: Callable[[int, Clause], str], index: int, clause: Clause) -> str:
     try:
         return visit(index, clause)
-    except EvaluationError as error:
-        raise EvaluationError(f"error during formatting: {error.message}") from None
+    except OperationError as error:
+        raise OperationError(f"error during formatting: {error.message}") from None
 
 
 def _clause(template: str, position: int) -> tuple[Clause, int]:
     if position >= len(template):
-        raise EvaluationError("unexpected end of string")
+        raise OperationError("unexpected end of string")
     match = _CLAUSE.match(template, position)
     digits, letter = (match[1], match[2]) if match else (None, None)
     if letter is None:
@@ -138,8 +138,8 @@ def _precision(digits: str) -> int:
     return int(digits_kept)
 
 
-def _malformed(reason: str) -> EvaluationError:
-    return EvaluationError(f"could not parse formatting clause: {reason}")
+def _malformed(reason: str) -> OperationError:
+    return OperationError(f"could not parse formatting clause: {reason}")
 
 
 def _formatted(clause: Clause, value: object, type_name: TypeName) -> str:
@@ -160,7 +160,7 @@ def _formatted(clause: Clause, value: object, type_name: TypeName) -> str:
         case _:
             text = _hex(value, clause.letter)
     if text is None:
-        raise EvaluationError(f"{clause.mismatch}, was given {type_name(value)}")
+        raise OperationError(f"{clause.mismatch}, was given {type_name(value)}")
     return text
 
 
@@ -236,7 +236,7 @@ def _decoded(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise EvaluationError(
+        raise OperationError(
             'could not convert argument "invalid UTF-8 in bytes, cannot convert to string" '
             "to string"
         ) from None
@@ -266,7 +266,7 @@ def _joined(elements: Iterable[str]) -> str:
 def _key(key: object, type_name: TypeName) -> str:
     if isinstance(key, str | bool | int):
         return _element(key, type_name)
-    raise EvaluationError(f"no formatting function for map key of type {type_name(key)}")
+    raise OperationError(f"no formatting function for map key of type {type_name(key)}")
 
 
 def _element(value: object, type_name: TypeName) -> str:
@@ -281,5 +281,5 @@ def _element(value: object, type_name: TypeName) -> str:
         return f'duration("{value}")'
     text = _string(value, type_name)
     if text is None:
-        raise EvaluationError(f"no formatting function for {type_name(value)}")
+        raise OperationError(f"no formatting function for {type_name(value)}")
     return "b" + quoted(text) if isinstance(value, bytes) else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.ip import CIDR, IP
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX
@@ -29,17 +29,17 @@ def parse_ip(text: str) -> IP:
     """Parse an address.
 
     Raises:
-        EvaluationError: no address, one with a zone, or an IPv4-mapped IPv6 address.
+        OperationError: no address, one with a zone, or an IPv4-mapped IPv6 address.
     """
     try:
         ip, zone = _parse_address(text)
     except _AddressError as error:
         message = f"IP Address {quoted(text)} parse error during conversion from string: {error}"
-        raise EvaluationError(message) from None
+        raise OperationError(message) from None
     if zone:
-        raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
+        raise OperationError(f"IP address {quoted(text)} with zone value is not allowed")
     if _is_mapped(ip):
-        raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        raise OperationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return ip
 
 
@@ -47,7 +47,7 @@ def is_ip(text: str) -> bool:
     """Return whether `parse_ip` accepts the text."""
     try:
         parse_ip(text)
-    except EvaluationError:
+    except OperationError:
         return False
     return True
 
@@ -56,7 +56,7 @@ def is_canonical_ip(text: str) -> bool:
     """Return whether an address is written the way it prints.
 
     Raises:
-        EvaluationError: the text is no address.
+        OperationError: the text is no address.
     """
     return str(parse_ip(text)) == text
 
@@ -65,20 +65,20 @@ def parse_cidr(text: str) -> CIDR:
     """Parse a network in CIDR notation.
 
     Raises:
-        EvaluationError: no network, or an IPv4-mapped IPv6 one.
+        OperationError: no network, or an IPv4-mapped IPv6 one.
     """
     try:
         return _parse_prefix(text)
-    except EvaluationError as error:
+    except OperationError as error:
         message = f"network address parse error during conversion from string: {error}"
-        raise EvaluationError(message) from None
+        raise OperationError(message) from None
 
 
 def is_cidr(text: str) -> bool:
     """Return whether `parse_cidr` accepts the text."""
     try:
         _parse_prefix(text)
-    except EvaluationError:
+    except OperationError:
         return False
     return True
 
@@ -112,12 +112,12 @@ def _parse_prefix(text: str) -> CIDR:
     if int(bits) > ip.bits:
         raise _prefix_error(text, "prefix length out of range")
     if _is_mapped(ip):
-        raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        raise OperationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return CIDR(ip, int(bits))
 
 
-def _prefix_error(text: str, reason: str) -> EvaluationError:
-    return EvaluationError(
+def _prefix_error(text: str, reason: str) -> OperationError:
+    return OperationError(
         "network address parse error during conversion from string: "
         f"netip.ParsePrefix({quoted(text)}): {reason}"
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
 TOO_LARGE: Final = "quantity is too large to compute with"
@@ -75,11 +75,11 @@ class Quantity:
         """Return `==` of CEL.
 
         Raises:
-            EvaluationError: only the right side is a result of `add` or `sub`; in Go those are
+            OperationError: only the right side is a result of `add` or `sub`; in Go those are
                 pointers, which its comparison does not dereference.
         """
         if other.computed:
-            raise EvaluationError("no such overload")
+            raise OperationError("no such overload")
         return self.compare(other) == 0
 
     def add(self, other: Quantity | int) -> Quantity:
@@ -102,11 +102,11 @@ class Quantity:
         """Return the number as an int.
 
         Raises:
-            EvaluationError: `cannot convert value to integer`, see `is_integer`.
+            OperationError: `cannot convert value to integer`, see `is_integer`.
         """
         number = self._integer()
         if number is None:
-            raise EvaluationError("cannot convert value to integer")
+            raise OperationError("cannot convert value to integer")
         return number
 
     def as_approximate_float(self) -> float:
@@ -156,7 +156,7 @@ def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
             return small
     scale = min(left.scale, right.scale)
     if max(left.scale, right.scale) - scale > DIGITS_MAX:
-        raise EvaluationError(TOO_LARGE)
+        raise OperationError(TOO_LARGE)
     value = left.value * ten(left.scale - scale) + sign * right.value * ten(right.scale - scale)
     return Quantity(value, scale, decimal=True, suffix=suffix, computed=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quantity import (
     BINARY,
     DECIMAL,
@@ -36,18 +36,18 @@ def parse_quantity(text: str) -> Quantity:
     """Parse a quantity as apimachinery's `ParseQuantity` does.
 
     Raises:
-        EvaluationError: the text is not a quantity, with apimachinery's message.
+        OperationError: the text is not a quantity, with apimachinery's message.
     """
     match = _SHAPE.fullmatch(text) if text else None
     if match is None:
-        raise EvaluationError(_WRONG_FORM)
+        raise OperationError(_WRONG_FORM)
     sign, zeros, digits, fraction, suffix = match.groups()
     fraction = fraction or ""
     family, exponent = _interpret(suffix)
     negative = sign == "-"
     small = _small(digits or "0", fraction, family, exponent, text)
     if small is None and not (zeros or digits or fraction):
-        raise EvaluationError("unable to parse numeric part of quantity")
+        raise OperationError("unable to parse numeric part of quantity")
     return small or _decimal(digits, fraction, family, exponent, negative=negative)
 
 
@@ -55,7 +55,7 @@ def is_quantity(text: str) -> bool:
     """Return whether `parse_quantity` accepts the text."""
     try:
         parse_quantity(text)
-    except EvaluationError:
+    except OperationError:
         return False
     return True
 
@@ -67,10 +67,10 @@ def _interpret(suffix: str) -> tuple[str, int]:
         return "binary", exponent
     match = _EXPONENT.fullmatch(suffix)
     if match is None or len(match[1]) > 25:
-        raise EvaluationError(_WRONG_SUFFIX)
+        raise OperationError(_WRONG_SUFFIX)
     exponent = int(match[1])
     if not INT_MIN <= exponent <= INT_MAX:
-        raise EvaluationError(_WRONG_SUFFIX)
+        raise OperationError(_WRONG_SUFFIX)
     return "exponent", _wrap_int32(exponent)
 
 
@@ -120,7 +120,7 @@ def _decimal(digits: str, fraction: str, family: str, exponent: int, *, negative
 def _whole(digits: str) -> int:
     digits = digits.lstrip("0")
     if len(digits) > DIGITS_MAX:
-        raise EvaluationError(TOO_LARGE)
+        raise OperationError(TOO_LARGE)
     return int(digits or "0")
 
 

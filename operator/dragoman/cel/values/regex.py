@@ -10,7 +10,7 @@ from typing import Any, Final
 import re2
 
 from dragoman.cel.budget import compiling
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 
 _CACHED: Final = 128
 """Number of cached patterns."""
@@ -131,7 +131,7 @@ class Regex:
             if not start == end == previous_end:
                 found.append(_decoded(data[start:end]))
             if len(found) > _MATCHES_MAX:
-                raise EvaluationError("operation cancelled: too many matches")
+                raise OperationError("operation cancelled: too many matches")
             previous_end = end
             position = _after_character(data, position) if end == position else end
         return found
@@ -157,7 +157,7 @@ def compile_regex(pattern: str) -> Regex:
     does not depend on earlier calls.
 
     Raises:
-        EvaluationError: `error parsing regexp: ..` with Go's text.
+        OperationError: `error parsing regexp: ..` with Go's text.
         StepBudgetExceeded: earlier patterns used up `budget.compiling`.
     """
     limits = compiling.get()
@@ -166,13 +166,13 @@ def compile_regex(pattern: str) -> Regex:
     limits.check()
     try:
         regex = _compiled_small(pattern)
-    except EvaluationError:
+    except OperationError:
         limits.spend(failed_small_steps(pattern))
         raise
     if regex is None:
         limits.too_large.add(pattern)
         limits.spend(failed_small_steps(pattern))
-        raise EvaluationError(_text("expression too large", pattern))
+        raise OperationError(_text("expression too large", pattern))
     limits.spend(regex.steps)
     limits.patterns.add(pattern)
     return regex
@@ -187,7 +187,7 @@ def _compiled_small(pattern: str) -> Regex | None:
 def _compiled_large(pattern: str) -> Regex:
     regex = _compiled(pattern, _MEMORY)
     if regex is None:
-        raise EvaluationError(_text("expression too large", pattern))
+        raise OperationError(_text("expression too large", pattern))
     return regex
 
 
@@ -201,16 +201,16 @@ def _compiled(pattern: str, memory: int) -> Regex | None:
         error = _error(_decoded(compiled.error()))
         if error is None:
             return None
-        raise EvaluationError(error)
+        raise OperationError(error)
     # RE2 accepts `\C`, a single byte; Go does not.
     if "\\C" in pattern and "\\C" in _TOKEN.findall(pattern):
-        raise EvaluationError(_text("invalid escape sequence", "\\C"))
+        raise OperationError(_text("invalid escape sequence", "\\C"))
     # RE2 accepts letters of any script in a name, Go only ASCII.
     for name, _ in compiled.NamedCapturingGroups() if named else ():
         if not name.isascii():
             part = f"(?P<{_decoded(name)}>"
             shown = part if part in pattern else part.replace("P", "", 1)
-            raise EvaluationError(_text("invalid named capture", shown))
+            raise OperationError(_text("invalid named capture", shown))
     return Regex(pattern, compiled)
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import UINT_MAX, wrap_int64
 
@@ -72,10 +72,10 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001,
         normalize: strip one leading "v", strip leading zeros and pad missing numbers first.
 
     Raises:
-        EvaluationError: the text is not a version, with blang/semver's message.
+        OperationError: the text is not a version, with blang/semver's message.
     """
     if len(text) > _LENGTH_MAX:
-        raise EvaluationError("operation cancelled: version is too long")
+        raise OperationError("operation cancelled: version is too long")
     if normalize:
         text = _normalized(text)
     if match := _COMMON.fullmatch(text):
@@ -87,7 +87,7 @@ def is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT0
     """Return whether `parse_semver` accepts the text."""
     try:
         parse_semver(text, normalize)
-    except EvaluationError:
+    except OperationError:
         return False
     return True
 
@@ -95,7 +95,7 @@ def is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT0
 def _normalized(text: str) -> str:
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3 and ("+" in parts[-1] or "-" in parts[-1]):
-        raise EvaluationError("short version cannot contain PreRelease/Build meta data")
+        raise OperationError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*parts, "0", "0"][: max(len(parts), 3)])
 
 
@@ -108,10 +108,10 @@ def _without_zeros(part: str) -> str:
 
 def _parse_strictly(text: str) -> Semver:
     if not text:
-        raise EvaluationError("Version string empty")
+        raise OperationError("Version string empty")
     parts = text.split(".", 2)
     if len(parts) != 3:
-        raise EvaluationError("No Major.Minor.Patch elements found")
+        raise OperationError("No Major.Minor.Patch elements found")
     major = _number("Major", parts[0])
     minor = _number("Minor", parts[1])
     rest, plus, build = parts[2].partition("+")
@@ -125,11 +125,11 @@ def _parse_strictly(text: str) -> Semver:
 
 def _number(name: str, digits: str) -> int:
     if not _DIGITS.fullmatch(digits):
-        raise EvaluationError(
+        raise OperationError(
             f"Invalid character(s) found in {name.lower()} number {quoted(digits)}"
         )
     if _has_leading_zero(digits):
-        raise EvaluationError(f"{name} number must not contain leading zeroes {quoted(digits)}")
+        raise OperationError(f"{name} number must not contain leading zeroes {quoted(digits)}")
     return _uint64(digits)
 
 
@@ -139,30 +139,30 @@ def _has_leading_zero(digits: str) -> bool:
 
 def _uint64(digits: str) -> int:
     if not digits:
-        raise EvaluationError('strconv.ParseUint: parsing "": invalid syntax')
+        raise OperationError('strconv.ParseUint: parsing "": invalid syntax')
     if len(digits) > 20 or int(digits) > UINT_MAX:
-        raise EvaluationError(f"strconv.ParseUint: parsing {quoted(digits)}: value out of range")
+        raise OperationError(f"strconv.ParseUint: parsing {quoted(digits)}: value out of range")
     return int(digits)
 
 
 def _identifier(text: str) -> str:
     """Return a text that sorts like the identifier of a prerelease."""
     if not text:
-        raise EvaluationError("Prerelease is empty")
+        raise OperationError("Prerelease is empty")
     if _DIGITS.fullmatch(text):
         if _has_leading_zero(text):
-            raise EvaluationError(
+            raise OperationError(
                 f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}"
             )
         return f"0{len(text):02d}{_uint64(text)}"
     if not _ALPHANUMERIC.fullmatch(text):
-        raise EvaluationError(f"Invalid character(s) found in prerelease {quoted(text)}")
+        raise OperationError(f"Invalid character(s) found in prerelease {quoted(text)}")
     return "1" + text
 
 
 def _check_build(build: str) -> None:
     for part in build.split("."):
         if not part:
-            raise EvaluationError("Build meta data is empty")
+            raise OperationError("Build meta data is empty")
         if not _ALPHANUMERIC.fullmatch(part):
-            raise EvaluationError(f"Invalid character(s) found in build meta data {quoted(part)}")
+            raise OperationError(f"Invalid character(s) found in build meta data {quoted(part)}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import ESCAPES
 
 TEXT_MAX: Final = 16 * 1024 * 1024
@@ -28,16 +28,16 @@ def bounded(length: int) -> None:
     """Check the length of a text before it is built.
 
     Raises:
-        EvaluationError: the text is longer than `TEXT_MAX`.
+        OperationError: the text is longer than `TEXT_MAX`.
     """
     if length > TEXT_MAX:
-        raise EvaluationError("operation cancelled: text is too long")
+        raise OperationError("operation cancelled: text is too long")
 
 
 def char_at(text: str, index: int) -> str:
     """Return the character at an index; "" right behind the last one."""
     if not 0 <= index <= len(text):
-        raise EvaluationError(f"index out of range: {index}")
+        raise OperationError(f"index out of range: {index}")
     return text[index : index + 1]
 
 
@@ -46,7 +46,7 @@ def index_of(text: str, part: str, offset: int = 0) -> int:
     if not part:
         return offset
     if offset < 0:
-        raise EvaluationError(f"index out of range: {offset}")
+        raise OperationError(f"index out of range: {offset}")
     return text.find(part, offset) if offset < len(text) else -1
 
 
@@ -57,7 +57,7 @@ def last_index_of(text: str, part: str, offset: int | None = None) -> int:
     if not part:
         return offset
     if offset < 0:
-        raise EvaluationError(f"index out of range: {offset}")
+        raise OperationError(f"index out of range: {offset}")
     return _rfind(text[: offset + len(part)], part) if offset < len(text) else -1
 
 
@@ -72,10 +72,10 @@ def _rfind(text: str, part: str) -> int:
 def substring(text: str, start: int, end: int | None = None) -> str:
     """Return the characters from start to before end."""
     if end is not None and start > end:
-        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
+        raise OperationError(f"invalid substring range. start: {start}, end: {end}")
     for index in (start, len(text) if end is None else end):
         if not 0 <= index <= len(text):
-            raise EvaluationError(f"index out of range: {index}")
+            raise OperationError(f"index out of range: {index}")
     return text[start:end]
 
 
@@ -93,7 +93,7 @@ def split(text: str, separator: str, limit: int = -1) -> list[str]:
         return []
     parts = text.count(separator) if separator else len(text)
     if (parts if limit < 0 else min(limit, parts)) > PARTS_MAX:
-        raise EvaluationError("operation cancelled: too many parts")
+        raise OperationError("operation cancelled: too many parts")
     if separator:
         return text.split(separator, limit - 1 if limit > 0 else -1)
     if limit < 0 or limit >= len(text):
@@ -105,11 +105,11 @@ def join(parts: Sequence[object], separator: str = "") -> str:
     """Join texts.
 
     Raises:
-        EvaluationError: `join: invalid input: ..` for an element that is not a string.
+        OperationError: `join: invalid input: ..` for an element that is not a string.
     """
     for part in parts:
         if not isinstance(part, str):
-            raise EvaluationError(f"join: invalid input: {_go_value(part)}")
+            raise OperationError(f"join: invalid input: {_go_value(part)}")
     texts = [part for part in parts if isinstance(part, str)]
     bounded(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
     return separator.join(texts)

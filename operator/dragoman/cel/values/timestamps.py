@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.durations import SECOND, Duration, duration_of
 from dragoman.cel.values.zones import offset_in
 
@@ -66,12 +66,12 @@ def parse_timestamp(text: str) -> Timestamp:
     """Parse RFC 3339 as liberally as Go's `time.Parse`: one-digit hours, comma fractions.
 
     Raises:
-        EvaluationError: the text is not a timestamp, or outside years 1 to 9999.
+        OperationError: the text is not a timestamp, or outside years 1 to 9999.
     """
     match = _RFC3339.fullmatch(text)
     parsed = match and _from_parts(match)
     if parsed is None:
-        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+        raise OperationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
     return _timestamp(parsed.nanos, parsed.offset)
 
 
@@ -89,7 +89,7 @@ def civil_nanos(year: int, month: int, day: int) -> int | None:
 
 def _timestamp(nanos: int, offset: int) -> Timestamp:
     if not _FIRST <= nanos // SECOND <= _LAST:
-        raise EvaluationError("timestamp overflow")
+        raise OperationError("timestamp overflow")
     return Timestamp(nanos, offset)
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.ipparser import address_error
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.urlescapes import (
@@ -88,7 +88,7 @@ def parse_url(text: str) -> URL:
     """Parse an absolute URI or absolute path.
 
     Raises:
-        EvaluationError: the text is neither of them, with Go's message.
+        OperationError: the text is neither of them, with Go's message.
     """
     problem = url_error(text)
     if problem is None:
@@ -126,8 +126,8 @@ def _with_fragment(parts: URL, fragment: str, whole: str) -> URL:
     return URL(parts.scheme, parts.host, parts.escaped_path, parts.raw_query, text)
 
 
-def _refusal(problem: str) -> EvaluationError:
-    return EvaluationError(f"URL parse error during conversion from string: {problem}")
+def _refusal(problem: str) -> OperationError:
+    return OperationError(f"URL parse error during conversion from string: {problem}")
 
 
 def _parse(text: str, *, strict: bool) -> URL:

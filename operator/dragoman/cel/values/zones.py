@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from dragoman.cel.errors import EvaluationError
+from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 
@@ -22,7 +22,7 @@ def offset_in(zone: str, seconds: int) -> int:
     """Return the offset of a zone at a Unix time, in seconds east of UTC.
 
     Raises:
-        EvaluationError: the zone does not exist, or the offset is not a number.
+        OperationError: the zone does not exist, or the offset is not a number.
     """
     if ":" in zone:
         return _numeric_offset(zone)
@@ -36,10 +36,10 @@ def offset_in(zone: str, seconds: int) -> int:
 
 def _named(zone: str) -> ZoneInfo:
     if ".." in zone or zone[0] in "/\\":
-        raise EvaluationError("time: invalid location name")
+        raise OperationError("time: invalid location name")
     # Only names from the list reach the file system, so expressions cannot probe other paths.
     if zone not in _names():
-        raise EvaluationError(lambda: f"unknown time zone {zone}")
+        raise OperationError(lambda: f"unknown time zone {zone}")
     return ZoneInfo(zone)
 
 
@@ -58,10 +58,10 @@ def _numeric_offset(zone: str) -> int:
 
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise EvaluationError(lambda: f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+        raise OperationError(lambda: f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
     digits = text.lstrip("+-").lstrip("0")
     number = int(digits or "0") if len(digits) <= 19 else INT_MAX + 1
     number = -number if text[0] == "-" else number
     if not INT_MIN <= number <= INT_MAX:
-        raise EvaluationError(lambda: f"strconv.Atoi: parsing {quoted(text)}: value out of range")
+        raise OperationError(lambda: f"strconv.Atoi: parsing {quoted(text)}: value out of range")
     return number
