@@ -104,8 +104,6 @@ def _fixed(call_cost: int | CostFunction) -> int:
 
 
 def _plain(function: Function, args: Sequence[Closure]) -> Code:
-    if not args:
-        return lambda _: function()
     first = args[0].run
     if len(args) == 1:
         return lambda state: function(first(state))
@@ -117,8 +115,6 @@ def _plain(function: Function, args: Sequence[Closure]) -> Code:
 
 
 def _stateful(function: Function, args: Sequence[Closure]) -> Code:
-    if not args:
-        return function
     first = args[0].run
     if len(args) == 1:
         return lambda state: function(state, first(state))

@@ -206,7 +206,6 @@ class _Builder:
         correlated = node.get("x-kubernetes-list-type") == "map" and node.get("type") == "array"
         return Level(
             rules=own,
-            exposed=shape is not None,
             convert=self.converters.of(source),
             items=items,
             values=values,

@@ -42,7 +42,6 @@ class Level:
 
     Attributes:
         rules: its own rules, in order.
-        exposed: whether CEL can represent the values.
         convert: converts data to a CEL value.
         items: rules of the elements of a list.
         values: rules of the values of a map.
@@ -52,7 +51,6 @@ class Level:
     """
 
     rules: tuple[Rule, ...]
-    exposed: bool
     convert: Converter
     items: Level | None
     values: Level | None

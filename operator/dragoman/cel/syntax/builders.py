@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dragoman.cel.macros import Expander, Key, MacroError
@@ -162,36 +162,23 @@ def _literal(builder: Builder, token: Token) -> Node:
         return builder.report(token.pos, str(error))
 
 
-def _name(builder: Builder, name: Token) -> Node:
+def _name(builder: Builder, *tokens: Token) -> Node:
+    # A dot before the name, if any, belongs to it.
+    name = tokens[-1]
     if name.text in RESERVED:
-        return _reserved(builder, name.pos, name)
-    return Ident(name.pos, name.text)
+        return _reserved(builder, tokens)
+    return Ident(name.pos, "".join(token.text for token in tokens))
 
 
-def _root_name(builder: Builder, dot: Token, name: Token) -> Node:
-    if name.text in RESERVED:
-        return _reserved(builder, dot.pos, name)
-    return Ident(name.pos, "." + name.text)
+def _call(builder: Builder, *parts: Any) -> Node:
+    *tokens, (pos, args) = parts
+    if tokens[-1].text in RESERVED:
+        return _reserved(builder, tokens)
+    return builder.call(pos, "".join(token.text for token in tokens), None, args)
 
 
-def _call(builder: Builder, name: Token, arguments: tuple[int, list[Node]]) -> Node:
-    if name.text in RESERVED:
-        return _reserved(builder, name.pos, name)
-    pos, args = arguments
-    return builder.call(pos, name.text, None, args)
-
-
-def _root_call(
-    builder: Builder, dot: Token, name: Token, arguments: tuple[int, list[Node]]
-) -> Node:
-    if name.text in RESERVED:
-        return _reserved(builder, dot.pos, name)
-    pos, args = arguments
-    return builder.call(pos, "." + name.text, None, args)
-
-
-def _reserved(builder: Builder, pos: int, name: Token) -> Node:
-    return builder.report(pos, f"reserved identifier: {name.text}")
+def _reserved(builder: Builder, tokens: Sequence[Token]) -> Node:
+    return builder.report(tokens[0].pos, f"reserved identifier: {tokens[-1].text}")
 
 
 def _group(_: Builder, _opening: Token, inner: Node, _end: Token) -> Node:
@@ -212,14 +199,9 @@ def _entry(_: Builder, element: tuple[Node, bool], colon: Token, value: Node) ->
     return Entry(colon.pos, element[0], value, element[1])
 
 
-def _plain_assignment(_: Builder, field: Token, colon: Token, value: Node) -> Entry:
-    return Entry(colon.pos, field.text, value, optional=False)
-
-
-def _optional_assignment(
-    _: Builder, _mark: Token, field: Token, colon: Token, value: Node
-) -> Entry:
-    return Entry(colon.pos, field.text, value, optional=True)
+def _assignment(_: Builder, *parts: Any) -> Entry:
+    *mark, field, colon, value = parts
+    return Entry(colon.pos, field.text, value, optional=bool(mark))
 
 
 def _quoted_field(builder: Builder, token: Token) -> Token:
@@ -243,9 +225,9 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "message": _message,
     "literal": _literal,
     "name": _name,
-    "root_name": _root_name,
+    "root_name": _name,
     "call": _call,
-    "root_call": _root_call,
+    "root_call": _call,
     "group": _group,
     "list": _list,
     "map": _map,
@@ -254,7 +236,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "plain": lambda _, item: (item, False),
     "optional": lambda _, _mark, item: (item, True),
     "entry": _entry,
-    "plain_assignment": _plain_assignment,
-    "optional_assignment": _optional_assignment,
+    "plain_assignment": _assignment,
+    "optional_assignment": _assignment,
 }
 """The function for each name in the grammar: of the Builder and the values of its symbols."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from dragoman.cel.errors import OperationError
@@ -54,7 +55,7 @@ class Duration:
     def __str__(self) -> str:
         text = repr(self.seconds())
         # Only spans below 0.1 ms have an exponent, a negative one.
-        return (_plain(text) if "e" in text else text.removesuffix(".0")) + "s"
+        return (f"{Decimal(text):f}" if "e" in text else text.removesuffix(".0")) + "s"
 
 
 def parse_duration(text: str) -> Duration:
@@ -126,14 +127,6 @@ def _fractional(nanos: int, unit: int) -> float:
     whole, rest = divmod(abs(nanos), unit)
     value = float(whole) + float(rest) / float(unit)
     return -value if nanos < 0 else value
-
-
-def _plain(text: str) -> str:
-    """Write a number's shortest text without the negative exponent."""
-    mantissa, _, exponent = text.partition("e")
-    sign = "-" if mantissa.startswith("-") else ""
-    digits = mantissa.lstrip("-").replace(".", "")
-    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
 
 
 DURATION_GETTERS: Final[dict[str, Callable[[Duration], int]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.durations import Duration
@@ -43,7 +43,7 @@ MISMATCHES: Final = {
 """The error of a clause for an argument of the wrong type, without `, was given <type>`."""
 
 
-class Clause:
+class Clause(NamedTuple):
     """One clause of a format string.
 
     Attributes:
@@ -51,11 +51,8 @@ class Clause:
         precision: digits behind the point, None when not given.
     """
 
-    __slots__ = ("letter", "precision")
-
-    def __init__(self, letter: str, precision: int | None) -> None:
-        self.letter = letter
-        self.precision = precision
+    letter: str
+    precision: int | None
 
     @property
     def mismatch(self) -> str:
@@ -85,7 +82,10 @@ def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) 
             if index >= size:
                 raise OperationError(f"index {index} out of range")
             clause, position = _clause(template, percent + 1)
-            built.append(_visited(visit, index, clause))
+            try:
+                built.append(visit(index, clause))
+            except OperationError as error:
+                raise OperationError(f"error during formatting: {error.message}") from None
             index += 1
         length += len(built[-1])
         bounded(length)
@@ -106,25 +106,19 @@ def format_string(template: str, arguments: Sequence[object], type_name: TypeNam
     return parse_format(template, len(arguments), visit)
 
 
-def _visited(visit: Callable[[int, Clause], str], index: int, clause: Clause) -> str:
-    try:
-        return visit(index, clause)
-    except OperationError as error:
-        raise OperationError(f"error during formatting: {error.message}") from None
-
-
 def _clause(template: str, position: int) -> tuple[Clause, int]:
     if position >= len(template):
         raise OperationError("unexpected end of string")
     match = _CLAUSE.match(template, position)
-    digits, letter = (match[1], match[2]) if match else (None, None)
+    assert match is not None  # all parts of the pattern are optional
+    digits, letter = match.groups()
     if letter is None:
         raise _malformed("error while parsing precision: could not find end of precision specifier")
     precision = None if digits is None else _precision(digits)
     if letter not in "sdfebxXo":
         # Go reads bytes: its text has the first byte of a longer character.
         raise _malformed(f'unrecognized formatting clause "{chr(letter.encode()[0])}"')
-    return Clause(letter, precision), match.end() if match else position
+    return Clause(letter, precision), match.end()
 
 
 def _precision(digits: str) -> int:

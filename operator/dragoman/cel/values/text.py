@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Final
 
 from dragoman.cel.errors import OperationError
@@ -146,30 +147,12 @@ def format_double(number: float) -> str:
     """Write a double the way `string(double)` does: shortest, exponent from 1e-05 and 1e+06."""
     if not math.isfinite(number):
         return "NaN" if number != number else "+Inf" if number > 0 else "-Inf"  # noqa: PLR0124 — NaN
-    mantissa, _, exponent = f"{number!r}e0".partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    sign = "-" if whole.startswith("-") else ""
-    whole = whole.lstrip("-")
-    digits = (whole + fraction).lstrip("0")
-    if not digits:
-        return sign + "0"
-    point = int(exponent.split("e")[0]) + len(whole) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0") or "0"
-    return sign + (_scientific(digits, point) if not -4 < point <= 6 else _plain(digits, point))
-
-
-def _scientific(digits: str, point: int) -> str:
-    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
-    exponent = point - 1
-    return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-
-
-def _plain(digits: str, point: int) -> str:
-    if point <= 0:
-        return "0." + "0" * -point + digits
-    if len(digits) <= point:
-        return digits.ljust(point, "0")
-    return f"{digits[:point]}.{digits[point:]}"
+    shortest = Decimal(repr(number)).normalize()
+    exponent = shortest.adjusted()
+    if number and not -5 < exponent < 6:
+        mantissa = shortest.scaleb(-exponent)
+        return f"{mantissa:f}e{exponent:+03d}"
+    return f"{shortest:f}"
 
 
 def _go_value(value: object) -> str:
