@@ -9,7 +9,7 @@ from typing import Any, Generic
 import orjson
 
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client, find, pages
+from dragoman.kube.client import MERGE_PATCH, Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.http.pacing import FILTERED_INTERVAL
 from dragoman.kube.resources import Resource
@@ -109,6 +109,34 @@ class Informer(Generic[Fact]):
             self.changed(found)
         elif known is not None:
             self.deleted(known)
+
+    async def patch_status(self, fact: Fact, status: Mapping[str, Any]) -> Fact | None:
+        """Merge into the status of an object; return the object as it is then.
+
+        The resourceVersion is the precondition, because the API server ignores a UID in the status
+        of a custom resource.
+
+        Returns:
+            None where the object was changed, replaced or deleted since; the store then has what
+            the server has.
+
+        Raises:
+            ApiError: The server refused the status, or did not answer.
+            MalformedObjectError: The response is no such object.
+        """
+        metadata = fact.metadata
+        path = self.resource.path(metadata.namespace, metadata.name, "status")
+        version = {"resourceVersion": metadata.resource_version}
+        try:
+            written = await self.client.patch(
+                path, {"metadata": version, "status": status}, MERGE_PATCH
+            )
+        except ApiError as error:
+            if error.code not in {404, 409}:
+                raise
+            await self.refresh(metadata.namespace, metadata.name)
+            return None
+        return self.parse(written)
 
     async def refresh_namespace(self, namespace: str) -> None:
         """Read all objects of a namespace into the store; raise ApiError."""

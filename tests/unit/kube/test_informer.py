@@ -92,3 +92,39 @@ async def test_one_malformed_object_keeps_no_other_from_being_refreshed() -> Non
 async def test_a_live_read_of_a_malformed_object_is_retried_as_a_failed_request() -> None:
     with pytest.raises(ApiError, match="expected a string"):
         await informer(Served(MALFORMED), ClusterState()).read("ns", "odd")
+
+
+class Versioned(Served):
+    """A client whose one object is patched only in the version that the request names."""
+
+    patched: Mapping[str, Any] | None = None
+
+    async def patch(self, path: str, body: Mapping[str, Any], _: str) -> Mapping[str, Any]:
+        assert path.endswith("/resourceclaims/a/status")
+        if not self.items:
+            raise ApiError(404, "NotFound", path)
+        metadata = self.items[0]["metadata"]
+        if body["metadata"] != {"resourceVersion": metadata["resourceVersion"]}:
+            raise ApiError(409, "Conflict", path)
+        self.patched = {**self.items[0], "metadata": {**metadata, "resourceVersion": "10"}}
+        return self.patched
+
+
+async def test_a_status_is_written_in_the_version_that_it_was_computed_from() -> None:
+    client = Versioned(claim("a"))
+    written = await informer(client, ClusterState()).patch_status(Claim.parse(claim("a")), {})
+    assert client.patched is not None
+    assert written == Claim.parse(client.patched)
+
+
+async def test_an_object_that_was_created_anew_does_not_get_the_status_of_the_old_one() -> None:
+    state, old = ClusterState(), Claim.parse(claim("a"))
+    state.claims.put(old)
+    new = claim("a")
+    new["metadata"] = {**new["metadata"], "uid": "another", "resourceVersion": "9"}
+    client = Versioned(new)
+    assert await informer(client, state).patch_status(old, {}) is None
+    assert client.patched is None
+    stored = state.claims.get(old.metadata.namespace, "a")
+    assert stored is not None
+    assert stored.metadata.uid == "another"

@@ -140,7 +140,7 @@ class Auditor:
         reported = account.to_report(room)
         status = account.status(registered.active.generation, reported, now())
         # First the status: an Event too few is better than one again at every restart.
-        await self.schemas.write_status(name, stored.metadata.uid, {"audit": status})
+        await self.schemas.write_status(stored, {"audit": status})
         for violating in reported:
             self.recorder.warn(
                 self._regarding(violating),

@@ -143,7 +143,7 @@ class SchemaController:
         if registered.parsed.mode == OFF:
             wanted["audit"] = None
         if any(old.get(field) != value for field, value in wanted.items()):
-            await self.schemas.write_status(name, stored.metadata.uid, wanted)
+            await self.schemas.write_status(stored, wanted)
 
     async def _apply_catalogue(self, name: str) -> None:
         """Apply the catalogue's object where it is missing, or was not applied for a while."""

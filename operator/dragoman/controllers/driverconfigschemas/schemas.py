@@ -6,12 +6,15 @@ from typing import Any
 
 from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.kube.client import MERGE_PATCH, Client
+from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.kube.store import StoredObject
 from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
+
+CONFLICTS = 5
+"""Attempts to write a status while others change the object."""
 
 log = logger("dragoman.schemas")
 
@@ -33,7 +36,6 @@ class Schemas:
 
     def __init__(self, client: Client, enqueue: Callable[[str], None]) -> None:
         self.registry = Registry()
-        self._client = client
         self._enqueue = enqueue
         self._compiled: set[str] = set()
         self._compiled_all = False
@@ -80,17 +82,23 @@ class Schemas:
         for name in registry.fitting():  # what was refused for its memory may fit now
             self._enqueue(name)
 
-    async def write_status(self, name: str, uid: str, status: Mapping[str, Any]) -> None:
-        """Merge into the status of an object, unless another object has its name by now."""
-        body = {"metadata": {"uid": uid}, "status": status}
-        path = DRIVERCONFIGSCHEMAS.path("", name, "status")
-        try:
-            response = await self._client.patch(path, body, MERGE_PATCH)
-        except ApiError as error:
-            if error.code in {404, 409}:
+    async def write_status(self, schema: StoredObject, status: Mapping[str, Any]) -> None:
+        """Merge into the status of an object, unless another object has its name by now.
+
+        Raises:
+            ApiError: The status was refused, or the object keeps changing.
+        """
+        name, uid = schema.metadata.name, schema.metadata.uid
+        for _ in range(CONFLICTS):
+            written = await self.informer.patch_status(schema, status)
+            if written is not None:
+                self.informer.changed(written)
                 return
-            raise
-        self.informer.changed(StoredObject.parse(response))
+            current = self.objects.get("", name)
+            if current is None or current.metadata.uid != uid:
+                return
+            schema = current
+        raise ApiError(409, "Conflict", f"status of DriverConfigSchema {name}: it keeps changing")
 
     def _changed(self, old: StoredObject | None, new: StoredObject | None) -> None:
         changed = new or old

@@ -19,8 +19,6 @@ from dragoman.maintenance import holds
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Hold
 
-_REPLACED = frozenset({404, 409})
-
 
 class Objects:
     """Stored DeviceMaintenances.
@@ -108,22 +106,15 @@ class Objects:
             self._changed(DeviceMaintenance.parse(written))
 
     async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
-        """Write the status where it differs, unless another object has the name by now."""
+        """Write the status where it differs, unless the object has changed: its event follows."""
         now = timestamps.now()
         wanted = status(stored, progress, now)
         if all(stored.status.get(key) == value for key, value in wanted.items()):
             return
-        name, uid = stored.metadata.name, stored.metadata.uid
-        path = DEVICEMAINTENANCES.path("", name, "status")
-        body = {"metadata": {"uid": uid}, "status": wanted}
-        try:
-            written = await self._client.patch(path, body, MERGE_PATCH)
-        except ApiError as error:
-            if error.code not in _REPLACED:
-                raise
-            return
+        written = await self.informer.patch_status(stored, wanted)
         # The own write must not enqueue the object again.
-        self.store.put(DeviceMaintenance.parse(written))
+        if written is not None:
+            self.store.put(written)
 
     def _changed(self, stored: DeviceMaintenance) -> None:
         if self.store.put(stored):

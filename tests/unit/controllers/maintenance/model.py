@@ -107,13 +107,15 @@ class Model:
         return self._store(name, made)
 
     async def patch(self, path: str, body: Mapping[str, Any], kind: str) -> Json:
-        """Merge into an object, with its UID as precondition."""
+        """Merge into an object, with its UID or version as precondition."""
         assert kind == "application/merge-patch+json"
         name = path.removesuffix("/status")
         if name not in self.objects:
             raise ApiError(404, "NotFound", name)
         stored = self.objects[name]
-        if body["metadata"]["uid"] != stored["metadata"]["uid"]:
+        preconditions = {"uid", "resourceVersion"} & body["metadata"].keys()
+        assert preconditions
+        if any(body["metadata"][key] != stored["metadata"][key] for key in preconditions):
             raise ApiError(409, "Conflict", name)
         after = merged(stored, body)
         status = after.get("status") or {}
