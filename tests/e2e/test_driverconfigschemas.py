@@ -28,10 +28,16 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
 def schemas(plane: ControlPlane) -> Iterator[Api]:
     """Install the CRD for the tests of this file; gives a client that knows it."""
     api = plane.api()
+    name = CRD["metadata"]["name"]
+    if api.find("customresourcedefinitions", name):  # left by other tests
+        api.delete("customresourcedefinitions", name)
+        wait_for(
+            lambda: not api.find("customresourcedefinitions", name), message="the CRD is there"
+        )
     api.create(CRD)
 
     def established() -> bool:
-        found = api.get("customresourcedefinitions", CRD["metadata"]["name"])
+        found = api.get("customresourcedefinitions", name)
         listed = found.get("status", {}).get("conditions") or []
         return any((c["type"], c["status"]) == ("Established", "True") for c in listed)
 
@@ -52,7 +58,7 @@ def schemas(plane: ControlPlane) -> Iterator[Api]:
 
     wait_for(served, message="the CRD is not served")
     yield fresh
-    api.delete("customresourcedefinitions", CRD["metadata"]["name"])
+    api.delete("customresourcedefinitions", name)
 
 
 @pytest.fixture(autouse=True)

@@ -138,6 +138,8 @@ class ClusterTemplateController:
     async def reconcile(self, key: Key) -> None:
         """Write a copy or a status; raise ApiError where the key must be retried."""
         if not self._may_write():
+            # The leader counts the copies; here they would stay as they were.
+            metrics.cluster_template_copies(key.name, {})
             return
         match key.task:
             case "status":

@@ -13,6 +13,7 @@ from dragoman.controllers.clustertemplates.informers import templates_informer
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
+from dragoman.metrics import REGISTRY
 from dragoman.model import ClusterTemplate
 from tests.unit.clustertemplates.builders import SPEC, metadata
 
@@ -61,9 +62,12 @@ class Setup:
 
     def __init__(self) -> None:
         self.server = Server()
+        self.leading = True
         client: Any = self.server
         self.templates = templates_informer(client, SERVED)
-        self.controller = ClusterTemplateController(client, self.templates)
+        self.controller = ClusterTemplateController(
+            client, self.templates, may_write=lambda: self.leading
+        )
         self.objects, self.namespaces = self.controller.informers
         self.queue = self.controller.queue
         self.queue.open()
@@ -129,6 +133,22 @@ async def test_a_status_alone_ends_no_back_off_of_a_copy() -> None:
     assert setup.keys() == [Key("all", "gpu")]
     await setup.controller.reconcile(Key("all", "gpu"))
     assert setup.keys() == [Key("copy", "gpu", "a")]
+
+
+async def test_a_process_that_leads_no_more_counts_nothing() -> None:
+    setup = Setup()
+    setup.namespace("a", team="ml")
+    setup.template()
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert counted("missing") == 1
+    setup.leading = False
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert counted("missing") == 0
+
+
+def counted(state: str) -> float | None:
+    """Return how many namespaces the metrics count."""
+    return REGISTRY.get_sample_value("dragoman_cluster_template_namespaces", {"state": state})
 
 
 async def test_thousands_of_namespaces_do_not_keep_other_tasks_waiting(
