@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -94,12 +94,9 @@ def answer(question: Question, progress: Progress) -> Report:
         like, many = needed
         nodes = "One more node" if many == 1 else f"{many} more nodes"
         blocks.append(f"{nodes} like {like} would do.")
-    if then.refused and then.why is not None:
-        lines = groups.groups(inventory, then.why.nodes)
-        rows = tuple((wording.shortened(one.nodes), one.why) for one in lines)
-        blocks += ["", Table(("NODES", "WHY"), rows)] if rows else []
-        blocks += then.why.fatals
-        blocks += [one.text for one in then.why.subject.obstacles]
+    if then.why is not None:
+        blocks += ["The next one fits nowhere."] if question.fill else []
+        blocks += _reasons(inventory, then.why)
     document = {
         **notes.header(world),
         "replicas": then.placed + len(then.refused),
@@ -112,9 +109,20 @@ def answer(question: Question, progress: Progress) -> Report:
         "notLookedAt": list(LEFT_OUT),
     }
     unsure = tuple(notes.unknown_labels(question.source, planned))
-    status = Exit.OBSTACLE if then.refused else notes.status(world)
+    status = notes.status(world) if then.placed and not then.refused else Exit.OBSTACLE
     said = (*unsure, f"not looked at: {', '.join(LEFT_OUT)}", *notes.common(world))
     return Report("Simulation", document, tuple(blocks), Exit.UNKNOWN if unsure else status, said)
+
+
+def _reasons(inventory: Inventory, why: Explanation) -> Iterator[Table | str]:
+    """Yield why the first pod that was not placed fits nowhere."""
+    yield from why.fatals
+    yield from (one.text for one in why.subject.obstacles)
+    lines = groups.groups(inventory, why.nodes)
+    if lines:
+        yield ""
+        rows = tuple((wording.shortened(one.nodes), one.why) for one in lines)
+        yield Table(("NODES", "WHY"), rows)
 
 
 def _inventory(question: Question, world: World) -> Inventory:

@@ -170,6 +170,24 @@ def test_fill_ends_with_the_first_refusal(shop: Shop) -> None:
     assert "on one node has 2." in printed
 
 
+def test_fill_says_why_the_next_pod_fits_nowhere(shop: Shop) -> None:
+    shop.simulate("--fill")
+    printed = shop.run("simulate", "-f", shop.folder / "job.yaml", "--fill")
+    assert "The next one fits nowhere." in printed
+    assert "in use: " in printed
+
+
+def test_fill_that_places_no_pod_says_why(shop: Shop) -> None:
+    template, made = job()
+    request = template["spec"]["spec"]["devices"]["requests"][0]
+    request["exactly"]["deviceClassName"] = "unknown"
+    file = shop.folder / "unknown.yaml"
+    file.write_text(yaml.safe_dump_all([template, made]))
+    result = invoke("simulate", "-f", file, "--fill", "--snapshot", shop.file)
+    assert result.exit_code == 1
+    assert "device class unknown does not exist" in result.stdout
+
+
 def test_other_resources_and_selectors_of_nodes_count(shop: Shop) -> None:
     local = job(nodeSelector={"kubernetes.io/hostname": "m"})
     assert counts(shop.simulate("--fill", manifests=local)) == {"m": (None, 1)}
