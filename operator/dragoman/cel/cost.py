@@ -86,47 +86,31 @@ def _with_parsing(cost: CostFunction) -> CostFunction:
     return lambda args, result: cost(args, result) + tenth(size(args[1]))
 
 
-def traversal(value: Any) -> int:
-    """Return the cost of a traversal of every part of a value."""
-    kind = type(value)
-    if kind is str:
-        length = len(value) if value.isascii() else len(value.encode(errors="replace"))
-        return int(length * TRAVERSAL)
-    if kind is bytes:
-        return int(len(value) * TRAVERSAL)
-    if kind in LISTS or kind in MAPS:
-        return _Traversal().of(value)
-    return 1
-
-
-class _Traversal:
-    """Sums up the parts of containers, each container object once."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, int] = {}
-
-    def of(self, value: Any) -> int:
-        kind = type(value)
-        if kind in LISTS or kind in MAPS:
-            return self.of_parts(value)
-        if kind is not str or value.isascii():
-            return traversal(value)
-        # Many elements can be the same long text, which is encoded once.
-        found = self._known.get(id(value))
-        if found is None:
-            found = self._known[id(value)] = traversal(value)
-        return found
-
-    def of_parts(self, value: Any) -> int:
-        found = self._known.get(id(value))
-        if found is None:
-            parts = value if type(value) in LISTS else chain(keys(value), value.values())
-            found = self._known[id(value)] = sum(map(self.of, parts))
-        return found
-
-
 def _traversed(args: Sequence[Any], _: Any) -> int:
-    return traversal(args[0])
+    return _traversal(args[0], {})
+
+
+def _traversal(value: Any, known: dict[int, int]) -> int:
+    """Return the cost of a traversal of every part of a value.
+
+    Args:
+        value: any value.
+        known: costs by identity: many parts can be the same container or long text.
+    """
+    kind = type(value)
+    if kind is bytes or (kind is str and value.isascii()):
+        return int(len(value) * TRAVERSAL)
+    if kind is not str and kind not in LISTS and kind not in MAPS:
+        return 1
+    found = known.get(id(value))
+    if found is None:
+        if kind is str:
+            found = int(len(value.encode(errors="replace")) * TRAVERSAL)
+        else:
+            parts = value if kind in LISTS else chain(keys(value), value.values())
+            found = sum(_traversal(part, known) for part in parts)
+        known[id(value)] = found
+    return found
 
 
 _ADDERS: Final = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import OperationError
@@ -47,7 +46,9 @@ def equal(left: Any, right: Any, state: State) -> bool:
         return other in LISTS and _equal_lists(left, right, state)
     if kind is Invalid:
         raise left.error
-    return kind is other and kind in _EQUALS and _EQUALS[kind](left, right, state)
+    if kind is Optional and other is Optional:
+        return _equal_optionals(left, right, state)
+    return kind is Type and other is Type and bool(left.name == right.name)
 
 
 def _equal_kubernetes(left: Any, right: Any) -> bool:
@@ -141,12 +142,6 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bo
     return all(
         (always or key in right) and _same(value, right[key], state) for key, value in left.items()
     )
-
-
-_EQUALS: Final[dict[type, Callable[[Any, Any, State], bool]]] = {
-    Optional: _equal_optionals,
-    Type: lambda left, right, _: bool(left.name == right.name),
-}
 
 
 def compare(left: Any, right: Any) -> int:

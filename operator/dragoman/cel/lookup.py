@@ -19,9 +19,7 @@ def index_of(value: Any) -> int:
         OperationError: the value is not a whole number.
     """
     kind = type(value)
-    if kind is int:
-        return int(value)
-    if kind is Uint and value < 2**63:
+    if kind is int or (kind is Uint and value < 2**63):
         return int(value)
     if kind is float and math.isfinite(value) and value == int(value) and abs(value) < 2**63:
         return int(value)

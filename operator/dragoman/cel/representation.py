@@ -184,9 +184,7 @@ def shown(value: Any) -> str:
         return "0"  # in Go null is the only value of an enumeration
     if kind is float:
         return format_double(value)
-    if kind is str or kind in NUMBERS:
-        return str(value)
-    return str(value) if kind in KUBERNETES or kind in PLAIN else type_name(value)
+    return str(value) if kind in PLAIN or kind in KUBERNETES else type_name(value)
 
 
 _NATIVE: Final = {

@@ -81,8 +81,8 @@ def _argument_issues(call: Call, argument: Literal) -> Issues:
     return []
 
 
-def _mismatch(node: Node, expected: Type) -> tuple[int, str]:
-    return node.pos, f"expected type '{expected}' but found '{node.type}'"
+def _mismatch(node: Node, expected: Type, found: Type) -> tuple[int, str]:
+    return node.pos, f"expected type '{expected}' but found '{found}'"
 
 
 def _content(node: Node, *, optional: bool) -> Type:
@@ -97,7 +97,7 @@ def _list_issues(node: ListNode) -> Issues:
         if expected is None:
             expected = found
         elif found != expected:
-            return [(item.pos, f"expected type '{expected}' but found '{found}'")]
+            return [_mismatch(item, expected, found)]
     return []
 
 
@@ -107,10 +107,10 @@ def _map_issues(node: MapNode) -> Issues:
     key, value = first.key.type, _content(first.value, optional=first.optional)
     for entry in node.entries[1:]:
         if entry.key.type != key:
-            issues.append(_mismatch(entry.key, key))
+            issues.append(_mismatch(entry.key, key, entry.key.type))
         found = _content(entry.value, optional=entry.optional)
         if found != value:
-            issues.append((entry.value.pos, f"expected type '{value}' but found '{found}'"))
+            issues.append(_mismatch(entry.value, value, found))
     return issues
 
 

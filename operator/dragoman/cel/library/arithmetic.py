@@ -10,20 +10,8 @@ from dragoman.cel.data import DataList, MapList, SetList
 from dragoman.cel.equality import map_key, set_key
 from dragoman.cel.errors import OperationError
 from dragoman.cel.state import Functions, State, spend_steps
-from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
+from dragoman.cel.values.scalars import INT_MIN, Uint, checked_int, checked_uint
 from dragoman.cel.values.text import bounded
-
-
-def _int(number: int) -> int:
-    if INT_MIN <= number <= INT_MAX:
-        return number
-    raise OperationError("integer overflow")
-
-
-def _uint(number: int) -> Uint:
-    if 0 <= number <= UINT_MAX:
-        return Uint(number)
-    raise OperationError("unsigned integer overflow")
 
 
 def _quotient(left: int, right: int) -> int:
@@ -82,29 +70,29 @@ def _merged(left: MapList, right: list[Any]) -> MapList:
 
 
 OVERLOADS: Final[Functions] = {
-    "add_int64": lambda left, right: _int(left + right),
-    "add_uint64": lambda left, right: _uint(left + right),
+    "add_int64": lambda left, right: checked_int(left + right),
+    "add_uint64": lambda left, right: checked_uint(left + right),
     "add_double": operator.add,
     "add_string": _add_text,
     "add_bytes": _add_text,
     "add_duration_duration": lambda left, right: left.plus(right),
     "add_duration_timestamp": lambda left, right: right.plus(left),
     "add_timestamp_duration": lambda left, right: left.plus(right),
-    "subtract_int64": lambda left, right: _int(left - right),
-    "subtract_uint64": lambda left, right: _uint(left - right),
+    "subtract_int64": lambda left, right: checked_int(left - right),
+    "subtract_uint64": lambda left, right: checked_uint(left - right),
     "subtract_double": operator.sub,
     "subtract_duration_duration": lambda left, right: left.minus(right),
     "subtract_timestamp_duration": lambda left, right: left.minus(right),
     "subtract_timestamp_timestamp": lambda left, right: left.since(right),
-    "multiply_int64": lambda left, right: _int(left * right),
-    "multiply_uint64": lambda left, right: _uint(left * right),
+    "multiply_int64": lambda left, right: checked_int(left * right),
+    "multiply_uint64": lambda left, right: checked_uint(left * right),
     "multiply_double": operator.mul,
-    "divide_int64": lambda left, right: _int(_quotient(left, right)),
+    "divide_int64": lambda left, right: checked_int(_quotient(left, right)),
     "divide_uint64": lambda left, right: Uint(_quotient(left, right)),
     "divide_double": _div_double,
     "modulo_int64": _remainder,
     "modulo_uint64": lambda left, right: Uint(_remainder(left, right)),
-    "negate_int64": lambda number: _int(-number),
+    "negate_int64": lambda number: checked_int(-number),
     "negate_double": operator.neg,
     "logical_not": operator.not_,
 }

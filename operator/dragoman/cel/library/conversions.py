@@ -12,12 +12,21 @@ from dragoman.cel.representation import type_name
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.durations import Duration, parse_duration
-from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, Uint
+from dragoman.cel.values.scalars import (
+    INT_MAX,
+    INT_MIN,
+    UINT_MAX,
+    Uint,
+    checked_int,
+    checked_uint,
+)
 from dragoman.cel.values.text import format_double
 from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_seconds
 
-_TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
-_FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
 _SIGNED = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
 _UNSIGNED = re.compile(r"[0-9]{1,400}", re.ASCII)
 _DECIMAL = re.compile(
@@ -34,11 +43,9 @@ def _failure(source: str, target: str) -> OperationError:
 
 
 def _bool_of_text(text: str) -> bool:
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise _failure("string", "bool")
+    if text not in _BOOLS:
+        raise _failure("string", "bool")
+    return _BOOLS[text]
 
 
 def _int_of_text(text: str) -> int:
@@ -53,12 +60,6 @@ def _int_of_double(number: float) -> int:
     return int(number)
 
 
-def _int_of_uint(number: Uint) -> int:
-    if number > INT_MAX:
-        raise OperationError("integer overflow")
-    return int(number)
-
-
 def _uint_of_text(text: str) -> Uint:
     if _UNSIGNED.fullmatch(text) and (number := int(text)) <= UINT_MAX:
         return Uint(number)
@@ -67,12 +68,6 @@ def _uint_of_text(text: str) -> Uint:
 
 def _uint_of_double(number: float) -> Uint:
     if math.isnan(number) or number < 0 or number >= UINT_MAX:
-        raise OperationError("unsigned integer overflow")
-    return Uint(number)
-
-
-def _uint_of_int(number: int) -> Uint:
-    if number < 0:
         raise OperationError("unsigned integer overflow")
     return Uint(number)
 
@@ -132,10 +127,10 @@ OVERLOADS: Final[Functions] = {
     "duration_to_int64": lambda value: value.nanos,
     "string_to_int64": _int_of_text,
     "timestamp_to_int64": lambda value: value.seconds,
-    "uint64_to_int64": _int_of_uint,
+    "uint64_to_int64": lambda number: checked_int(int(number)),
     "uint64_to_uint64": _same,
     "double_to_uint64": _uint_of_double,
-    "int64_to_uint64": _uint_of_int,
+    "int64_to_uint64": checked_uint,
     "string_to_uint64": _uint_of_text,
     "double_to_double": _same,
     "int64_to_double": float,

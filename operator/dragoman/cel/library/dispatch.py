@@ -25,16 +25,6 @@ from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.timestamps import Timestamp
 
-_SCALARS: Final[dict[str, type]] = {
-    "bool": bool,
-    "int": int,
-    "uint": Uint,
-    "double": float,
-    "string": str,
-    "bytes": bytes,
-    "google.protobuf.Timestamp": Timestamp,
-    "google.protobuf.Duration": Duration,
-}
 _RECEIVERS: Final = frozenset((str, Timestamp, Duration))
 """Types that receive calls by function name in cel-go; their errors lack the name."""
 _ABLE: Final[dict[str, frozenset[type]]] = {
@@ -95,7 +85,7 @@ def plain_dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[.
 def fits(kind: Type, value: Any) -> bool:
     """Return whether a value fits a parameter; of a container, its first part decides."""
     if kind.kind is Kind.SCALAR:
-        return type(value) is _SCALARS[kind.name]
+        return type_name(value) == kind.name
     if kind.kind is Kind.LIST:
         return type(value) in LISTS and (not value or fits(kind.params[0], value[0]))
     if kind.kind is Kind.MAP:

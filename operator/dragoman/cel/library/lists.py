@@ -19,10 +19,7 @@ from dragoman.cel.values.scalars import Uint
 _COMPARABLE: Final = (
     "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",
 )  # fmt: skip
-_QUALIFIED: Final = {
-    "duration": "google.protobuf.Duration",
-    "timestamp": "google.protobuf.Timestamp",
-}
+_QUALIFIED: Final = (*_COMPARABLE[:-2], "google.protobuf.Duration", "google.protobuf.Timestamp")
 _ZEROES: Final[dict[str, tuple[Any, str]]] = {
     "int": (0, "add_int64"),
     "uint": (Uint(0), "add_uint64"),
@@ -122,10 +119,8 @@ def _index_of(state: State, items: list[Any], item: Any) -> int:
 
 
 def _last_index_of(state: State, items: list[Any], item: Any) -> int:
-    for index in range(len(items) - 1, -1, -1):
-        if equals(items[index], item, state):
-            return index
-    return -1
+    found = (n for n in range(len(items) - 1, -1, -1) if equals(items[n], item, state))
+    return next(found, -1)
 
 
 def _slice(state: State, items: list[Any], start: int, end: int) -> list[Any]:
@@ -215,11 +210,6 @@ def _includes(state: State, value: Any, item: Any) -> bool:
     return False
 
 
-def _templated(pattern: str, implementation: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    names = [_QUALIFIED.get(kind, kind) for kind in _COMPARABLE]
-    return {pattern.format(name): implementation for name in names}
-
-
 OVERLOADS: Final[Functions] = {
     **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _COMPARABLE},
     **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _COMPARABLE},
@@ -236,6 +226,6 @@ STATEFUL: Final[Functions] = {
     "lists_range": _range,
     "list_reverse": _reverse,
     "list_distinct": _distinct,
-    **_templated("list_{}_sort", _sort),
-    **_templated("list_{}_sortByAssociatedKeys", _sort_by_keys),
+    **{f"list_{kind}_sort": _sort for kind in _QUALIFIED},
+    **{f"list_{kind}_sortByAssociatedKeys": _sort_by_keys for kind in _QUALIFIED},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -129,15 +130,13 @@ def compile(  # noqa: A001 — read as rules.compile
     """
     if depth_of(schema) > MAX_LEVELS:
         raise ValueError(f"the schema has more than {MAX_LEVELS} levels")
-    if not cache:
-        return _built(schema, path, variables or {}, resource_root=resource_root)
-    try:
-        text = json.dumps([schema, variables or {}])
-    except (TypeError, ValueError):
-        return _built(schema, path, variables or {}, resource_root=resource_root)
-    if len(text) > _MEMORABLE:
-        return _built(schema, path, variables or {}, resource_root=resource_root)
-    return _remembered(text, path, resource_root)
+    text = ""
+    if cache:
+        with suppress(TypeError, ValueError):
+            text = json.dumps([schema, variables or {}])
+    if 0 < len(text) <= _MEMORABLE:
+        return _remembered(text, path, resource_root)
+    return _built(schema, path, variables or {}, resource_root=resource_root)
 
 
 @lru_cache(maxsize=_REMEMBERED)

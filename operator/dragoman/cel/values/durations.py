@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from dragoman.cel.errors import OperationError
-from dragoman.cel.values.scalars import INT_MAX, INT_MIN, UINT_MAX, wrap_int64
+from dragoman.cel.values.scalars import INT_MAX, UINT_MAX, checked_int, wrap_int64
 
 SECOND: Final = 1_000_000_000
 """Nanoseconds."""
@@ -72,9 +72,7 @@ def parse_duration(text: str) -> Duration:
 
 def duration_of(nanos: int) -> Duration:
     """Return the duration of so many nanoseconds, or raise `integer overflow`."""
-    if not INT_MIN <= nanos <= INT_MAX:
-        raise OperationError("integer overflow")
-    return Duration(nanos)
+    return Duration(checked_int(nanos))
 
 
 def _parse_nanos(text: str) -> int | None:

@@ -127,31 +127,23 @@ def _uri(text: str) -> list[str]:
     return [] if problem is None else [problem]
 
 
-def _uuid(text: str) -> list[str]:
-    return [] if _UUID.fullmatch(text) else ["does not match the UUID format"]
+def _is(valid: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if valid(text) else [problem]
 
 
-def _byte(text: str) -> list[str]:
-    well_formed = text and len(text) % 4 == 0 and _BASE64.fullmatch(text)
-    return [] if well_formed else ["invalid base64"]
-
-
-def _date(text: str) -> list[str]:
-    return [] if _is_date(text) else ["invalid date"]
-
-
-def _date_time(text: str) -> list[str]:
-    parts = text.lower().split("t")
-    clock = _CLOCK.fullmatch(parts[1]) if len(parts) > 1 and _is_date(parts[0]) else None
-    valid = clock and clock[1] <= "23" and clock[2] <= "59" and clock[3] <= "59"
-    return [] if valid else ["invalid datetime"]
+def _is_base64(text: str) -> bool:
+    return bool(text) and len(text) % 4 == 0 and bool(_BASE64.fullmatch(text))
 
 
 def _is_date(text: str) -> bool:
     match = _DATE.fullmatch(text)
-    return (
-        match is not None and civil_nanos(int(match[1]), int(match[2]), int(match[3])) is not None
-    )
+    return match is not None and civil_nanos(*map(int, match.groups())) is not None
+
+
+def _is_date_time(text: str) -> bool:
+    parts = text.lower().split("t")
+    clock = _CLOCK.fullmatch(parts[1]) if len(parts) > 1 and _is_date(parts[0]) else None
+    return clock is not None and clock[1] <= "23" and clock[2] <= "59" and clock[3] <= "59"
 
 
 def _too_long(text: str, limit: int, unit: str = "bytes") -> list[str]:
@@ -180,9 +172,9 @@ FORMATS: Final[dict[str, NamedFormat]] = {
     ),
     "labelValue": NamedFormat("LabelValue", 40, _label_value),
     "uri": NamedFormat("URI", 1103, _uri),
-    "uuid": NamedFormat("uuid", 70, _uuid),
-    "byte": NamedFormat("byte", 84, _byte),
-    "date": NamedFormat("date", 71, _date),
-    "datetime": NamedFormat("datetime", 71, _date_time),
+    "uuid": NamedFormat("uuid", 70, _is(_UUID.fullmatch, "does not match the UUID format")),
+    "byte": NamedFormat("byte", 84, _is(_is_base64, "invalid base64")),
+    "date": NamedFormat("date", 71, _is(_is_date, "invalid date")),
+    "datetime": NamedFormat("datetime", 71, _is(_is_date_time, "invalid datetime")),
 }
 """The formats by the names that expressions use: `format.named("uuid")`, `format.uuid()`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dragoman.cel.errors import OperationError
+
 INT_MIN = -(1 << 63)
 INT_MAX = (1 << 63) - 1
 UINT_MAX = (1 << 64) - 1
@@ -11,6 +13,20 @@ class Uint(int):
     """A CEL uint: 0 .. 2^64-1. Arithmetic on it yields plain ints; the caller checks the range."""
 
     __slots__ = ()
+
+
+def checked_int(number: int) -> int:
+    """Return an int64, or raise `integer overflow`."""
+    if INT_MIN <= number <= INT_MAX:
+        return number
+    raise OperationError("integer overflow")
+
+
+def checked_uint(number: int) -> Uint:
+    """Return a uint64, or raise `unsigned integer overflow`."""
+    if 0 <= number <= UINT_MAX:
+        return Uint(number)
+    raise OperationError("unsigned integer overflow")
 
 
 def wrap_int64(number: int) -> int:

@@ -149,11 +149,9 @@ def _parse(text: str, *, strict: bool) -> URL:
             raise URLSyntaxError("first path segment in URL cannot contain colon")
     user, host, path, has_authority = _split_authority(scheme, rest, strict=strict)
     escaped_path = escaped_as_written(path, PATH)
-    authority = (
-        f"//{user}{escaped(host, HOST)}"
-        if _prints_authority(scheme, host, path, user, has_authority=has_authority)
-        else ""
-    )
+    # No `//` for a scheme with an empty authority and no path.
+    shown = host or user or (scheme and has_authority and path)
+    authority = f"//{user}{escaped(host, HOST)}" if shown else ""
     prefix = f"{scheme}:" if scheme else ""
     return URL(
         scheme, decoded(host), escaped_path, query, f"{prefix}{authority}{escaped_path}{suffix}"
@@ -176,15 +174,6 @@ def _split_authority(scheme: str, rest: str, *, strict: bool) -> tuple[str, byte
     user, at, host_text = authority.rpartition("@")
     host = _host(scheme, host_text)
     return (_user(user) if at else ""), host, slash + path, True
-
-
-def _prints_authority(
-    scheme: str, host: bytes, path: str, user: str, *, has_authority: bool
-) -> bool:
-    """Return whether the text has `//`: not for a scheme with an empty authority and no path."""
-    if not (scheme or host or user):
-        return False
-    return bool(host or user or (has_authority and path))
 
 
 def _user(user: str) -> str:
