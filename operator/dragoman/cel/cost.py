@@ -47,16 +47,8 @@ def _traverse(index: int, factor: float = TRAVERSAL) -> CostFunction:
     return lambda args, _: ceil(size(args[index]) * factor)
 
 
-def _traverse_twice(args: Sequence[Any], _: Any) -> int:
-    return ceil(size(args[0]) * 2 * TRAVERSAL)
-
-
 def _join(_: Sequence[Any], result: Any) -> int:
     return ceil(size(result) * 2 * TRAVERSAL)
-
-
-def _contains(args: Sequence[Any], _: Any) -> int:
-    return tenth(size(args[0])) * tenth(size(args[1]))
 
 
 def regex_cost(text: int, pattern: int) -> int:
@@ -164,18 +156,6 @@ def equality(left: Any, right: Any) -> int:
     return tenth(min(size(left), size(right)))
 
 
-def _concatenated(args: Sequence[Any], _: Any) -> int:
-    return tenth(size(args[0]) + size(args[1]))
-
-
-def _smaller(args: Sequence[Any], _: Any) -> int:
-    return equality(args[0], args[1])
-
-
-def _listed(args: Sequence[Any], _: Any) -> int:
-    return size(args[1])
-
-
 def _selector(args: Sequence[Any], _: Any) -> int:
     length = size(args[1])
     # At worst every second character begins a requirement.
@@ -189,7 +169,7 @@ _BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _traverse(0)),
     **dict.fromkeys(("cidr", "isIP", "isCIDR"), _traverse(0)),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _traverse(0)),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _traverse_twice),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _traverse(0, 2 * TRAVERSAL)),
     **dict.fromkeys(("find", "findAll"), _regex),
     "ip": _traverse(0),
     "join": _join,
@@ -208,11 +188,13 @@ _BY_OVERLOAD: Final[dict[str, CostFunction]] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _traverse(0)),
     **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _traverse(0)),
     **dict.fromkeys(("strings_quote", "string_format"), _traverse(0)),
-    **dict.fromkeys(("add_string", "add_bytes"), _concatenated),
-    **dict.fromkeys(COMPARED_TEXTS, _smaller),
-    "in_list": _listed,
+    **dict.fromkeys(
+        ("add_string", "add_bytes"), lambda args, _: tenth(size(args[0]) + size(args[1]))
+    ),
+    **dict.fromkeys(COMPARED_TEXTS, lambda args, _: equality(args[0], args[1])),
+    "in_list": lambda args, _: size(args[1]),
     "matches_string": _regex,
-    "contains_string": _contains,
+    "contains_string": lambda args, _: tenth(size(args[0])) * tenth(size(args[1])),
 }
 """cel-go's costs depend on the overload, if the checker left exactly one."""
 

@@ -131,13 +131,9 @@ class Selector:
         text = f"CEL result of type {type_name(result)} could not be converted to bool: "
         if type(content) is Invalid:
             raise OperationError(f"{text}{content.error}")
-        raise OperationError(text + _conversion(content))
-
-
-def _conversion(value: Any) -> str:
-    if value is NONE:
-        return "optional.none() dereference"
-    return _CONVERSIONS.get(type_name(value), "unsupported type conversion")
+        raise OperationError(
+            text + _CONVERSIONS.get(type_name(content), "unsupported type conversion")
+        )
 
 
 _CONVERSIONS: Final = {
@@ -158,6 +154,7 @@ _CONVERSIONS: Final = {
     "net.CIDR": "type conversion error from 'CIDR' to 'bool'",
     "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
     "null_type": "type conversion error from 'null_type' to 'bool'",
+    "optional_type": "optional.none() dereference",
 }
 """Go's text for a result that is not a bool."""
 

@@ -99,9 +99,8 @@ def _quantify_carefully(
     other = not decisive
 
     def run(state: State, items: Any) -> Any:
-        rounds, size = begin(loop, items, state)
         error: EvaluationError | None = None
-        for done, _ in enumerate(rounds, 1):
+        for done, _ in enumerate(begin(loop, items, state), 1):
             spend_cost(state, each)
             try:
                 value = code(state)
@@ -109,7 +108,7 @@ def _quantify_carefully(
                 error = error or failure
                 continue
             if value is decisive:
-                state[COST] += (check if done < size else 0) + _RESULT
+                state[COST] += (check if done < len(items) else 0) + _RESULT
                 return decisive
             if value is not other:
                 error = error or no_such_overload()
@@ -128,7 +127,7 @@ def exists_one(loop: Loop, predicate: Closure) -> Closure:
 
     def run(state: State) -> bool:
         found, error = 0, None
-        for _ in start(state)[0]:
+        for _ in start(state):
             try:
                 if holds(state):
                     found += 1
@@ -202,7 +201,7 @@ def _accumulate(
     def run(state: State) -> Any:
         built = empty()
         error: EvaluationError | None = None
-        for _ in start(state)[0]:
+        for _ in start(state):
             try:
                 if not holds(state):
                     continue

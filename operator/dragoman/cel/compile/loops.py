@@ -27,18 +27,14 @@ class Loop:
     second: int
 
 
-Rounds = Callable[[State], tuple[Iterator[None], int]]
-"""Starts a loop: returns an iterator that sets the variables of each round, and their number."""
-
-
-def rounds_of(loop: Loop) -> Rounds:
+def rounds_of(loop: Loop) -> Callable[[State], Iterator[None]]:
     """Return what starts a loop by evaluating its items."""
     run = loop.items.run
     return lambda state: begin(loop, run(state), state)
 
 
-def begin(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
-    """Start a loop over a value.
+def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
+    """Start a loop over a value; return an iterator that sets the variables of each round.
 
     Raises:
         OperationError: the value is neither list nor map.
@@ -54,8 +50,8 @@ def begin(loop: Loop, items: Any, state: State) -> tuple[Iterator[None], int]:
     spend_steps(state, len(items) + 1)
     if two:
         pairs = enumerate(items) if kind in LISTS else _pairs(items)
-        return _set_two(state, loop, pairs), len(items)
-    return _set_one(state, loop.slot, items if kind in LISTS else keys(items)), len(items)
+        return _set_two(state, loop, pairs)
+    return _set_one(state, loop.slot, items if kind in LISTS else keys(items))
 
 
 def _pairs(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:

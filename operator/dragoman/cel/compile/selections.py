@@ -222,8 +222,7 @@ class _Resolver:
                     key = qualifier.code(state)
                     self.check(state, key)
                 if index == last:
-                    present = self.tested(state, value, key, wrapped=wrapped)
-                    return self.presence(present=present, wrapped=wrapped)
+                    return self.tested(state, value, key, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
                 # A failed optional qualifier costs nothing; a plain one costs its unit.
@@ -241,15 +240,9 @@ class _Resolver:
         return Optional(value) if wrapped else value
 
     def missing(self, value: Any, key: Any, *, wrapped: bool) -> Any:
-        """Return the result for a missing key."""
         if wrapped:
             return self.absent
         raise missing_key(value, key)
-
-    def presence(self, *, present: bool, wrapped: bool) -> Any:
-        if wrapped and self.bare:
-            return Optional(None) if present else NONE
-        return present
 
     @staticmethod
     def check(state: State, key: Any) -> None:
@@ -258,8 +251,7 @@ class _Resolver:
             raise OperationError(f"invalid qualifier type: {go_name(key)}")
         spend_text_steps(state, key)
 
-    @staticmethod
-    def tested(state: State, value: Any, key: Any, *, wrapped: bool) -> bool:
+    def tested(self, state: State, value: Any, key: Any, *, wrapped: bool) -> Any:
         if type(value) in LISTS:
             index_of(key)
         found = find(value, key)
@@ -268,4 +260,6 @@ class _Resolver:
         present = found is not MISSING
         if wrapped and not present:
             state[COST] -= 1
+        if wrapped and self.bare:
+            return Optional(None) if present else NONE
         return present

@@ -225,11 +225,8 @@ class _Builder:
         for name, part in (rules.get("properties") or {}).items():
             if name not in known or shape is None:
                 continue
-            root = is_embedded(known[name])
-            part_shape = self.shapes.of(known[name], root=root)
-            if part_shape is None:
-                continue
-            found = self.level(part, known[name], part_shape, root=root)
+            part_shape = self.shapes.of_part(known[name])
+            found = self.part(part, known[name], part_shape) if part_shape is not None else None
             if found is not None:
                 yield name, found
 

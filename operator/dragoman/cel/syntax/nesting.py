@@ -45,12 +45,8 @@ class _Place:
 
     def __init__(self, expression: int, relation: int, product: int) -> None:
         self.base = (expression, relation, product)
-        self.expression, self.relation, self.sum, self.product = (
-            expression,
-            relation,
-            product,
-            product,
-        )
+        self.expression, self.relation = expression, relation
+        self.sum = self.product = product
 
     def meet(self, terminal: str, previous: str) -> None:
         """Update the depths for the next token that is not a bracket."""

@@ -141,16 +141,14 @@ def _formatted(clause: Clause, value: object, type_name: TypeName) -> str:
     match clause.letter:
         case "s":
             text = _string(value, type_name)
-        case "d":
-            text = _radix(value, "d")
+        case "d" | "o":
+            text = _radix(value, clause.letter)
         case "f":
             text = _on_double(_fixed, value, clause.precision)
         case "e":
             text = _on_double(_scientific, value, clause.precision)
         case "b":
             text = _radix(value, "b") if not isinstance(value, bool) else str(int(value))
-        case "o":
-            text = _radix(value, "o")
         case _:
             text = _hex(value, clause.letter)
     if text is None:
@@ -177,9 +175,7 @@ def _on_double(
     write: Callable[[float, int], str], value: object, precision: int | None
 ) -> str | None:
     if isinstance(value, str):
-        if value not in _NUMBERS_AS_TEXT:
-            return None
-        value = _NUMBERS_AS_TEXT[value]
+        value = _NUMBERS_AS_TEXT.get(value)
     if not isinstance(value, float):
         return None
     number = _PRECISION if precision is None else precision
