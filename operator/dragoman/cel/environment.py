@@ -21,13 +21,14 @@ from dragoman.cel.errors import (
     EvaluationError,
     OperationError,
     StepBudgetExceeded,
+    failure,
 )
 from dragoman.cel.estimate import Path, estimate
 from dragoman.cel.macros import macros_of
 from dragoman.cel.reads import paths
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, walk
-from dragoman.cel.syntax.parser import TOO_DEEP, failure, parse
+from dragoman.cel.syntax.parser import TOO_DEEP, parse
 from dragoman.cel.types import Type
 
 COST_LIMIT: Final = 1_000_000

@@ -35,7 +35,9 @@ def equal(left: Any, right: Any, state: State) -> bool:
             spend_steps(state, len(left) // TEXT_PER_STEP)
         return bool(left == right)
     if kind in NUMBERS and other in NUMBERS:
-        return _as_alike(left, right)
+        # Go converts the int to a double before the comparison, and may lose precision.
+        mixed = kind is float or other is float
+        return float(left) == float(right) if mixed else bool(left == right)
     if left is None or right is None:
         return left is right
     if kind in MAPS:
@@ -61,13 +63,6 @@ def _equal_optionals(left: Optional, right: Optional, state: State) -> bool:
     if left is NONE or right is NONE:
         return left is right
     return equal(left.value, right.value, state)
-
-
-def _as_alike(left: float, right: float) -> bool:
-    # Go converts the int to a double before the comparison, and may lose precision.
-    if type(left) is float or type(right) is float:
-        return float(left) == float(right)
-    return left == right
 
 
 def _same(left: Any, right: Any, state: State) -> bool:

@@ -50,20 +50,6 @@ class Issue:
         return f"{head}\n | {text}\n | {dots}{'^' if below.isascii() else _WIDE_CARET}"
 
 
-def drawn(source: str, issues: tuple[Issue, ...], total: int) -> str:
-    """Return cel-go's text of several issues.
-
-    Args:
-        source: the expression.
-        issues: those to print, in source order.
-        total: number of all issues; those beyond `issues` are only counted.
-    """
-    pictures = [issue.picture(source) for issue in issues]
-    if total > len(issues):
-        pictures.append(f"{total - len(issues)} more errors were truncated")
-    return "\n".join(pictures)
-
-
 class CompileError(Exception):
     """An expression that is invalid in its environment.
 
@@ -86,6 +72,21 @@ class CompileError(Exception):
     def column(self) -> int:
         """Return the 1-based column of the first issue, 0 without one."""
         return self.issues[0].column if self.issues else 0
+
+
+def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
+    """Make the error of some (offset, message) issues; its text draws the first ones.
+
+    Args:
+        source: the expression.
+        issues: at least one; a negative offset means no position.
+    """
+    kept = sorted(issues[:ISSUES_MAX], key=lambda issue: issue[0])
+    found = tuple(Issue.at(source, pos, text) for pos, text in kept)
+    pictures = [issue.picture(source) for issue in found]
+    if len(issues) > len(found):
+        pictures.append(f"{len(issues) - len(found)} more errors were truncated")
+    return CompileError("\n".join(pictures), found)
 
 
 class EvaluationError(Exception):

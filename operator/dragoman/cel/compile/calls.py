@@ -61,13 +61,12 @@ def _at_varying_cost(
 ) -> Code:
     """Compile a call whose cost depends on its values, by the fastest closure that fits."""
     codes = [arg.run for arg in args]
-    if stateful or call_cost in COSTED_BY_RESULT:
-        return _costed(function, codes, call_cost, stateful=stateful)
-    if len(args) == 1:
-        return _costed_unary(function, codes[0], call_cost)
-    if len(args) == 2 and args[1].known is not ABSENT:
-        return _costed_with_known(function, codes[0], args[1].known, call_cost)
-    return _costed(function, codes, call_cost, stateful=False)
+    if not stateful and call_cost not in COSTED_BY_RESULT:
+        if len(args) == 1:
+            return _costed_unary(function, codes[0], call_cost)
+        if args[1].known is not ABSENT:
+            return _costed_with_known(function, codes[0], args[1].known, call_cost)
+    return _costed(function, codes, call_cost, stateful=stateful)
 
 
 def _in_sequence(

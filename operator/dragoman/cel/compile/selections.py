@@ -75,11 +75,11 @@ def _compiled(selection: Selection, *, bare: bool) -> Code:
         type(qualifier.key) is str and not qualifier.optional for qualifier in selection.qualifiers
     )
     resolver = _Resolver(selection.qualifiers, test=selection.test, bare=bare)
+    run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if selection.test and plain:
-        return _plain_test(selection, keys, resolver)
+        return _plain_test(run, keys, resolver)
     if plain and selection.slot and len(keys) in _FROM_SLOT:
         return _FROM_SLOT[len(keys)](selection.slot, keys, resolver)
-    run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if plain and len(keys) == 1:
         return _one_from(run, keys[0], resolver)
     return lambda state: resolver(state, run(state))
@@ -164,9 +164,8 @@ def _one_from(base: Code, key: str, resolver: _Resolver) -> Code:
     return run
 
 
-def _plain_test(selection: Selection, keys: list[str], resolver: _Resolver) -> Code:
+def _plain_test(base: Code, keys: list[str], resolver: _Resolver) -> Code:
     *before, last = keys
-    base = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
 
     def run(state: State) -> Any:
         start = value = base(state)
@@ -196,10 +195,9 @@ class _Resolver:
         self.bare = bare
         self.absent = NONE if bare or not test else False
         # The cost of the qualifiers behind each one.
-        self.after = [
-            sum(1 + s.cost for s in qualifiers[index + 1 :]) for index in range(len(qualifiers))
-        ]
-        self.cost = sum(1 + s.cost for s in qualifiers)
+        costs = [1 + qualifier.cost for qualifier in qualifiers]
+        self.after = [sum(costs[index + 1 :]) for index in range(len(costs))]
+        self.cost = sum(costs)
 
     # One frame: selections nest as keys of each other, and Python's stack is the limit.
     def __call__(self, state: State, value: Any) -> Any:

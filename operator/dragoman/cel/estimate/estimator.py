@@ -104,12 +104,8 @@ class _Estimator:
     def comprehension(self, node: Comprehension) -> int:
         cost = summed(self.cost(node.range), self.cost(node.init))
         init = node.init
-        self.known.push(
-            node.accumulator,
-            self.known.path(init),
-            self.known.size(init),
-            self.known.entry_sizes(init),
-        )
+        size, entries = self.known.size(init), self.known.entry_sizes(init)
+        self.known.push(node.accumulator, self.known.path(init), size, entries)
         if node.macro == "bind":
             cost = summed(cost, self.cost(node.result))
             self.known.pop(node.accumulator)
@@ -137,12 +133,9 @@ class _Estimator:
         return summed(cost, times(count.most, each))
 
     def enter_loop(self, node: Comprehension) -> None:
-        entries = self.known.entry_sizes(node.range)
+        kind, key, value = self.known.entry_sizes(node.range) or (node.range.type.kind, None, None)
         path = self.known.path(node.range)
-        kind = entries.kind if entries is not None else node.range.type.kind
         listed = kind is Kind.LIST
-        key = entries.key if entries is not None else None
-        value = entries.value if entries is not None else None
         keys = path.then(("@indices" if node.var2 else "@items") if listed else "@keys")
         if node.var2:
             self.known.push(node.var, keys, key)

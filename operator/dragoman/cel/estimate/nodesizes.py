@@ -113,7 +113,8 @@ class NodeSizes:
         """Set the entries of a result that come from either of two nodes."""
         first, second = self.entry_sizes(one), self.entry_sizes(other)
         if first is not None and second is not None:
-            self.entries[id(node)] = _joined(first, second)
+            key, value = union(first.key, second.key), union(first.value, second.value)
+            self.entries[id(node)] = Entries(first.kind, key, value)
 
 
 def _literal_size(node: Node) -> Size | None:
@@ -131,7 +132,3 @@ def _is_scalar(kind: Type) -> bool:
     if types.is_optional(kind):
         return _is_scalar(kind.params[0])
     return kind.kind is Kind.SCALAR and kind not in (types.STRING, types.BYTES)
-
-
-def _joined(one: Entries, other: Entries) -> Entries:
-    return Entries(one.kind, union(one.key, other.key), union(one.value, other.value))

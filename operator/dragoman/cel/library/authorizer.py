@@ -12,23 +12,10 @@ def _refuse(*_: Any) -> NoReturn:
     raise TypeError
 
 
-OVERLOADS: Final[Functions] = dict.fromkeys(
-    (
-        "authorizer_fieldselector",
-        "authorizer_group",
-        "authorizer_labelselector",
-        "authorizer_path",
-        "authorizer_serviceaccount",
-        "decision_allowed",
-        "decision_error",
-        "decision_errored",
-        "decision_reason",
-        "groupcheck_resource",
-        "pathcheck_check",
-        "resourcecheck_check",
-        "resourcecheck_name",
-        "resourcecheck_namespace",
-        "resourcecheck_subresource",
-    ),
-    _refuse,
-)
+_FUNCTIONS: Final = (
+    "authorizer_fieldselector", "authorizer_group", "authorizer_labelselector", "authorizer_path",
+    "authorizer_serviceaccount", "decision_allowed", "decision_error", "decision_errored",
+    "decision_reason", "groupcheck_resource", "pathcheck_check", "resourcecheck_check",
+    "resourcecheck_name", "resourcecheck_namespace", "resourcecheck_subresource",
+)  # fmt: skip
+OVERLOADS: Final[Functions] = dict.fromkeys(_FUNCTIONS, _refuse)

@@ -167,10 +167,6 @@ def _distinct(state: State, items: list[Any]) -> list[Any]:
     return found
 
 
-def _sort(state: State, items: list[Any]) -> list[Any]:
-    return _sort_by_keys(state, items, items)
-
-
 def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
     if len(items) != len(keys):
         sizes = f"{len(items)} and {len(keys)}"
@@ -226,6 +222,9 @@ STATEFUL: Final[Functions] = {
     "lists_range": _range,
     "list_reverse": _reverse,
     "list_distinct": _distinct,
-    **{f"list_{kind}_sort": _sort for kind in _QUALIFIED},
+    **dict.fromkeys(
+        (f"list_{kind}_sort" for kind in _QUALIFIED),
+        lambda state, items: _sort_by_keys(state, items, items),
+    ),
     **{f"list_{kind}_sortByAssociatedKeys": _sort_by_keys for kind in _QUALIFIED},
 }

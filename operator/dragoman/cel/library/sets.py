@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from dragoman.cel.data import DataList, Invalid
@@ -25,10 +26,9 @@ def _contains(state: State, items: list[Any], part: list[Any]) -> bool:
 
 
 def _shares(state: State, items: list[Any], item: Any) -> bool:
-    try:
+    with suppress(OperationError):
         return _has(state, items, item)
-    except OperationError:
-        return False
+    return False
 
 
 def _intersects(state: State, left: list[Any], right: list[Any]) -> bool:

@@ -264,9 +264,8 @@ def _problems(level: Level, path: str) -> Iterator[Problem]:
             yield Problem(f"{at}.fieldPath", rule.field_path_error)
     for number, part in enumerate(level.alternatives):
         yield from _problems(part, f"{path}.allOf[{number}]")
-    if level.items is not None:
-        yield from _problems(level.items, f"{path}.items")
-    if level.values is not None:
-        yield from _problems(level.values, f"{path}.additionalProperties")
-    for name, part in level.properties.items():
-        yield from _problems(part, f"{path}.properties[{name}]")
+    below = {"items": level.items, "additionalProperties": level.values}
+    below |= {f"properties[{name}]": part for name, part in level.properties.items()}
+    for place, inner in below.items():
+        if inner is not None:
+            yield from _problems(inner, f"{path}.{place}")

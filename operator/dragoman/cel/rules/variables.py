@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.cel import types
+from dragoman.cel.check.scope import SCALARS
 from dragoman.cel.estimate import Path
 from dragoman.cel.types import Kind, Type
 
@@ -49,8 +50,7 @@ def type_of(value: Any) -> Type:
         return types.map_of(types.STRING, _common(list(value.values())))
     if isinstance(value, (list, tuple)):
         return types.list_of(_common(list(value)))
-    known = {bool: types.BOOL, int: types.INT, float: types.DOUBLE, str: types.STRING}
-    return known.get(type(value), types.NULL)
+    return SCALARS.get(type(value), types.NULL)
 
 
 def _common(values: list[Any]) -> Type:

@@ -121,14 +121,9 @@ def _member_call(
     return builder.call(pos, name.text, target, args)
 
 
-def _index(_: Builder, operand: Node, opening: Token, index: Node, _end: Token) -> Node:
-    return Call(opening.pos, "_[_]", None, [operand, index])
-
-
-def _optional_index(
-    _: Builder, operand: Node, opening: Token, _mark: Token, index: Node, _end: Token
-) -> Node:
-    return Call(opening.pos, "_[?_]", None, [operand, index])
+def _index(_: Builder, operand: Node, opening: Token, *parts: Any) -> Node:
+    *mark, index, _end = parts
+    return Call(opening.pos, "_[?_]" if mark else "_[_]", None, [operand, index])
 
 
 def _message(_: Builder, target: Node, opening: Token, *rest: Any) -> Node:
@@ -167,14 +162,15 @@ def _name(builder: Builder, *tokens: Token) -> Node:
     name = tokens[-1]
     if name.text in RESERVED:
         return _reserved(builder, tokens)
-    return Ident(name.pos, "".join(token.text for token in tokens))
+    return Ident(name.pos, name.text if len(tokens) == 1 else "." + name.text)
 
 
 def _call(builder: Builder, *parts: Any) -> Node:
     *tokens, (pos, args) = parts
-    if tokens[-1].text in RESERVED:
+    name = tokens[-1].text
+    if name in RESERVED:
         return _reserved(builder, tokens)
-    return builder.call(pos, "".join(token.text for token in tokens), None, args)
+    return builder.call(pos, name if len(tokens) == 1 else "." + name, None, args)
 
 
 def _reserved(builder: Builder, tokens: Sequence[Token]) -> Node:
@@ -221,7 +217,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "optional_select": _optional_select,
     "member_call": _member_call,
     "index": _index,
-    "optional_index": _optional_index,
+    "optional_index": _index,
     "message": _message,
     "literal": _literal,
     "name": _name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from dragoman.cel.errors import ISSUES_MAX, CompileError, Issue, drawn
+from dragoman.cel.errors import failure
 from dragoman.cel.macros import Expander, Key
 from dragoman.cel.syntax.builders import BUILDERS, Builder, SyntaxIssue, misplaced
 from dragoman.cel.syntax.nesting import MAX_DEPTH, token_depth, tree_depth
@@ -32,9 +32,9 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
     if len(source) > MAX_CODE_POINTS:
         limit = f"size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise failure(source, [(-1, f"expression code point size exceeds limit: {limit}")])
-    tokens, broken, at = tokenize(source)
+    tokens, broken = tokenize(source)
     if broken is not None:
-        raise failure(source, [(at, broken.message)])
+        raise failure(source, [broken])
     if len(tokens) > MAX_DEPTH and token_depth(tokens) > MAX_DEPTH:
         raise failure(source, [(-1, TOO_DEEP)])
     builder = Builder(macros)
@@ -48,13 +48,6 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
     if len(tokens) > MAX_DEPTH and tree_depth(tree) > MAX_DEPTH:
         raise failure(source, [(-1, TOO_DEEP)])
     return tree
-
-
-def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
-    """Make the error of some (offset, message) issues; its text draws each of them."""
-    kept = sorted(issues[:ISSUES_MAX], key=lambda i: i[0])
-    found = tuple(Issue.at(source, pos, text) for pos, text in kept)
-    return CompileError(drawn(source, found, len(issues)), found)
 
 
 @cache

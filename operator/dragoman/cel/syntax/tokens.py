@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dragoman.cel.errors import Issue
-
 
 class Token(NamedTuple):
     """One terminal: its name in the grammar, its text, its offset in code points."""
@@ -65,8 +63,8 @@ _AFTER_OPERAND = frozenset(("IDENT", "QUOTED_IDENT", "RPAREN", "RBRACKET", "RBRA
 _NUMBERS = frozenset(("INT", "FLOAT"))
 
 
-def tokenize(text: str) -> tuple[list[tuple[str, Token]], Issue | None, int]:
-    """Return (terminal, token) pairs, the first lexical error and its offset (-1 for none).
+def tokenize(text: str) -> tuple[list[tuple[str, Token]], tuple[int, str] | None]:
+    """Return (terminal, token) pairs, and offset and message of the first lexical error if any.
 
     The kind of a token is INT or STRING, for example; its terminal is LITERAL for both.
     """
@@ -78,7 +76,8 @@ def tokenize(text: str) -> tuple[list[tuple[str, Token]], Issue | None, int]:
     while pos < size:
         found = match(text, pos)
         if found is None:
-            return tokens, _unrecognised(text, pos), pos
+            shown = text[pos:].splitlines()[0][:40]
+            return tokens, (pos, f"Syntax error: token recognition error at: '{shown}'")
         kind = found.lastgroup
         end = found.end()
         if kind is None:
@@ -104,7 +103,7 @@ def tokenize(text: str) -> tuple[list[tuple[str, Token]], Issue | None, int]:
             terminal = "LITERAL"
         tokens.append((terminal, Token(kind, lexeme, pos)))
         previous, pos = terminal, end
-    return tokens, None, -1
+    return tokens, None
 
 
 def _signed(text: str, end: int) -> tuple[str, str, int] | None:
@@ -119,7 +118,3 @@ def _signed(text: str, end: int) -> tuple[str, str, int] | None:
     if found.lastgroup not in _NUMBERS:
         return None
     return found.lastgroup, "-" + found.group(), found.end()
-
-
-def _unrecognised(text: str, pos: int) -> Issue:
-    return Issue(f"Syntax error: token recognition error at: '{text[pos:].splitlines()[0][:40]}'")

@@ -130,7 +130,7 @@ def _is_mapped(ip: IP) -> bool:
 def _parse_address(text: str) -> tuple[IP, str]:
     """Return address and zone; the first of `.`, `:`, `%` decides the family."""
     if match := _IPV4.fullmatch(text):
-        return IP(32, _joined(match.groups())), ""
+        return IP(32, int.from_bytes(map(int, match.groups()))), ""
     for char in text:
         if char == ".":
             return IP(32, _parse_ipv4(text, text)), ""
@@ -139,11 +139,6 @@ def _parse_address(text: str) -> tuple[IP, str]:
         if char == "%":
             raise _AddressError(text, "missing IPv6 address")
     raise _AddressError(text, "unable to parse IP")
-
-
-def _joined(octets: tuple[str, ...]) -> int:
-    first, second, third, fourth = map(int, octets)
-    return first << 24 | second << 16 | third << 8 | fourth
 
 
 def _parse_ipv4(whole: str, part: str) -> int:

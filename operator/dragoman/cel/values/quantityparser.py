@@ -71,11 +71,8 @@ def _interpret(suffix: str) -> tuple[str, int]:
     exponent = int(match[1])
     if not INT_MIN <= exponent <= INT_MAX:
         raise OperationError(_WRONG_SUFFIX)
-    return "exponent", _wrap_int32(exponent)
-
-
-def _wrap_int32(number: int) -> int:
-    return ((number + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    # Go converts the exponent to an int32.
+    return "exponent", ((exponent + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
 def _small(digits: str, fraction: str, family: str, exponent: int, text: str) -> Quantity | None:

@@ -146,8 +146,8 @@ class Regex:
         return answer
 
     def _span(self, data: bytes, position: int) -> tuple[int, int]:
-        start, end = self._match(_ANCHOR, data, position, len(data))[0]
-        return start, end
+        span: tuple[int, int] = self._match(_ANCHOR, data, position, len(data))[0]
+        return span
 
 
 def compile_regex(pattern: str) -> Regex:

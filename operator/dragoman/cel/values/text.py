@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import ESCAPES
@@ -102,7 +102,7 @@ def split(text: str, separator: str, limit: int = -1) -> list[str]:
     return [*text[: limit - 1], text[limit - 1 :]]
 
 
-def join(parts: Sequence[object], separator: str = "") -> str:
+def join(parts: Sequence[Any], separator: str = "") -> str:
     """Join texts.
 
     Raises:
@@ -111,9 +111,8 @@ def join(parts: Sequence[object], separator: str = "") -> str:
     for part in parts:
         if not isinstance(part, str):
             raise OperationError(f"join: invalid input: {_go_value(part)}")
-    texts = [part for part in parts if isinstance(part, str)]
-    bounded(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
-    return separator.join(texts)
+    bounded(sum(map(len, parts)) + len(separator) * (len(parts) - 1))
+    return separator.join(parts)
 
 
 def trim(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -72,7 +73,7 @@ def parse_timestamp(text: str) -> Timestamp:
     parsed = match and _from_parts(match)
     if parsed is None:
         raise OperationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
-    return _timestamp(parsed.nanos, parsed.offset)
+    return parsed
 
 
 def timestamp_from_seconds(seconds: int) -> Timestamp:
@@ -107,7 +108,7 @@ def _from_parts(match: re.Match[str]) -> Timestamp | None:
         offset = (zone_hour * 60 + zone_minute) * (-60 if match[8] == "-" else 60)
     fraction = int((match[7] or "")[:9].ljust(9, "0"))
     seconds = hour * 3600 + minute * 60 + second - offset
-    return Timestamp(midnight + seconds * SECOND + fraction, offset)
+    return _timestamp(midnight + seconds * SECOND + fraction, offset)
 
 
 def _zone(offset: int) -> str:
@@ -117,13 +118,9 @@ def _zone(offset: int) -> str:
     return f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
 def _days_in(year: int, month: int) -> int:
     if month == 2:
-        return 29 if _is_leap(year) else 28
+        return 29 if isleap(year) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
@@ -156,11 +153,10 @@ def _day_of_year(days: int) -> int:
     return days - _days_from_civil(_civil_from_days(days)[0], 1, 1)
 
 
-_DayGetter = Callable[[int], int]
 _TimestampGetter = Callable[..., int]
 
 
-def _of_day(part: _DayGetter) -> _TimestampGetter:
+def _of_day(part: Callable[[int], int]) -> _TimestampGetter:
     def getter(timestamp: Timestamp, zone: str | None = None) -> int:
         return part((timestamp.seconds + _offset(timestamp, zone)) // _DAY)
 

@@ -91,15 +91,14 @@ def parse_url(text: str) -> URL:
         OperationError: the text is neither of them, with Go's message.
     """
     problem = url_error(text)
-    if problem is None:
-        plain, _, fragment = text.partition("#")
-        try:
-            parts = _parse(plain, strict=False)
-        except URLSyntaxError as error:
-            problem = f"parse {quoted(plain)}: {error}"
-        else:
-            return _with_fragment(parts, fragment, text)
-    raise _refusal(problem)
+    if problem is not None:
+        raise _refusal(problem)
+    plain, _, fragment = text.partition("#")
+    try:
+        parts = _parse(plain, strict=False)
+    except URLSyntaxError as error:
+        raise _refusal(f"parse {quoted(plain)}: {error}") from None
+    return _with_fragment(parts, fragment, text)
 
 
 def is_url(text: str) -> bool:

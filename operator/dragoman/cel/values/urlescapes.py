@@ -43,14 +43,11 @@ def _unescaped_where(text: str, may_escape: Callable[[int], bool]) -> bytes:
                 raise _bad_escape(escape)
             index += 3
         else:
-            _check_host_byte(data[index])
+            if data[index] < 0x80 and data[index] not in HOST:
+                character = quoted(chr(data[index]))
+                raise URLSyntaxError(f"invalid character {character} in host name")
             index += 1
     return unescaped(text)
-
-
-def _check_host_byte(byte: int) -> None:
-    if byte < 0x80 and byte not in HOST:
-        raise URLSyntaxError(f"invalid character {quoted(chr(byte))} in host name")
 
 
 def unescaped(text: str) -> bytes:
