@@ -6,6 +6,7 @@ Each case builds what a finding is about, and its nearest sound neighbour.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 import yaml
@@ -16,6 +17,7 @@ from dragoman.linting.knowledge.devices import Devices
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.witness import Witness
 
 CLASS = DRIVER = "consequences.example.com"
 RESOURCE = "consequences.example.com/gpu"
@@ -23,6 +25,7 @@ NODES = ("small-1", "small-2")
 EVICTOR = "device-taint-eviction-controller"
 NOT_FOUND = 404
 GATES = {"DRADeviceTaintRules": True}
+TAINT = "example.com/broken"
 VERSIONS = {"resource.k8s.io/v1beta2": True}
 
 
@@ -49,6 +52,20 @@ def place(world: ControlPlane) -> Iterator[str]:
     world.clear_namespace(name)
 
 
+@pytest.fixture(scope="module")
+def witness(world: ControlPlane) -> Witness:
+    """Tell how far the scheduler has come."""
+    made = Witness(world, TAINT)
+    made.appear()
+    return made
+
+
+@pytest.fixture
+def decided(world: ControlPlane, witness: Witness, place: str) -> Scheduling:
+    """Let the scheduler decide about pods."""
+    return Scheduling(world, witness, place)
+
+
 def found(*manifests: Json) -> set[str]:
     """Return the rules that find something in manifests and the class."""
     made = objects.device_class(CLASS, DRIVER)
@@ -58,9 +75,24 @@ def found(*manifests: Json) -> set[str]:
     return {finding.id for finding in report.findings}
 
 
-def decided(world: ControlPlane, namespace: str, pods: Sequence[Json]) -> list[str]:
-    """Create pods one after the other; return their nodes, empty for those that fit nowhere."""
-    return [_decided(world, namespace, pod) for pod in pods]
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """The scheduler's answers in a namespace.
+
+    Attributes:
+        world: The control plane.
+        witness: Tells how far its scheduler has come.
+        namespace: Where pods are created.
+    """
+
+    world: ControlPlane
+    witness: Witness
+    namespace: str
+
+    def __call__(self, pods: Sequence[Json]) -> list[str]:
+        """Create pods one after the other; return their nodes, empty for those that fit nowhere."""
+        self.witness.seen()  # claims, rules, and what the test before has left
+        return [_decided(self.world, self.namespace, pod) for pod in pods]
 
 
 def _decided(world: ControlPlane, namespace: str, pod: Json) -> str:
@@ -98,17 +130,21 @@ def deployment(pod: Json, replicas: int) -> Json:
     }
 
 
-def test_pods_that_share_a_claim_fit_on_one_node_alone(world: ControlPlane, place: str) -> None:
+def test_pods_that_share_a_claim_fit_on_one_node_alone(
+    world: ControlPlane, place: str, decided: Scheduling
+) -> None:
     shared = objects.claim("shared", place, CLASS)
     pods = [objects.pod(f"p{index}", place, claims={"gpu": "shared"}) for index in range(2)]
     assert "dra/shared-claim" in found(shared, deployment(pods[0], 2))
     world.api().create(shared)
-    first, second = decided(world, place, pods)
+    first, second = decided(pods)
     assert first.startswith("small-")
     assert not second, "the second replica needs the node of the first, which is full"
 
 
-def test_pods_with_a_claim_each_fit_on_several_nodes(world: ControlPlane, place: str) -> None:
+def test_pods_with_a_claim_each_fit_on_several_nodes(
+    world: ControlPlane, place: str, decided: Scheduling
+) -> None:
     template = objects.template("own", place, CLASS)
     pods = []
     for index in range(2):
@@ -116,7 +152,7 @@ def test_pods_with_a_claim_each_fit_on_several_nodes(world: ControlPlane, place:
         pods.append(objects.pod(f"p{index}", place, claims={"gpu": f"own-{index}"}))
     made = objects.pod("p", place, templates={"gpu": "own"})
     assert "dra/shared-claim" not in found(template, deployment(made, 2))
-    assert {*decided(world, place, pods)} == {*NODES}
+    assert {*decided(pods)} == {*NODES}
 
 
 def test_a_claim_has_at_most_256_consumers(world: ControlPlane, place: str) -> None:
@@ -139,7 +175,7 @@ def test_a_claim_has_at_most_256_consumers(world: ControlPlane, place: str) -> N
 
 
 def test_an_extended_resource_beside_a_claim_takes_a_second_device(
-    world: ControlPlane, place: str
+    world: ControlPlane, place: str, decided: Scheduling
 ) -> None:
     api = world.api()
     claims = [api.create(objects.claim(f"c{index}", place, CLASS)) for index in range(2)]
@@ -151,7 +187,7 @@ def test_an_extended_resource_beside_a_claim_takes_a_second_device(
     assert "dra/double-request" in found(claims[0], double)
     assert "dra/double-request" not in found(claims[1], single)
     assert "dra/double-request" not in found(alone)
-    assert decided(world, place, [double, single, alone])[0] == ""
+    assert decided([double, single, alone])[0] == ""
     placed = [api.get("pods", name, place)["spec"].get("nodeName") for name in ("single", "alone")]
     assert {*placed} == {*NODES}
 
@@ -163,7 +199,7 @@ def rule(selector: dict[str, str], effect: str = "NoSchedule") -> Json:
         "metadata": {"name": "broken"},
         "spec": {
             "deviceSelector": selector,
-            "taint": {"key": "example.com/broken", "effect": effect},
+            "taint": {"key": TAINT, "effect": effect},
         },
     }
 
@@ -172,28 +208,28 @@ def rule(selector: dict[str, str], effect: str = "NoSchedule") -> Json:
     ("selector", "hit"), [({}, True), ({"driver": "other.example.com"}, False)], ids=["all", "one"]
 )
 def test_an_empty_selector_taints_every_device(
-    world: ControlPlane, place: str, selector: dict[str, str], hit: bool
+    world: ControlPlane, place: str, decided: Scheduling, selector: dict[str, str], hit: bool
 ) -> None:
     assert ("dra/taint-rule" in found(rule(selector))) is hit
     api = world.api()
     api.create(rule(selector))
     try:
         api.create(objects.claim("c", place, CLASS))
-        [node] = decided(world, place, [objects.pod("p", place, claims={"gpu": "c"})])
+        [node] = decided([objects.pod("p", place, claims={"gpu": "c"})])
         assert (node == "") is hit
     finally:
         api.delete("devicetaintrules", "broken")
 
 
 def test_no_execute_evicts_the_pods_that_a_preview_only_counts(
-    world: ControlPlane, place: str
+    world: ControlPlane, place: str, decided: Scheduling
 ) -> None:
     preview, evicting = (rule({"driver": DRIVER}, effect) for effect in ("None", "NoExecute"))
     assert "dra/taint-rule" not in found(preview)
     assert "dra/taint-rule" in found(evicting)
     api = world.api()
     api.create(objects.claim("c", place, CLASS))
-    [node] = decided(world, place, [objects.pod("p", place, claims={"gpu": "c"})])
+    [node] = decided([objects.pod("p", place, claims={"gpu": "c"})])
     assert node
     world.start_controllers(EVICTOR, [EVICTOR], ())
     try:

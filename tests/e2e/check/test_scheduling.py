@@ -18,6 +18,7 @@ from dragoman.linting.knowledge.devices import Devices, given
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.witness import Witness
 
 DRIVER, TAINTED = "own.example.com", "tainted.example.com"
 OWN = f'device.attributes["{DRIVER}"]'
@@ -86,6 +87,14 @@ def world() -> Iterator[ControlPlane]:
         yield plane
 
 
+@pytest.fixture(scope="module")
+def witness(world: ControlPlane) -> Witness:
+    """Tell how far the scheduler has come."""
+    made = Witness(world)
+    made.appear()
+    return made
+
+
 def claim(body: dict[str, Any], namespace: str) -> dict[str, Any]:
     made = objects.claim("gpu", namespace, DRIVER)
     return {**made, "spec": {"devices": {"requests": [{"name": "a", "exactly": body}]}}}
@@ -99,11 +108,12 @@ def found(body: dict[str, Any]) -> set[str]:
     return {finding.id for finding in report.findings}
 
 
-def answer(plane: ControlPlane, body: dict[str, Any]) -> str:
+def answer(plane: ControlPlane, witness: Witness, body: dict[str, Any]) -> str:
     """Create a claim and a pod for it; return what the scheduler does with the pod."""
     namespace = plane.create_namespace()
     api = plane.api()
     api.create(claim(body, namespace))
+    witness.seen()
     api.create(objects.pod("pod", namespace, claims={"gpu": "gpu"}))
 
     def said() -> str:
@@ -125,9 +135,9 @@ def answer(plane: ControlPlane, body: dict[str, Any]) -> str:
     ("rule", "bad", "good"), CASES, ids=[f"{case[0]} {i}" for i, case in enumerate(CASES)]
 )
 def test_the_scheduler_places_no_pod_of_a_finding(
-    world: ControlPlane, rule: str, bad: dict[str, Any], good: dict[str, Any]
+    world: ControlPlane, witness: Witness, rule: str, bad: dict[str, Any], good: dict[str, Any]
 ) -> None:
     assert rule in found(bad)
     assert rule not in found(good)
-    assert answer(world, bad) == "refused"
-    assert answer(world, good) == "placed"
+    assert answer(world, witness, bad) == "refused"
+    assert answer(world, witness, good) == "placed"
