@@ -13,6 +13,7 @@ from dragoman.controllers.driverconfigschemas import catalogue
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review import status as schema_status
+from tests.e2e.webhook.conftest import install, remove
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.unit.driverconfigs import builders
@@ -27,38 +28,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "configs"
 @pytest.fixture(scope="module")
 def schemas(plane: ControlPlane) -> Iterator[Api]:
     """Install the CRD for the tests of this file; gives a client that knows it."""
-    api = plane.api()
-    name = CRD["metadata"]["name"]
-    if api.find("customresourcedefinitions", name):  # left by other tests
-        api.delete("customresourcedefinitions", name)
-        wait_for(
-            lambda: not api.find("customresourcedefinitions", name), message="the CRD is there"
-        )
-    api.create(CRD)
-
-    def established() -> bool:
-        found = api.get("customresourcedefinitions", name)
-        listed = found.get("status", {}).get("conditions") or []
-        return any((c["type"], c["status"]) == ("Established", "True") for c in listed)
-
-    wait_for(established, message="the CRD was not established")
-    fresh = plane.api()
-
-    def served() -> bool:
-        try:
-            fresh.list(RESOURCE)
-        except ApiError as error:  # "storage is (re)initializing"
-            if error.code not in (404, 429):
-                raise
-        except KeyError:  # not discovered yet
-            return False
-        else:
-            return True
-        return False
-
-    wait_for(served, message="the CRD is not served")
-    yield fresh
-    api.delete("customresourcedefinitions", name)
+    install(plane)
+    yield plane.api()
+    remove(plane)
 
 
 @pytest.fixture(autouse=True)

@@ -20,14 +20,11 @@ UNPLACED = {"extra", "dragoman-text"}
 @pytest.fixture(scope="module")
 def knowing(plane: ControlPlane) -> Iterator[ControlPlane]:
     """Give a control plane that knows the kinds of the Prometheus operator and of cert-manager."""
-    api = plane.api()
-    api.apply(objects.namespace(NAMESPACE))
-    made = [api.create(document) for document in definitions()]
-    names = [one["metadata"]["name"] for one in made]
-    plane.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")
+    plane.api().apply(objects.namespace(NAMESPACE))
+    names = [plane.define(document) for document in definitions()]
     yield plane
     for name in names:
-        api.delete("customresourcedefinitions", name)
+        plane.undefine(name)
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.controllers.driverconfigschemas import catalogue
-from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.api import Api
 from tests.support.controlplane.plane import ControlPlane
 
 CRD = catalogue.definition()["metadata"]["name"]
@@ -27,26 +27,11 @@ def schemas(plane: ControlPlane, _crd: None) -> Iterator[Api]:
 
 
 def install(plane: ControlPlane) -> None:
-    """Install the CRD and wait until it is served."""
-    plane.api().create(catalogue.definition())
-    wait_for(lambda: serves(plane), message="the CRD is not served")
+    """Install the CRD and wait until it is served; one that others left is removed first."""
+    remove(plane)
+    plane.define(catalogue.definition())
 
 
 def remove(plane: ControlPlane) -> None:
     """Remove the CRD with all objects and wait until it is gone."""
-    api = plane.api()
-    api.delete("customresourcedefinitions", CRD)
-    wait_for(lambda: api.find("customresourcedefinitions", CRD) is None, message="the CRD stays")
-
-
-def serves(plane: ControlPlane) -> bool:
-    """Whether objects of the CRD can be listed."""
-    try:
-        plane.api().list(CRD)
-    except ApiError as error:
-        if error.code not in {404, 429}:
-            raise
-        return False
-    except KeyError:  # not discovered yet
-        return False
-    return True
+    plane.undefine(CRD)

@@ -9,12 +9,14 @@ from typing import Any, Self
 import yaml
 
 from tests.e2e.running import answers, faults_in
+from tests.e2e.webhook.manifests import broken_schema, manifest
 from tests.e2e.webhook.rbac import WEBHOOK_RULES
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.credentials import User
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK, Process, free_ports
+from tests.unit.driverconfigs import builders
 
 Json = dict[str, Any]
 EXAMPLE = Path(__file__).parents[3] / "examples/webhook/configuration.yaml"
@@ -142,6 +144,22 @@ def close(plane: ControlPlane) -> None:
     api = plane.api()
     if api.find(CONFIGURATIONS, NAME) is not None:
         api.delete(CONFIGURATIONS, NAME)
+        wait_for(lambda: asks_nobody(plane), SETTLED_SECONDS, "no webhook to be asked any more")
+
+
+def asks_nobody(plane: ControlPlane) -> bool:
+    """Whether the API server takes what a running webhook denies, and what a dead one hinders."""
+    schema, device_class = broken_schema(), manifest("DeviceClass", "", name="probe")
+    device_class["spec"]["config"] = [builders.entry({"any": 1}, driver="other.example.com")]
+    for document in (schema, plane.served(device_class)):
+        try:
+            plane.api().create(document, dryRun="All")
+        except KeyError:  # no DriverConfigSchemas are served
+            continue
+        except ApiError as error:
+            if error.code not in {404, 409}:  # reviews come before the comparison with what exists
+                return False
+    return True
 
 
 def wait_until_reviewed(plane: ControlPlane, document: Json, *, refused: bool = True) -> None:

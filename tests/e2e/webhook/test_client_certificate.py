@@ -88,7 +88,7 @@ def test_the_api_server_is_served_and_clients_without_its_certificate_are_not(
 
 def answer(trust: ssl.SSLContext) -> bytes:
     """Ask for /livez; return what the webhook sends."""
-    with socket.create_connection(("127.0.0.1", PORT), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", PORT), timeout=30) as wire:
         try:
             with trust.wrap_socket(wire, server_hostname="127.0.0.1") as client:
                 client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -51,7 +51,7 @@ def test_verify_is_content_with_a_webhook_that_refuses(
         plane.api().create(configuration(webhook.port, webhook.bundle))
         try:
             wait_until_reviewed(plane, plane.served(manifest("ResourceClaim", namespace, BAD)))
-            done = run(tester, "verify", "--timeout=10")
+            done = run(tester, "verify", "--timeout=30")
         finally:
             close(plane)
     assert done.exit_code == 0, done.output

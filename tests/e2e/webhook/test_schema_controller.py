@@ -231,7 +231,7 @@ def test_without_the_crd_the_operator_works_and_finds_it_when_it_comes(
             assert sum(waiting in line for line in running.said().splitlines()) == 1
             assert running.faults() == []
     finally:
-        if not conftest.serves(plane):
+        if not plane.serves(CRD):
             conftest.install(plane)
 
 

@@ -228,7 +228,7 @@ def test_a_wiped_bundle_under_load_is_repaired_at_once_and_lets_nothing_in(
     with Load(plane, namespace).running() as load:
         load.goes_on()
         spoil_bundle(plane.api())
-        wait_for(lambda: bundle_in(plane.api()) == good, 5, "the bundle is not repaired")
+        wait_for(lambda: bundle_in(plane.api()) == good, 30, "the bundle is not repaired")
         load.recovers()
     assert load.wrong == []
     assert all(replica.ready() for replica in self_signed)

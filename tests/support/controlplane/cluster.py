@@ -163,6 +163,33 @@ class Cluster:
         """Return a resource.k8s.io/v1 manifest in the newest version that is served."""
         return objects.in_version(manifest, self._admin.resource("resourceclaims").version)
 
+    def define(self, definition: Mapping[str, Any]) -> str:
+        """Create a CustomResourceDefinition; return its name when its objects can be listed.
+
+        Its condition Established is no such sign: discovery and storage follow a moment later.
+        """
+        name = str(self._admin.create(definition)["metadata"]["name"])
+        wait_for(partial(self.serves, name), message=f"{name} to be served")
+        return name
+
+    def undefine(self, name: str) -> None:
+        """Delete a CustomResourceDefinition with all objects, and wait until it is gone."""
+        kind = "customresourcedefinitions"
+        if self._admin.delete(kind, name) is not None:
+            wait_for(lambda: not self._admin.find(kind, name), message=f"{name} to be gone")
+
+    def serves(self, resource: str) -> bool:
+        """Whether objects of a resource can be listed."""
+        try:
+            self._admin.list(resource)
+        except ApiError as error:
+            if error.code not in {404, 429}:  # 429: its storage is not open yet
+                raise
+            return False
+        except KeyError:  # not discovered yet
+            return False
+        return True
+
     def finish_pod(self, namespace: str, name: str, phase: str = "Succeeded") -> Json:
         """Set a pod's phase, as the kubelet would."""
         body = {"status": {"phase": phase}}

@@ -10,7 +10,7 @@ from tests.support.controlplane.audit import Audit
 from tests.support.controlplane.cluster import Cluster
 from tests.support.controlplane.components import StockController
 from tests.support.controlplane.network import Place
-from tests.support.controlplane.process import Process, free_ports
+from tests.support.controlplane.process import STOP_SECONDS, Process, free_ports
 from tests.support.controlplane.readiness import wait_for_answer, wait_until_listens
 
 ETCD, API_SERVER, SCHEDULER = "etcd", "kube-apiserver", "kube-scheduler"
@@ -106,7 +106,7 @@ class Servers(Cluster):
         process.start()
         return process
 
-    def stop_part(self, name: str, grace: float = 5) -> int | None:
+    def stop_part(self, name: str, grace: float = STOP_SECONDS) -> int | None:
         """End one process in order (SIGTERM, SIGKILL after `grace` seconds); return its status."""
         return self.processes[name].stop(grace)
 

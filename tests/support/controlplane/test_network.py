@@ -74,7 +74,7 @@ def test_nothing_is_left_of_a_network_whose_maker_is_killed() -> None:
         gateway = script.stdout.readline().strip()
         assert f" {gateway}/" in addresses()
         script.send_signal(signal.SIGKILL)
-    wait_for(lambda: f" {gateway}/" not in addresses(), 10, "the link to be gone")
+    wait_for(lambda: f" {gateway}/" not in addresses(), 30, "the link to be gone")
 
 
 def test_a_socket_that_stays_open_keeps_no_link() -> None:

@@ -39,7 +39,7 @@ def test_no_server_outlives_its_script(number: signal.Signals) -> None:
         assert len(pids) == 2
         assert all(runs(int(pid)) for pid in pids)
         script.send_signal(number)
-    wait_for(lambda: not any(runs(int(pid)) for pid in pids), 10, "the servers to be gone")
+    wait_for(lambda: not any(runs(int(pid)) for pid in pids), 30, "the servers to be gone")
     assert script.returncode != 0
     assert Path(folder).exists() is (number is not signal.SIGINT)
     shutil.rmtree(folder, ignore_errors=True)
