@@ -228,7 +228,7 @@ def status_of(body: bytes) -> Json:
 
 
 def wait_for(
-    look: Callable[[], Result | None], timeout: float = 60, message: str = "", every: float = 0.05
+    look: Callable[[], Result | None], timeout: float = 120, message: str = "", every: float = 0.05
 ) -> Result:
     """Call `look` until it returns something true, and return that.
 
