@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman.driverconfigs.fielderrors import INVALID
+from dragoman.driverconfigs.review.verdict import Cause, Verdict
 
 ALLOWED, WARNED, DENIED = "allowed", "warned", "denied"
 _HEAD = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'
@@ -40,18 +41,14 @@ class ReviewResponse:
         drivers = tuple(sorted({one.driver for one in verdict.violations if one.schema}))
         if verdict.allowed:
             return cls(WARNED if warnings else ALLOWED, drivers, orjson.dumps(response)[1:-1])
-        causes = [
-            {"reason": cause.reason, "message": cause.message, "field": cause.field}
-            for cause in verdict.causes
-        ]
-        return cls(DENIED, drivers, _denial(response, verdict.message, causes))
+        return cls(DENIED, drivers, _denial(response, verdict.message, verdict.causes))
 
     @classmethod
     def denial(cls, field: str, detail: str) -> ReviewResponse:
         """Return a response that denies an object for one field, without a schema."""
         message = f"Invalid value: {detail}"
-        cause = {"reason": "FieldValueInvalid", "message": message, "field": field}
-        return cls(DENIED, (), _denial({"allowed": False}, f"{field}: {message}", [cause]))
+        causes = (Cause(INVALID, message, field),)
+        return cls(DENIED, (), _denial({"allowed": False}, f"{field}: {message}", causes))
 
     def serialized(self, uid: str, name: str, group: str, kind: str) -> bytes:
         """Return the AdmissionReview that answers a request.
@@ -69,7 +66,7 @@ class ReviewResponse:
         return b"".join((*parts, b"}}"))
 
 
-def _denial(response: dict[str, Any], message: str, causes: list[dict[str, str]]) -> bytes:
+def _denial(response: dict[str, Any], message: str, causes: tuple[Cause, ...]) -> bytes:
     """Return the fields of a denial, with `status` and `details` left open."""
     status = {
         "status": "Failure",

@@ -26,7 +26,7 @@ from dragoman_webhooks.tls.authority import (
     write_secret,
 )
 from dragoman_webhooks.tls.files import serve, server_context
-from dragoman_webhooks.tls.rotation import Action, Facts, KeyPair, Lifetimes, plan
+from dragoman_webhooks.tls.rotation import Action, Facts, KeyPair, Keys, Lifetimes, plan
 
 TICK = 0.5
 """Seconds between looks at the clock."""
@@ -108,7 +108,7 @@ class SelfSigned:
                 await asyncio.sleep(pauses.next())
 
     def _load(self) -> None:
-        serving = read_secret(_data(self._secret)).serving
+        serving = self._keys().serving
         if serving is not None and serving != self._served:
             serve(self.context, serving.certificate.pem, serving.key)
             self._served = serving
@@ -142,7 +142,7 @@ class SelfSigned:
     def _plan(self) -> Action | None:
         return plan(
             Facts(
-                keys=read_secret(_data(self._secret)),
+                keys=self._keys(),
                 published=_published(self._configuration),
                 hosts=self._hosts,
                 now=datetime.now(UTC),
@@ -153,13 +153,15 @@ class SelfSigned:
             self._lifetimes,
         )
 
+    def _keys(self) -> Keys:
+        return read_secret((self._secret.document or {}).get("data") or {})
+
     async def _store(self, action: Action) -> None:
         # The watch goes on while keys are made: what was planned from is what may be replaced.
         stored = self._secret.document
         assert stored is not None
-        keys = read_secret(_data(self._secret))
         made = await asyncio.to_thread(
-            carry_out, action, keys, self._hosts, self._lifetimes, datetime.now(UTC)
+            carry_out, action, self._keys(), self._hosts, self._lifetimes, datetime.now(UTC)
         )
         body = {**stored, "data": write_secret(made)}
         self._secret.put(await self._api.put(self._secret.path, body))
@@ -167,7 +169,7 @@ class SelfSigned:
     async def _publish(self) -> None:
         document = self._configuration.document
         assert document is not None
-        bundle = ca_bundle(read_secret(_data(self._secret)).trusted())
+        bundle = ca_bundle(self._keys().trusted())
         body = {
             "metadata": {"resourceVersion": document["metadata"]["resourceVersion"]},
             "webhooks": [
@@ -177,10 +179,6 @@ class SelfSigned:
         }
         path = self._configuration.path
         self._configuration.put(await self._api.patch(path, body, STRATEGIC_MERGE_PATCH))
-
-
-def _data(secret: NamedObject) -> dict[str, str]:
-    return dict((secret.document or {}).get("data") or {})
 
 
 def _published(configuration: NamedObject) -> frozenset[bytes] | None:

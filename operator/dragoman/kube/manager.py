@@ -1,8 +1,7 @@
 """A manager as in controller-runtime: it runs watches and controllers, and notices their end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from dragoman.kube.informer import Informer
@@ -114,12 +113,17 @@ class Manager:
             for informer in informers:
                 self.spawn(resource.plural, informer.resync_periodically(self._resync))
             return
-        if path in self._watched:
-            # The handler would pass the events of this second list on to all informers again.
-            feed: Callable[..., Awaitable[None]] = partial(_pass_on, informers)
-        else:
-            feed = partial(_call, handler, self.memo)
+        first = path not in self._watched
         self._watched.add(path)
+
+        async def feed(event: Mapping[str, Any]) -> None:
+            if first:
+                await handler(event=event, memo=self.memo)
+                return
+            # The handler would pass the events of this second list on to all informers again.
+            for informer in informers:
+                informer.handle(event)
+
         reflector = Reflector(SharedInformer(informers), feed)
         self.watches.append(reflector.health)
         self.spawn(resource.plural, reflector.run())
@@ -133,12 +137,3 @@ class Manager:
         # partly running operator is restarted.
         self.stopping.set()
         log.critical("A component ended", component=task.get_name(), exc_info=error)
-
-
-async def _call(handler: Any, memo: Any, event: Mapping[str, Any]) -> None:
-    await handler(event=event, memo=memo)
-
-
-async def _pass_on(informers: list[Informer[Any]], event: Mapping[str, Any]) -> None:
-    for informer in informers:
-        informer.handle(event)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Self
 
 
+@dataclass
 class BodyBudget:
     """Bytes of request bodies that are in memory at the same time.
 
     Bodies up to `guaranteed` bytes are always accepted, because the number of connections is
     bounded. If a larger body exceeds the budget, the largest incomplete body gives way to it.
 
-    Args:
+    Attributes:
         limit: Bytes of all bodies.
         guaranteed: Bytes of a body that is accepted even if the budget is used up.
-
-    Attributes:
         used: Bytes of all bodies now.
     """
 
-    def __init__(self, limit: int, guaranteed: int) -> None:
-        self.used = 0
-        self._limit = limit
-        self._guaranteed = guaranteed
-        self._incomplete: set[Body] = set()
+    limit: int
+    guaranteed: int
+    used: int = 0
+    _incomplete: set[Body] = field(default_factory=set)
 
     def open(self, evict: Callable[[], None]) -> Body:
         """Return the body of a request that begins.
@@ -39,7 +38,7 @@ class BodyBudget:
     def grow(self, body: Body, size: int) -> bool:
         """Reserve bytes for a body; return False if the budget does not suffice."""
         wanted = body.size + size
-        while wanted > self._guaranteed and self.used + size > self._limit:
+        while wanted > self.guaranteed and self.used + size > self.limit:
             largest = max(self._incomplete, key=lambda one: one.size, default=body)
             if largest.size <= wanted:
                 return False

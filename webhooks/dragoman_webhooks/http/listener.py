@@ -13,6 +13,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import aiofastnet
 
@@ -34,29 +35,25 @@ RETRY = 0.1
 """Seconds until the next attempt if accepting fails, as it does without free file descriptors."""
 
 
+@dataclass
 class Listener:
     """Listens, and hands a connection over once its handshake is complete.
 
-    Args:
+    Attributes:
         make: Returns the protocol of a new connection.
         tls: The server's side of TLS; None for plain HTTP.
         timeout: Seconds for a client to send its first bytes, to complete the handshake, and to end
             its side of TLS.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], asyncio.Protocol],
-        tls: ssl.SSLContext | None,
-        timeout: float,
-    ) -> None:
-        self._make = make
-        self._tls = tls
-        self._timeout = timeout
-        self._accepting: dict[asyncio.Task[None], socket.socket] = {}
-        self._silent: OrderedDict[socket.socket, asyncio.TimerHandle] = OrderedDict()
-        self._line: asyncio.Queue[socket.socket] = asyncio.Queue()
-        self._handshakes: dict[asyncio.Task[None], float] = {}  # start time, the oldest first
+    make: Callable[[], asyncio.Protocol]
+    tls: ssl.SSLContext | None
+    timeout: float
+    _accepting: dict[asyncio.Task[None], socket.socket] = field(default_factory=dict)
+    _silent: OrderedDict[socket.socket, asyncio.TimerHandle] = field(default_factory=OrderedDict)
+    _line: asyncio.Queue[socket.socket] = field(default_factory=asyncio.Queue)
+    _handshakes: dict[asyncio.Task[None], float] = field(default_factory=dict)
+    """When each began, the oldest first."""
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen, and return the address in use.
@@ -67,7 +64,7 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         # create_server resolves names and picks the address families that the machine has.
-        server = await loop.create_server(self._make, host or None, port, start_serving=False)
+        server = await loop.create_server(self.make, host or None, port, start_serving=False)
         sockets = [one.dup() for one in server.sockets]
         server.close()
         for one in sockets:
@@ -100,7 +97,7 @@ class Listener:
                 self._close_oldest_silent()
                 await asyncio.sleep(RETRY)
                 continue
-            if self._tls is None:
+            if self.tls is None:
                 self._start_connection(accepted)
             elif _has_bytes(accepted):
                 self._line.put_nowait(accepted)
@@ -117,7 +114,7 @@ class Listener:
         if len(self._silent) >= SILENT:
             self._close_oldest_silent()
         loop = asyncio.get_running_loop()
-        self._silent[accepted] = loop.call_later(self._timeout, self._close_silent, accepted)
+        self._silent[accepted] = loop.call_later(self.timeout, self._close_silent, accepted)
         loop.add_reader(accepted, self._bytes_arrived, accepted)
 
     def _bytes_arrived(self, accepted: socket.socket) -> None:
@@ -170,16 +167,16 @@ class Listener:
 
     async def _shake_hands(self, accepted: socket.socket) -> None:
         crowded = len(self._handshakes) >= HANDSHAKES
-        timeout = min(self._timeout, CROWDED_TIMEOUT) if crowded else self._timeout
+        timeout = min(self.timeout, CROWDED_TIMEOUT) if crowded else self.timeout
         # A client that speaks no TLS or is too slow has been closed by the transport.
         with suppress(OSError):
             await aiofastnet.connect_accepted_socket(
                 asyncio.get_running_loop(),
-                self._make,
+                self.make,
                 accepted,
-                ssl=self._tls,
-                ssl_handshake_timeout=timeout if self._tls else None,
-                ssl_shutdown_timeout=self._timeout if self._tls else None,
+                ssl=self.tls,
+                ssl_handshake_timeout=timeout if self.tls else None,
+                ssl_shutdown_timeout=self.timeout if self.tls else None,
             )
 
 

@@ -1,5 +1,6 @@
 """Event handlers: they store a fact and enqueue the keys that its change concerns."""
 
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from dragoman.controllers.claims.othercontroller import OtherController
@@ -34,23 +35,21 @@ def lane(key: Key) -> str:
     return "release" if key.kind == "claim" else "create"
 
 
+@dataclass
 class EventHandlers:
     """Handlers of events from watches, and of responses to own writes.
 
-    Args:
+    Attributes:
         state: The stores.
         queue: Receives the keys that a change concerns.
         other: Observes each change before it is stored.
-
-    Attributes:
         observers: Other controllers that need the same facts.
     """
 
-    def __init__(self, state: ClusterState, queue: WorkQueue[Key], other: OtherController) -> None:
-        self.state = state
-        self.queue = queue
-        self._other = other
-        self.observers: list[Observer] = []
+    state: ClusterState
+    queue: WorkQueue[Key]
+    other: OtherController
+    observers: list[Observer] = field(default_factory=list)
 
     def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
         """Store a pod that was added or changed, and enqueue it and its claims.
@@ -63,7 +62,7 @@ class EventHandlers:
             # The watch lags behind our own write; ignore the older state.
             return
         if by is None:
-            self._other.pod(pod)
+            self.other.pod(pod)
         known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
         if not self.state.pods.put(pod):
             return
@@ -101,7 +100,7 @@ class EventHandlers:
         if self.state.claims.is_past(claim):
             return
         if by is None:
-            self._other.claim(claim)
+            self.other.claim(claim)
         known = self.state.claims.get(claim.metadata.namespace, claim.metadata.name)
         if not self.state.claims.put(claim):
             return

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dragoman import metrics
@@ -29,22 +30,22 @@ Report = Callable[[Fault, Pod, str], None]
 ActivitySeen = Callable[[Activity], None]
 
 
+@dataclass
 class OtherController:
     """Observes another claim controller: each change, before the change is stored.
 
-    Args:
+    Attributes:
         state: What was stored before the change.
         other_seen: Called with each activity of another controller.
         report: Called for each fault of it.
     """
 
-    def __init__(self, state: ClusterState, other_seen: ActivitySeen, report: Report) -> None:
-        self._state = state
-        self._other_seen = other_seen
-        self._report = report
-        self._observing = False
-        self._latest: Recent[str, str] = Recent(REMEMBERED)
-        self._lost: Recent[str, float] = Recent(REMEMBERED)
+    state: ClusterState
+    other_seen: ActivitySeen
+    report: Report
+    _observing: bool = False
+    _latest: Recent[str, str] = field(default_factory=lambda: Recent(REMEMBERED))
+    _lost: Recent[str, float] = field(default_factory=lambda: Recent(REMEMBERED))
 
     def begin(self) -> None:
         """Observe from now on: what the first lists had is the past."""
@@ -53,7 +54,7 @@ class OtherController:
     def pod(self, pod: Pod) -> None:
         """Observe a pod that was added or changed."""
         metadata = pod.metadata
-        known = self._state.pods.get(metadata.namespace, metadata.name)
+        known = self.state.pods.get(metadata.namespace, metadata.name)
         changed = known is not None and known.published != pod.published
         # A stamp older than the namespace's latest belongs to a pod that is only seen late.
         if pod.stock_stamp and pod.stock_stamp >= self._latest.get(metadata.namespace, ""):
@@ -67,15 +68,15 @@ class OtherController:
     def claim(self, claim: Claim) -> None:
         """Observe a claim that was added or changed."""
         metadata = claim.metadata
-        known = self._state.claims.get(metadata.namespace, metadata.name)
+        known = self.state.claims.get(metadata.namespace, metadata.name)
         if not self._observing or known is not None or not made_by_another(claim):
             return
         owner = metadata.owner
         assert owner is not None, "it names whom the claim was made for"
-        pod = self._state.pods.get(metadata.namespace, owner.name)
+        pod = self.state.pods.get(metadata.namespace, owner.name)
         if pod is None or pod.metadata.uid != owner.uid:
             # The age of its pod is unknown: it may be older than every need.
-            self._other_seen(Activity(metadata.namespace, ""))
+            self.other_seen(Activity(metadata.namespace, ""))
             return
         self._seen(pod)
         if pod.done:
@@ -85,11 +86,11 @@ class OtherController:
 
     def _seen(self, pod: Pod, *, flapping: bool = False) -> None:
         metadata = pod.metadata
-        self._other_seen(Activity(metadata.namespace, metadata.created, flapping))
+        self.other_seen(Activity(metadata.namespace, metadata.created, flapping))
 
     def _check_duplicate(self, claim: Claim, pod: Pod) -> None:
         place = (pod.metadata.namespace, pod.metadata.uid, claim.entry)
-        found = self._state.claims.find("twin", place)
+        found = self.state.claims.find("twin", place)
         twins = [twin.metadata.name for twin in found if not twin.metadata.deleting]
         if twins:
             note = (
@@ -99,7 +100,7 @@ class OtherController:
             self._tell(Fault.DUPLICATE, pod, note)
 
     def _check_flapping(self, known: Pod, pod: Pod) -> None:
-        claims = self._state.claims.namespace(pod.metadata.namespace)
+        claims = self.state.claims.namespace(pod.metadata.namespace)
         uid = pod.metadata.uid
         if known.metadata.uid != uid:
             return
@@ -117,4 +118,4 @@ class OtherController:
 
     def _tell(self, fault: Fault, pod: Pod, note: str) -> None:
         metrics.FAULTS.labels(fault.value).inc()
-        self._report(fault, pod, note)
+        self.report(fault, pod, note)

@@ -192,8 +192,8 @@ async def batches(client: Client, resource: Resource) -> AsyncIterator[list[Any]
     except ApiError as error:
         if error.code not in {400, 422}:
             raise
-        async for batch in _paged(client, resource):
-            yield batch
+        async for page in pages(client, resource.path()):
+            yield [parse(orjson.dumps(item)) for item in page["items"] or ()]
 
 
 async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
@@ -207,7 +207,7 @@ async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[An
             if event["type"] == "ERROR":
                 raise ApiError(0, "NoAnswer", f"list {resource.plural}: {event['object']}")
             if event["type"] == "BOOKMARK":
-                if _is_end(event["object"]):
+                if INITIAL_EVENTS_END in (event["object"]["metadata"].get("annotations") or {}):
                     yield batch
                     return
                 continue
@@ -216,12 +216,3 @@ async def _streamed(client: Client, resource: Resource) -> AsyncIterator[list[An
                 yield batch
                 batch = []
     raise ApiError(0, "NoAnswer", f"list {resource.plural}: ended before it was complete")
-
-
-def _is_end(bookmark: Any) -> bool:
-    return INITIAL_EVENTS_END in (bookmark["metadata"].get("annotations") or {})
-
-
-async def _paged(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:
-    async for page in pages(client, resource.path()):
-        yield [parse(orjson.dumps(item)) for item in page["items"] or ()]

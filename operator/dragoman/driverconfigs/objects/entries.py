@@ -91,11 +91,12 @@ def holder_of(kind: str, document: Any) -> Any:
 def configured(kind: str, document: Any) -> Configured:
     """Find the entries of an object of one of `KINDS`, of any JSON type; others have none."""
     place, holder = _PLACES.get(kind, ()), holder_of(kind, document)
-    targets, alternatives = _requests(holder)
+    targets, alternatives, classes = _requests(holder)
     source = CLASS if kind == "DeviceClass" else CLAIM
     entries = tuple(_entries(holder, ".".join((*place, "config")), source))
     name = _member(_member(document, "metadata"), "name") if source == CLASS else None
-    classes = {WHOLE_CLASS: name} if isinstance(name, str) else dict(_classes(holder))
+    if isinstance(name, str):
+        classes = {WHOLE_CLASS: name}
     return Configured(entries, targets, alternatives, classes)
 
 
@@ -111,36 +112,29 @@ def _entries(holder: Any, path: str, source: str) -> Iterator[Entry]:
         yield Entry(f"{path}[{index}]", driver, value, requests, source)
 
 
-def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str], dict[str, str]]:
+    """List the targets, the requests with alternatives, and the device class of each target."""
     targets: list[str] = []
     alternatives: set[str] = set()
+    classes: dict[str, Any] = {}
     for request in _list(_member(holder, "requests"))[:MAX_ENTRIES]:
         name = _member(request, "name")
-        offered = _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]
-        subrequests = [_member(sub, "name") for sub in offered]
-        if isinstance(name, str) and subrequests:
-            alternatives.add(name)
-            targets += [f"{name}/{sub}" for sub in subrequests if isinstance(sub, str)]
-        elif isinstance(name, str):
-            targets.append(name)
-    return tuple(targets), frozenset(alternatives)
-
-
-def _classes(holder: Any) -> Iterator[tuple[str, str]]:
-    """Yield the device class of every request and alternative, in any API version."""
-    for request in _list(_member(holder, "requests"))[:MAX_ENTRIES]:
-        name = _member(request, "name")
+        if not isinstance(name, str):
+            continue
         # v1beta1 has the class in the request itself.
-        exact = _member(_member(request, "exactly") or request, "deviceClassName")
-        yield from _named(name, exact)
-        for sub in _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]:
-            yield from _named(f"{name}/{_member(sub, 'name')}", _member(sub, "deviceClassName"))
-
-
-def _named(target: Any, class_name: Any) -> Iterator[tuple[str, str]]:
+        classes[name] = _member(_member(request, "exactly") or request, "deviceClassName")
+        offered = _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]
+        if offered:
+            alternatives.add(name)
+        else:
+            targets.append(name)
+        for sub in offered:
+            if isinstance(_member(sub, "name"), str):
+                targets.append(f"{name}/{sub['name']}")
+                classes[targets[-1]] = _member(sub, "deviceClassName")
     # In v1beta1 a request with alternatives has an empty class of its own.
-    if isinstance(target, str) and isinstance(class_name, str) and class_name:
-        yield target, class_name
+    named = {target: one for target, one in classes.items() if isinstance(one, str) and one}
+    return tuple(targets), frozenset(alternatives), named
 
 
 def _member(value: Any, name: str) -> Any:

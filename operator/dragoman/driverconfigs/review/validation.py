@@ -32,7 +32,7 @@ from dragoman.driverconfigs.review.parameters_validation import (
     validate_parameters,
 )
 from dragoman.driverconfigs.review.precedence import check_precedence, refused_classes
-from dragoman.driverconfigs.review.verdict import SchemaReference, Verdict, Violation
+from dragoman.driverconfigs.review.verdict import Verdict, Violation
 from dragoman.spelling import SuggestionBudget, closest
 
 MAX_STEPS: Final = REVIEW_STEPS
@@ -263,9 +263,9 @@ def being_deleted(document: Any) -> bool:
     return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
 
 
-def _reference(registered: RegisteredSchema) -> SchemaReference:
+def _reference(registered: RegisteredSchema) -> str:
     name, mode = registered.parsed.name, registered.parsed.mode
-    return SchemaReference(name, _generation(registered), mode)
+    return f"{name}@{_generation(registered)} ({mode})"
 
 
 def _generation(registered: RegisteredSchema) -> int:

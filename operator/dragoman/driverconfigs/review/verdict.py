@@ -56,24 +56,6 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaReference:
-    """A schema that took part in a verdict.
-
-    Attributes:
-        name: the DriverConfigSchema's name.
-        generation: the active generation.
-        mode: Enforce, Warn or Audit.
-    """
-
-    name: str
-    generation: int
-    mode: str
-
-    def __str__(self) -> str:
-        return f"{self.name}@{self.generation} ({self.mode})"
-
-
-@dataclass(frozen=True, slots=True)
 class Cause:
     """One entry of `details.causes` of a metav1 Status.
 
@@ -94,13 +76,13 @@ class Verdict:
 
     Attributes:
         violations: every violation, in the object's order.
-        schemas: the schemas that took part, each once.
+        schemas: the schemas that took part, each once, as `NAME@GENERATION (MODE)`.
         unknown_drivers: drivers of entries that no schema describes.
         exhausted: the step budget ended a validation before it was complete.
     """
 
     violations: tuple[Violation, ...] = ()
-    schemas: tuple[SchemaReference, ...] = ()
+    schemas: tuple[str, ...] = ()
     unknown_drivers: tuple[str, ...] = ()
     exhausted: bool = False
 
@@ -152,7 +134,7 @@ class Verdict:
         verdict = "denied" if not self.allowed else "violations" if self.violations else "clean"
         found = {"verdict": verdict}
         if self.schemas:
-            found["schemas"] = ", ".join(map(str, self.schemas))
+            found["schemas"] = ", ".join(self.schemas)
         if self.unknown_drivers:
             found["unknown-drivers"] = ", ".join(self.unknown_drivers)
         if self.violations:
