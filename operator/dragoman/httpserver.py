@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import cast
 
@@ -37,27 +38,27 @@ Respond = Callable[[bytes, bytes], bytes]
 """Returns the encoded response to a method and a path."""
 
 
+@dataclass
 class HttpServer:
     """Listens on one address, and gives each connection one response.
 
-    Args:
+    Attributes:
         address: Where to listen; port 0 for any free one.
         respond: Returns the response to a method and a path.
     """
 
-    def __init__(self, address: Address, respond: Respond) -> None:
-        self._address = address
-        self._respond = respond
-        self._connections: OrderedDict[HttpConnection, None] = OrderedDict()
-        self._timers: dict[socket.socket, asyncio.TimerHandle | None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+    address: Address
+    respond: Respond
+    _connections: OrderedDict["HttpConnection", None] = field(default_factory=OrderedDict)
+    _timers: dict[socket.socket, asyncio.TimerHandle | None] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def start(self) -> str:
         """Listen; returns the address in use."""
         loop = asyncio.get_running_loop()
         # None is every interface of both families: some clusters have IPv6 only.
         server = await loop.create_server(
-            asyncio.Protocol, self._address.host or None, self._address.port, start_serving=False
+            asyncio.Protocol, self.address.host or None, self.address.port, start_serving=False
         )
         # asyncio would accept as many connections as there are, so it only resolves and binds.
         sockets = [one.dup() for one in server.sockets]
@@ -118,7 +119,7 @@ class HttpServer:
             accepted.close()
 
     def _connection(self) -> "HttpConnection":
-        connection = HttpConnection(self._respond, self._forget)
+        connection = HttpConnection(self.respond, self._forget)
         self._connections[connection] = None
         return connection
 

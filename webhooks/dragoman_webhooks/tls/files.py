@@ -86,6 +86,9 @@ class CertificateFiles:
     Args:
         certificate: PEM file with the certificate and its chain.
         key: PEM file with its key.
+
+    Raises:
+        CertificateFilesError: The files are unusable.
     """
 
     def __init__(self, certificate: Path, key: Path) -> None:
@@ -93,11 +96,7 @@ class CertificateFiles:
         self._key = key
         self._loaded = (b"", b"")
         self.context = server_context()
-        self.load()
-
-    def load(self) -> bool:
-        """Load the files if they changed; raise CertificateFilesError if they are unusable."""
-        return self._take(self._read())
+        self._take(self._read())
 
     def _read(self) -> tuple[bytes, bytes]:
         try:
@@ -105,15 +104,14 @@ class CertificateFiles:
         except OSError as error:
             raise self._unusable(error) from error
 
-    def _take(self, content: tuple[bytes, bytes]) -> bool:
+    def _take(self, content: tuple[bytes, bytes]) -> None:
         if content == self._loaded:
-            return False
+            return
         try:
             serve(self.context, *content)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise self._unusable(error) from error
         self._loaded = content
-        return True
 
     def _unusable(self, error: Exception) -> CertificateFilesError:
         return CertificateFilesError(

@@ -51,19 +51,12 @@ class Rules:
     messages: frozenset[str]
     reads: Mapping[str, tuple[str, ...]]
 
-    def errors(self, value: Any, budget: StepBudget) -> list[FieldError]:
-        """Evaluate the enforced rules; paths are relative to the parameters.
+    def evaluate(self, rules: cel.RuleSet, value: Any, budget: StepBudget) -> list[FieldError]:
+        """Evaluate the enforced or the advisory rules; paths are relative to the parameters.
 
         Raises:
             StepBudgetExceeded: the budget was used up.
         """
-        return self._evaluate(self.enforced, value, budget)
-
-    def warnings(self, value: Any, budget: StepBudget) -> list[FieldError]:
-        """Evaluate the advisory rules, as `errors`."""
-        return self._evaluate(self.advisory, value, budget)
-
-    def _evaluate(self, rules: cel.RuleSet, value: Any, budget: StepBudget) -> list[FieldError]:
         if rules.level is None:
             return []
         broken = rules.validate(value, budget=budget)

@@ -115,6 +115,6 @@ def _validate(
     values = (e for e in field_errors(config.validator, pruned) if e.path not in reported)
     errors += islice(values, MAX_FIELD_ERRORS)
     if config.rules and not any(error.reason in _BLOCKS_RULES for error in errors):
-        errors += config.rules.errors(pruned, pruner.budget)
-        warnings += config.rules.warnings(pruned, pruner.budget)
+        errors += config.rules.evaluate(config.rules.enforced, pruned, pruner.budget)
+        warnings += config.rules.evaluate(config.rules.advisory, pruned, pruner.budget)
     return errors, warnings
