@@ -116,13 +116,13 @@ def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str], dict[str, s
     """List the targets, the requests with alternatives, and the device class of each target."""
     targets: list[str] = []
     alternatives: set[str] = set()
-    classes: dict[str, Any] = {}
+    classes: dict[str, str] = {}
     for request in _list(_member(holder, "requests"))[:MAX_ENTRIES]:
         name = _member(request, "name")
         if not isinstance(name, str):
             continue
         # v1beta1 has the class in the request itself.
-        classes[name] = _member(_member(request, "exactly") or request, "deviceClassName")
+        classes |= _named(name, _member(_member(request, "exactly") or request, "deviceClassName"))
         offered = _list(_member(request, "firstAvailable"))[:MAX_ALTERNATIVES]
         if offered:
             alternatives.add(name)
@@ -131,10 +131,13 @@ def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str], dict[str, s
         for sub in offered:
             if isinstance(_member(sub, "name"), str):
                 targets.append(f"{name}/{sub['name']}")
-                classes[targets[-1]] = _member(sub, "deviceClassName")
+                classes |= _named(targets[-1], _member(sub, "deviceClassName"))
+    return tuple(targets), frozenset(alternatives), classes
+
+
+def _named(target: str, class_name: Any) -> dict[str, str]:
     # In v1beta1 a request with alternatives has an empty class of its own.
-    named = {target: one for target, one in classes.items() if isinstance(one, str) and one}
-    return tuple(targets), frozenset(alternatives), named
+    return {target: class_name} if isinstance(class_name, str) and class_name else {}
 
 
 def _member(value: Any, name: str) -> Any:

@@ -183,7 +183,6 @@ class _Reader:
             self.add(f"{path}.schema.openAPIV3Schema", REQUIRED, "")
         api_version = self.read(item, "apiVersion", path, default="")
         kind = self.read(item, "kind", path, default="")
-        refused: list[Any] = self.read(item, "refusedClasses", path, default=[])
         if kind and not api_version:
             self.add(f"{path}.apiVersion", REQUIRED, "a kind has an apiVersion")
         return ConfigSpec(
@@ -193,7 +192,11 @@ class _Reader:
             schema=schema.get("openAPIV3Schema"),
             unknown_fields=self.choice(item, "unknownFields", path, POLICIES, DENY),
             rules=tuple(rule for _, rule in self.objects(item, "rules", path)),
-            refused_classes=frozenset(name for name in refused if isinstance(name, str)),
+            refused_classes=frozenset(
+                name
+                for name in self.read(item, "refusedClasses", path, default=list[Any]())
+                if isinstance(name, str)
+            ),
         )
 
     def sources(self, item: Mapping[str, Any], path: str) -> frozenset[str]:
