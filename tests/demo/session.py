@@ -20,7 +20,7 @@ from tests.support.controlplane.plane import ControlPlane
 NAMESPACE = "default"
 OPERATOR, WEBHOOK = "dragoman", "dragoman-webhook"
 """Names of the processes and of their service accounts in examples/."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds after which something that has not happened counts as a fault."""
 REDRAWS = 0.1
 """Seconds between two looks at the API server."""

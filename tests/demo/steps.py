@@ -17,6 +17,8 @@ SHARED, CORRECTED = "shared-gpu", "shared-by-mps"
 DEVICES = 8
 DRIVERS = tuple(sorted(schema["metadata"]["name"] for schema in catalogue.schemas()))
 """Whose configs are checked: all that the catalogue knows."""
+WRONG = (f"{CONFIGS}/mistyped.yaml", f"{CONFIGS}/bad-class.yaml")
+"""What the webhook refuses."""
 WRONG_BEFORE = "compute-domain.nvidia.com"
 """Whose config is wrong in what is applied before dragoman is there."""
 
@@ -148,13 +150,15 @@ def copies(session: Session) -> None:
 def driver_configs(session: Session) -> None:
     """Apply driver configs, wrong ones and a right one."""
     session.expect(
-        f"{len(DRIVERS)} schemas of the catalogue are in force", lambda _: in_force(session)
+        f"{len(DRIVERS)} schemas of the catalogue are in force",
+        lambda _: in_force(session) and all(denied(session, file) for file in WRONG),
     )
     parameters = "config[0].opaque.parameters"
-    session.refuse(f"{CONFIGS}/mistyped.yaml", f"spec.devices.{parameters}.sharing.strategy")
+    mistyped, bad_class = WRONG
+    session.refuse(mistyped, f"spec.devices.{parameters}.sharing.strategy")
     session.apply(f"{CONFIGS}/corrected.yaml")
     session.expect("the corrected claim passes", lambda seen: CORRECTED in seen.claims)
-    session.refuse(f"{CONFIGS}/bad-class.yaml", f"spec.{parameters}.mode")
+    session.refuse(bad_class, f"spec.{parameters}.mode")
 
 
 def audit(session: Session) -> None:
@@ -162,7 +166,10 @@ def audit(session: Session) -> None:
     name = "channel"
     why = partial(told, session, name, "DriverConfigInvalid")
     session.note(f"{BEFORE} was applied before dragoman came")
-    session.expect("the audit has found it, and an Event says why", lambda _: bool(why()))
+    session.expect(
+        "the audit has found it, and an Event says why",
+        lambda _: bool(why()) and violations(session, WRONG_BEFORE) == 1,
+    )
     session.quote(why())
     session.show(*session.kubectl("get", "driverconfigschemas", WRONG_BEFORE).stdout.splitlines())
 
@@ -208,6 +215,19 @@ def in_force(session: Session) -> bool:
         if (condition["type"], condition["status"]) == ("Ready", "True")
     ]
     return len(ready) == len(DRIVERS)
+
+
+def denied(session: Session, file: str) -> bool:
+    """Whether a dry run is refused: the webhook has schemas and certificate a moment later."""
+    options = ("apply", "--dry-run=server", "-f", file)
+    said = session.plane.kubectl(*options, check=False).stderr
+    return " is invalid: " in said
+
+
+def violations(session: Session, schema: str) -> int:
+    """Return how many wrong configs the audit has counted for a schema."""
+    status = session.plane.api().get("driverconfigschemas", schema).get("status", {})
+    return int(status.get("audit", {}).get("violations", 0))
 
 
 def copied(session: Session) -> list[str]:

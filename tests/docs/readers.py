@@ -9,16 +9,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Command, agrees
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.harness import WebhookProcess, configuration, wait_until_reviewed
 from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 
-SECONDS = 120
-SETTLED_SECONDS = 15
+SECONDS = 300
+SETTLED_SECONDS = 30
 APPLIES = re.compile(r"kubectl apply [^|;&<>]*")
 SYSTEM = "dragoman"
 
@@ -111,6 +113,8 @@ def _install(plane: ControlPlane, stack: ExitStack, desk: Path) -> None:
     stack.enter_context(door)
     plane.api().create(configuration(door.port, door.bundle))
     wait_until_reviewed(plane, UNREADABLE)
+    lease = partial(plane.api().find, "leases.coordination.k8s.io", "dragoman-operator", SYSTEM)
+    wait_for(lease, message="the operator to lead")
 
 
 UNREADABLE = {

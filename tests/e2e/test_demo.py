@@ -14,7 +14,8 @@ import pytest
 from tests.demo.steps import STEPS
 
 ROOT = Path(__file__).parent.parent.parent
-LIMIT = 180
+LIMIT = 600
+"""Seconds after which a demo hangs, however busy the machine is."""
 
 
 @pytest.fixture

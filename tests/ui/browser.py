@@ -30,7 +30,9 @@ def launched() -> Iterator[Browser]:
     # The sandbox refuses to work for root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=arguments)
+        browser = playwright.chromium.launch(
+            executable_path=executable(), args=arguments, timeout=120_000
+        )
         yield browser
         browser.close()
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from dragoman.inventory.snapshots.snapshot import dump
 from tests.ui.browser import DESKTOP, Window, executable, launched
 from tests.unit.inventory import builders
 
 Open = Callable[..., Page]
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

@@ -55,15 +55,15 @@ def test_changes_appear_without_a_reload(
             pod = page.locator(f"#waiting details[data-pod='{namespace}/user']")
             expect(pod).to_be_visible()
             pod.locator("summary").click()
-            expect(pod).to_contain_text("fits on none of", timeout=20_000)
+            expect(pod).to_contain_text("fits on none of")
 
             api.create(objects.node(NODE))
             api.create(objects.resource_slice(NODE, ["a", "b"], DRIVER))
             row = page.get_by_role("row", name=NODE)
             expect(row).to_be_visible(timeout=20_000)
-            expect(pod).to_have_count(0, timeout=20_000)  # the scheduler has placed it
+            expect(pod).to_have_count(0)  # the scheduler has placed it
             used = row.get_by_role("gridcell", name=f"used by {namespace}/user")
-            expect(used).to_have_count(1, timeout=20_000)
+            expect(used).to_have_count(1)
 
             used.focus()
             page.keyboard.press("Enter")
@@ -71,20 +71,20 @@ def test_changes_appear_without_a_reload(
             slice_ = api.get("resourceslices", f"{NODE}-{DRIVER}")
             slice_["spec"]["devices"].append({"name": "c"})
             api.update(slice_)
-            expect(row.locator(".dots .dot")).to_have_count(3, timeout=20_000)
+            expect(row.locator(".dots .dot")).to_have_count(3)
             focus = page.evaluate("document.activeElement.getAttribute('aria-label')")
             assert str(focus).endswith(f"used by {namespace}/user")  # the update kept the focus
 
             api.delete("resourceslices", f"{NODE}-{DRIVER}")
             lost = page.get_by_role("gridcell", name=f"lost by {namespace}/user")
-            expect(lost).to_have_count(1, timeout=20_000)
+            expect(lost).to_have_count(1)
             assert {url.partition("/")[2].split("/")[1] for url in window.requests} == {
                 address.split("/")[2]
             }
 
             process.send_signal(signal.SIGINT)
             process.wait(30)
-            expect(page.locator("#live")).to_contain_text("not current", timeout=20_000)
+            expect(page.locator("#live")).to_contain_text("not current")
             window.errors.clear()  # of the connection that ended
     finally:
         api.delete("deviceclasses", "page")

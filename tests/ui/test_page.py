@@ -46,15 +46,14 @@ def page(small: str, windows: Windows) -> Page:
     return found
 
 
-def shown(page: Page) -> str:
-    """Return how many devices and nodes the filters leave."""
-    return page.locator("#shown").inner_text()
+def expect_shown(page: Page, words: str) -> None:
+    """Wait until the page says that the filters leave so many devices and nodes."""
+    expect(page.locator("#shown")).to_have_text(words)
 
 
-def focused(page: Page) -> str:
-    """Return the accessible name of what has the focus."""
-    name = page.evaluate("document.activeElement.getAttribute('aria-label')")
-    return str(name)
+def expect_focused(page: Page, name: str) -> None:
+    """Wait until what has the focus has this accessible name."""
+    expect(page.locator("*:focus")).to_have_attribute("aria-label", name)
 
 
 def test_the_file_asks_for_no_other(small: str, windows: Windows) -> None:
@@ -71,34 +70,34 @@ def test_every_state_has_its_dots(page: Page) -> None:
 
 
 def test_filters(page: Page) -> None:
-    assert shown(page) == "81 of 81 devices on 11 of 11 nodes"
+    expect_shown(page, "81 of 81 devices on 11 of 11 nodes")
     page.locator("#node").fill("node-0004")
-    assert shown(page) == "8 of 81 devices on 1 of 11 nodes"
+    expect_shown(page, "8 of 81 devices on 1 of 11 nodes")
     page.get_by_role("button", name="Reset").click()
-    expect(page.locator("#shown")).to_have_text("81 of 81 devices on 11 of 11 nodes")
+    expect_shown(page, "81 of 81 devices on 11 of 11 nodes")
     page.locator("#namespace").select_option("ml")
-    assert shown(page) == "36 of 81 devices on 9 of 11 nodes"
+    expect_shown(page, "36 of 81 devices on 9 of 11 nodes")
     expect(page.locator("#waiting details:visible")).to_have_count(0)
     page.locator("#namespace").select_option("")
     page.locator("#class").select_option("other")
-    assert shown(page) == "0 of 81 devices on 0 of 11 nodes"
+    expect_shown(page, "0 of 81 devices on 0 of 11 nodes")
     page.locator("#class").select_option("gpu")
-    assert shown(page) == "80 of 81 devices on 10 of 11 nodes"
+    expect_shown(page, "80 of 81 devices on 10 of 11 nodes")
     page.locator("[name=state][value=used]").uncheck()
-    assert shown(page) == "35 of 81 devices on 10 of 11 nodes"
+    expect_shown(page, "35 of 81 devices on 10 of 11 nodes")
 
 
 def test_filters_survive_a_reload(page: Page) -> None:
     page.locator("#namespace").select_option("web")
     page.reload()
     expect(page.locator("#namespace")).to_have_value("web")
-    assert shown(page) == "10 of 81 devices on 10 of 11 nodes"
+    expect_shown(page, "10 of 81 devices on 10 of 11 nodes")
 
 
 def test_the_map_is_one_stop_of_tab_and_arrows_move_in_it(page: Page) -> None:
     page.get_by_role("button", name="Reset").focus()
     page.keyboard.press("Tab")
-    assert focused(page) == "gpu-0: used by ml/trainer-0"
+    expect_focused(page, "gpu-0: used by ml/trainer-0")
     for key, expected in (
         ("ArrowRight", "gpu-1: used by ml/trainer-0"),
         ("ArrowDown", "gpu-1: used by ml/trainer-1"),
@@ -111,7 +110,7 @@ def test_the_map_is_one_stop_of_tab_and_arrows_move_in_it(page: Page) -> None:
         ("PageUp", "gpu-0: used by ml/trainer-0"),
     ):
         page.keyboard.press(key)
-        assert focused(page) == expected, key
+        expect_focused(page, expected)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('#grid')") is None
 
@@ -131,9 +130,9 @@ def test_hidden_devices_cannot_be_reached(page: Page) -> None:
     page.locator("[name=state][value=used]").uncheck()
     page.get_by_role("button", name="Reset").focus()
     page.keyboard.press("Tab")
-    assert focused(page) == "gpu-5: free"
+    expect_focused(page, "gpu-5: free")
     page.keyboard.press("ArrowDown")
-    assert focused(page) == "gpu-5: free"
+    expect_focused(page, "gpu-5: free")
 
 
 def test_explanations_open_by_keyboard(page: Page) -> None:
@@ -242,9 +241,9 @@ def test_hostile_names_are_text(tmp_path: Path, windows: Windows) -> None:
 def test_a_thousand_nodes(large: str, windows: Windows) -> None:
     page = windows().page
     page.goto(large)
-    assert shown(page) == "8001 of 8001 devices on 1001 of 1001 nodes"
+    expect_shown(page, "8001 of 8001 devices on 1001 of 1001 nodes")
     page.locator("#node").fill("node-099")
-    assert shown(page) == "80 of 8001 devices on 10 of 1001 nodes"
+    expect_shown(page, "80 of 8001 devices on 10 of 1001 nodes")
     page.get_by_role("gridcell", name="gpu-0: used by ml/trainer-990").focus()
     page.keyboard.press("PageDown")
-    assert focused(page) == "gpu-0: unusable"
+    expect_focused(page, "gpu-0: unusable")
