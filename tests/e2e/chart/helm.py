@@ -14,6 +14,8 @@ from tests.support.controlplane.plane import ControlPlane
 
 CHART = Path(__file__).parents[3] / "charts/dragoman"
 RELEASE = "dragoman"
+WAIT = ("--wait", "--timeout=240s")
+"""Until all that belongs to a release runs, or is gone, however busy the machine is."""
 RENDERING = {"install", "upgrade", "template", "lint"}
 """Commands that need the registry of the image, which the chart demands."""
 Values = Mapping[str, Any]
@@ -67,20 +69,20 @@ class Helm:
     def install(self, values: Values | None = None, *flags: str, chart: Path = CHART) -> str:
         """Install the release and wait until it runs."""
         return self(
-            *("install", RELEASE, str(chart), "--wait", "--timeout=90s", *flags),
+            *("install", RELEASE, str(chart), *WAIT, *flags),
             values=values or {},
         )
 
     def upgrade(self, values: Values | None = None, *flags: str, chart: Path = CHART) -> str:
         """Upgrade the release and wait until it runs."""
         return self(
-            *("upgrade", RELEASE, str(chart), "--wait", "--timeout=90s", *flags),
+            *("upgrade", RELEASE, str(chart), *WAIT, *flags),
             values=values or {},
         )
 
     def uninstall(self, *flags: str) -> str:
         """Uninstall the release and wait until its objects are gone."""
-        return self("uninstall", RELEASE, "--wait", "--timeout=90s", *flags)
+        return self("uninstall", RELEASE, *WAIT, *flags)
 
     def revision(self) -> int:
         """Return the number of the release's newest revision."""

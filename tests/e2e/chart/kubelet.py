@@ -26,6 +26,8 @@ from tests.support.controlplane.plane import ControlPlane
 TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount"
 BEAT = 0.3
 TOKEN_SECONDS = 3600
+PROBE_SECONDS = 10
+"""A kubelet is content with one probe in three; this one is patient with each instead."""
 
 
 class Kubelet:
@@ -107,7 +109,7 @@ class Life:
         sandbox = self._begin()
         try:
             while not self._kubelet.stopped.wait(BEAT):
-                with suppress(HTTPError):
+                with suppress(HTTPError, ApiError):  # asked again a moment later
                     if self._is_to_end():
                         break
                     sandbox = self._look_after(sandbox)
@@ -247,9 +249,9 @@ def answers(address: str, port: int, path: str, *, secured: bool) -> bool:
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     made = (
-        HTTPSConnection(address, port, timeout=3, context=trusting)
+        HTTPSConnection(address, port, timeout=PROBE_SECONDS, context=trusting)
         if secured
-        else HTTPConnection(address, port, timeout=3)
+        else HTTPConnection(address, port, timeout=PROBE_SECONDS)
     )
     with closing(made), suppress(OSError, HTTPException):
         made.request("GET", path)
@@ -261,7 +263,7 @@ def fetched(network: Network, address: str, port: int, path: str) -> str:
     """Return what a pod serves."""
 
     def fetch() -> str:
-        with closing(HTTPConnection(address, port, timeout=3)) as connection:
+        with closing(HTTPConnection(address, port, timeout=30)) as connection:
             connection.request("GET", path)
             return connection.getresponse().read().decode()
 

@@ -7,6 +7,7 @@ Where the checkout or the interpreter lie below /tmp, they are there, but read-o
 
 import itertools
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,7 @@ class Sandbox:
         theirs = Path(f"/proc/{pid}/ns/net")
         while theirs.readlink() == ours:
             self.process.check()
+            time.sleep(0.01)
         outside, inside = self._network.run, ("nsenter", f"--net={theirs}", "--", "ip")
         outside("ip", "link", "add", self._link, "type", "veth", "peer", "eth0", "netns", pid)
         outside("ip", "link", "set", self._link, "up")

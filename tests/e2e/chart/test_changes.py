@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, KEPT, NAMESPACE, Cluster, left_behind
-from tests.e2e.chart.helm import CHART, RELEASE, Values
+from tests.e2e.chart.helm import CHART, RELEASE, WAIT, Values
 from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
 from tests.support.controlplane.api import Api, wait_for
 
@@ -74,7 +74,7 @@ def test_the_webhook_keeps_answering_through_an_upgrade_and_the_way_back(
         assert {one["timeoutSeconds"] for one in configuration["webhooks"]} == {6}
         assert api.get("customresourcedefinitions", CRD)["spec"]["names"]["shortNames"] == ["dcs"]
         wait_for(lambda: ignores_classes(api), message="the catalogue to use the new field")
-        cluster.helm("rollback", RELEASE, "1", "--wait", "--timeout=90s", *flags)
+        cluster.helm("rollback", RELEASE, "1", *WAIT, *flags)
         assert api.get(CONFIGURATIONS, RELEASE)["webhooks"][0]["timeoutSeconds"] == 5
     assert set(insistence.answers) == {"denied"}
     assert insistence.answers["denied"] > 20

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -107,7 +108,12 @@ def api(cluster: Cluster, release: str) -> Api:
 
 
 def test_its_pods_run_where_pod_security_takes_restricted_ones_alone(api: Api) -> None:
-    running = [one["metadata"]["name"] for one in api.list("pods", NAMESPACE)]
+    # Pods of a release that another test has uninstalled may still be ending.
+    running = [
+        one["metadata"]["name"]
+        for one in api.list("pods", NAMESPACE)
+        if "deletionTimestamp" not in one["metadata"]
+    ]
     assert len([name for name in running if "webhook" in name]) == 2
     assert len([name for name in running if "operator" in name]) == 1
     careless = objects.pod("careless", NAMESPACE)
@@ -198,6 +204,8 @@ def test_a_helm_test_that_fails_leaves_its_log_and_no_rights_behind(
     blind = [{**webhook, "objectSelector": nothing} for webhook in stored]
     api.patch(CONFIGURATIONS, RELEASE, None, {"webhooks": blind})
     try:
+        bad = device_class(BAD)
+        wait_for(lambda: answer(api, bad) == "let in", message="the webhook to see nothing")
         said = cluster.helm("test", "dragoman", "--timeout=60s", check=False)
     finally:
         api.patch(CONFIGURATIONS, RELEASE, None, {"webhooks": stored})
@@ -219,8 +227,8 @@ def test_whoever_may_view_may_see_schemas_and_nobody_else_may_change_them(api: A
             for verb in rule["verbs"]
         }
 
-    wait_for(lambda: schema_verbs("view"), message="the role view to be aggregated")
-    for role in ("view", "edit", "admin"):
+    for role in ("view", "edit", "admin"):  # each is aggregated by itself
+        wait_for(partial(schema_verbs, role), message=f"the role {role} to be aggregated")
         assert schema_verbs(role) == {"get", "list", "watch"}
 
 
@@ -252,7 +260,8 @@ def test_an_uninstallation_removes_the_webhook_first_and_leaves_what_users_made(
     assert [one.what for one in deleted if one.user == hook] == [f"delete {CONFIGURATIONS}"]
     assert left_behind(api) == KEPT
     assert {one["metadata"]["name"] for one in api.list(CRD)} == kept
-    assert answer(api, device_class(BAD)) == "let in"
+    bad = device_class(BAD)
+    wait_for(lambda: answer(api, bad) == "let in", message="no webhook to be asked any more")
 
 
 def holding(api: Api, namespace: str) -> str:

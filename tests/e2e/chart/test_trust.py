@@ -96,15 +96,13 @@ def cert_manager(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[N
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():  # a first build takes minutes and says so
         program = binaries.find([PROGRAM])[PROGRAM]
-    admin = cluster.plane.api()
     known = [one for one in definitions() if one["spec"]["group"] == "cert-manager.io"]
-    names = [admin.create(one)["metadata"]["name"] for one in known]
-    cluster.plane.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")
+    names = [cluster.plane.define(one) for one in known]
     cluster.plane.launch(PROGRAM, [str(program), str(cluster.plane.kubeconfig), NAMESPACE])
     yield
     cluster.plane.stop_part(PROGRAM)
     for name in names:
-        admin.delete("customresourcedefinitions", name)
+        cluster.plane.undefine(name)
 
 
 @pytest.mark.usefixtures("cert_manager")

@@ -1,11 +1,15 @@
 """The webhook behind a Service: replicas at addresses of their own, and what names them."""
 
+import uuid
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.webhook.harness import WebhookProcess
+from tests.e2e.webhook.harness import CONFIGURATIONS, NAME, WebhookProcess
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.plane import ControlPlane
@@ -15,6 +19,8 @@ NAMESPACE, SERVICE, ACCOUNT = "dragoman", "dragoman-webhook", "dragoman-webhook"
 HOST = f"{SERVICE}.{NAMESPACE}.svc"
 """By which the API server calls, whatever address it dials."""
 PORT = 9443
+MARK = "mark.example.com"
+"""Name of a webhook, and of a label: by it a version of the configuration is known."""
 
 
 def publish(plane: ControlPlane, replicas: Iterable[WebhookProcess]) -> None:
@@ -56,6 +62,41 @@ def several(
         yield replicas
         for replica in replicas:
             assert replica.faults() == []
+
+
+def trust(plane: ControlPlane, bundle: bytes) -> None:
+    """Replace the bundle, as an external issuer does; return when the API server goes by it."""
+    api, mark = plane.api(), uuid.uuid4().hex
+    document = api.get(CONFIGURATIONS, NAME)
+    reviewing = [one for one in document["webhooks"] if one["name"] != MARK]
+    for one in reviewing:
+        one["clientConfig"]["caBundle"] = b64encode(bundle).decode()
+    api.update({**document, "webhooks": [*reviewing, marking(mark)]})
+    probe = objects.config_map("probe", "default")
+    probe["metadata"]["labels"] = {MARK: mark}
+
+    def followed() -> bool:
+        try:
+            api.create(probe, dryRun="All")
+        except ApiError as error:
+            return MARK in error.message
+        return False
+
+    wait_for(followed, message="the API server to follow the configuration")
+
+
+def marking(mark: str) -> Json:
+    """Return a webhook that nobody serves: what it keeps out tells which version is in force."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    return {
+        "name": MARK,
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{**rule, "resources": ["configmaps"]}],
+        "objectSelector": {"matchLabels": {MARK: mark}},
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
 
 
 class Mounted:

@@ -7,7 +7,6 @@ out of the EndpointSlice. They belong to a private network.
 import signal
 import ssl
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -16,8 +15,6 @@ import pytest
 
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.harness import (
-    CONFIGURATIONS,
-    NAME,
     SECRET,
     WebhookProcess,
     authorities_in,
@@ -29,7 +26,7 @@ from tests.e2e.webhook.harness import (
 )
 from tests.e2e.webhook.load import Load, claim
 from tests.e2e.webhook.manifests import BAD, GOOD, MAKERS, apply, delete_class, manifest, schema
-from tests.e2e.webhook.service import NAMESPACE, Mounted, publish, several
+from tests.e2e.webhook.service import NAMESPACE, Mounted, publish, several, trust
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.plane import ControlPlane
@@ -211,7 +208,7 @@ def test_a_renewed_certificate_of_another_authority_loses_no_request(
         load.goes_on()
         issuer = mounted.issue()
         trust(plane, mounted.bundle + issuer.certificate.read_bytes())
-        load.goes_on(200)  # the API server has followed
+        load.goes_on(200)
         mounted.mount(issuer)
         for replica, before in zip(replicas, served, strict=True):
             changed = partial(differs, replica, before)
@@ -257,14 +254,6 @@ def test_rotation_under_load_lets_no_request_go_astray(
         load.goes_on()
     assert load.astray() == []
     assert {certificate_of(replica) for replica in self_signed}.isdisjoint(served)
-
-
-def trust(plane: ControlPlane, bundle: bytes) -> None:
-    """Replace the bundle, as an external issuer does."""
-    document = plane.api().get(CONFIGURATIONS, NAME)
-    for one in document["webhooks"]:
-        one["clientConfig"]["caBundle"] = b64encode(bundle).decode()
-    plane.api().update(document)
 
 
 def differs(replica: WebhookProcess, before: str) -> bool:
