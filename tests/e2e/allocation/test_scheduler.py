@@ -19,6 +19,7 @@ from tests.e2e.running import Running
 from tests.support.controlplane import binaries, objects
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.witness import Witness
 
 Json = dict[str, Any]
 
@@ -27,6 +28,8 @@ WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", FEW))
 RULES = WORLDS > FEW
 """DeviceTaintRules need a control plane with other gates, which a few worlds are not worth."""
 BATCH = 40
+UNUSED = "example.com/unused"
+"""Key of a taint that no world has."""
 PATIENCE = 300.0
 SETTLE = 40.0
 """Seconds in which the scheduler may try again: its caches lag behind what the test reads."""
@@ -57,6 +60,10 @@ class Batch:
         self.differences: list[str] = []
         made = self._api.in_parallel(self._create, worlds)
         self.worlds = [one for one, stored in zip(worlds, made, strict=True) if stored]
+        # A pod that comes before its scheduler knows all slices gets other devices, for good.
+        self._witness = Witness(plane, UNUSED if RULES else "")
+        self._witness.appear()
+        self._witness.seen()
         self.counts["worlds"] = len(self.worlds)
         self.counts["refused by the API server"] = len(worlds) - len(self.worlds)
         self._namespace = plane.create_namespace(
@@ -184,6 +191,7 @@ class Batch:
                 self._plane.clear_namespace(self._namespace)
                 break
         self._api.in_parallel(self._delete, self.worlds)
+        self._witness.vanish()
 
 
 _PLURALS = {
