@@ -194,7 +194,7 @@ fuzz-cel: setup ## Compare N random CEL cases with the Go implementation
 
 .PHONY: test-allocator
 test-allocator: controlplane ## Compare 1,000 random worlds with a real kube-scheduler (WORLDS=n SEED=n)
-	@DRAGOMAN_WORLDS=$(if $(filter command,$(origin WORLDS)),$(WORLDS),1000) $(if $(SEED),DRAGOMAN_SEED=$(SEED)) $(PYTEST) -q -s tests/e2e/allocation
+	@DRAGOMAN_WORLDS=$(if $(filter command,$(origin WORLDS)),$(WORLDS),1000) DRAGOMAN_SEED=$(or $(SEED),$(shell date +%s)) $(PYTEST) -q -s tests/e2e/allocation
 
 .PHONY: fuzz-allocator
 fuzz-allocator: setup ## Compare N random allocations with the Go implementation (ARGS="--kubernetes 1.37 --seed 7")

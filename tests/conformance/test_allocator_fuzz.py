@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import SystemRandom
-
 import pytest
 
 from tests.conformance.fuzz_allocator import Session, summary
@@ -12,7 +10,8 @@ from tests.conformance.oracle import OracleUnavailableError
 
 @pytest.mark.parametrize("kubernetes", ["1.36", "1.37"])
 def test_random_clusters_are_served_as_the_scheduler_serves_them(kubernetes: str) -> None:
-    seed = SystemRandom().randrange(1 << 32)
+    # `make fuzz-allocator` takes other seeds.
+    seed = 0
     print(f"Kubernetes {kubernetes}, seed {seed}")
     try:
         session = Session(kubernetes, seed, shown=1)

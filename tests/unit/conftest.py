@@ -1,14 +1,22 @@
 """What makes a few thousand small tests quick."""
 
 import gc
+import os
 
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.unit.examples import examples
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("unit", max_examples=examples(25), deadline=None)
+# How long an example takes says more about the machine than about the code. A change lands or not
+# by the same examples; runs that ask for more of them get others each time.
+settings.register_profile(
+    "unit",
+    max_examples=examples(25),
+    deadline=None,
+    derandomize="DRAGOMAN_EXAMPLES" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unit")
 
 # As in the product's own logs; the default draws every frame with its variables, for half a second.

@@ -17,7 +17,7 @@ from dragoman.linting.knowledge.devices import Devices
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.witness import Witness
+from tests.support.controlplane.schedulersync import SchedulerSync
 
 CLASS = DRIVER = "consequences.example.com"
 RESOURCE = "consequences.example.com/gpu"
@@ -53,17 +53,17 @@ def place(world: ControlPlane) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def witness(world: ControlPlane) -> Witness:
+def sync(world: ControlPlane) -> SchedulerSync:
     """Tell how far the scheduler has come."""
-    made = Witness(world, TAINT)
+    made = SchedulerSync(world, TAINT)
     made.appear()
     return made
 
 
 @pytest.fixture
-def decided(world: ControlPlane, witness: Witness, place: str) -> Scheduling:
+def decided(world: ControlPlane, sync: SchedulerSync, place: str) -> Scheduling:
     """Let the scheduler decide about pods."""
-    return Scheduling(world, witness, place)
+    return Scheduling(world, sync, place)
 
 
 def found(*manifests: Json) -> set[str]:
@@ -81,17 +81,17 @@ class Scheduling:
 
     Attributes:
         world: The control plane.
-        witness: Tells how far its scheduler has come.
+        sync: Tells how far its scheduler has come.
         namespace: Where pods are created.
     """
 
     world: ControlPlane
-    witness: Witness
+    sync: SchedulerSync
     namespace: str
 
     def __call__(self, pods: Sequence[Json]) -> list[str]:
         """Create pods one after the other; return their nodes, empty for those that fit nowhere."""
-        self.witness.seen()  # claims, rules, and what the test before has left
+        self.sync.wait()  # claims, rules, and what the test before has left
         return [_decided(self.world, self.namespace, pod) for pod in pods]
 
 

@@ -18,7 +18,7 @@ from dragoman.linting.knowledge.devices import Devices, given
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.witness import Witness
+from tests.support.controlplane.schedulersync import SchedulerSync
 
 DRIVER, TAINTED = "own.example.com", "tainted.example.com"
 OWN = f'device.attributes["{DRIVER}"]'
@@ -88,9 +88,9 @@ def world() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def witness(world: ControlPlane) -> Witness:
+def sync(world: ControlPlane) -> SchedulerSync:
     """Tell how far the scheduler has come."""
-    made = Witness(world)
+    made = SchedulerSync(world)
     made.appear()
     return made
 
@@ -108,12 +108,12 @@ def found(body: dict[str, Any]) -> set[str]:
     return {finding.id for finding in report.findings}
 
 
-def answer(plane: ControlPlane, witness: Witness, body: dict[str, Any]) -> str:
+def answer(plane: ControlPlane, sync: SchedulerSync, body: dict[str, Any]) -> str:
     """Create a claim and a pod for it; return what the scheduler does with the pod."""
     namespace = plane.create_namespace()
     api = plane.api()
     api.create(claim(body, namespace))
-    witness.seen()
+    sync.wait()
     api.create(objects.pod("pod", namespace, claims={"gpu": "gpu"}))
 
     def said() -> str:
@@ -135,9 +135,9 @@ def answer(plane: ControlPlane, witness: Witness, body: dict[str, Any]) -> str:
     ("rule", "bad", "good"), CASES, ids=[f"{case[0]} {i}" for i, case in enumerate(CASES)]
 )
 def test_the_scheduler_places_no_pod_of_a_finding(
-    world: ControlPlane, witness: Witness, rule: str, bad: dict[str, Any], good: dict[str, Any]
+    world: ControlPlane, sync: SchedulerSync, rule: str, bad: dict[str, Any], good: dict[str, Any]
 ) -> None:
     assert rule in found(bad)
     assert rule not in found(good)
-    assert answer(world, witness, bad) == "refused"
-    assert answer(world, witness, good) == "placed"
+    assert answer(world, sync, bad) == "refused"
+    assert answer(world, sync, good) == "placed"

@@ -139,7 +139,7 @@ def test_virtual_nodes_are_what_real_ones_become(
         for one in slices:
             stage.api.delete("resourceslices", one["metadata"]["name"])
         stage.api.in_parallel(stage.api.create, said["virtual"])
-        stage.witness.seen()
+        stage.sync.wait()
         world.manifests += said["virtual"]
         expected = [
             device

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.witness import Witness
+from tests.support.controlplane.schedulersync import SchedulerSync
 
 LABEL = "example.com/world"
 ADMIN = "resource.kubernetes.io/admin-access"
@@ -251,7 +251,7 @@ class Stage:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.api: Api = plane.api()
-        self.witness = Witness(plane)
+        self.sync = SchedulerSync(plane)
 
     def build(self, worlds: Iterable[World]) -> None:
         """Create what belongs to worlds, all side by side, and let the scheduler see it."""
@@ -260,13 +260,13 @@ class Stage:
             manifests.append(objects.namespace(world.name, {ADMIN: "true"}))
             manifests += world.manifests
         self.api.in_parallel(self._create, manifests)
-        self.witness.appear()
-        self.witness.seen()
+        self.sync.create()
+        self.sync.wait()
 
     def remove(self, worlds: Iterable[World]) -> None:
         """Delete it all; namespaces stay, empty."""
         there = list(worlds)
-        self.witness.vanish()
+        self.sync.delete()
         self.api.in_parallel(self.plane.clear_namespace, [world.name for world in there])
         self.api.in_parallel(self._delete, [one for world in there for one in world.manifests])
 

@@ -44,8 +44,8 @@ class Waking:
 def waking(*before: Object) -> Waking:
     """Return an intake that knows these objects, and has settled."""
     world, queue = ClusterState(groups_served=True), Collected()
-    witness = OtherController(world, lambda _: None, lambda *_: None)
-    made = Waking(EventHandlers(world, queue, witness), queue)
+    other = OtherController(world, lambda _: None, lambda *_: None)
+    made = Waking(EventHandlers(world, queue, other), queue)
     for found in before:
         made.tell("changed", found)
     return made

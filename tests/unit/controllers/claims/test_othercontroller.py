@@ -21,14 +21,14 @@ THEIRS = "pod-a-q7zk2"
 
 @dataclass
 class Stand:
-    """A witness over a world; what it saw and what it reported."""
+    """The controller over a world; what it saw and what it reported."""
 
     world: ClusterState = field(default_factory=ClusterState)
     signs: Counter[str] = field(default_factory=Counter)
     faults: list[tuple[Fault, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.witness = OtherController(self.world, self._sign, self._report)
+        self.other = OtherController(self.world, self._sign, self._report)
 
     def _sign(self, activity: Activity) -> None:
         self.signs["flapping" if activity.flapping else "progress"] += 1
@@ -41,16 +41,16 @@ class Stand:
         """Let changes come in."""
         for fact in facts:
             if isinstance(fact, Pod):
-                self.witness.pod(fact)
+                self.other.pod(fact)
                 self.world.pods.put(fact)
             else:
-                self.witness.claim(fact)
+                self.other.claim(fact)
                 self.world.claims.put(fact)
         return self
 
     def awake(self) -> "Stand":
         """Say that everything is listed."""
-        self.witness.begin()
+        self.other.begin()
         return self
 
 

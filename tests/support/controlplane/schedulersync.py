@@ -1,4 +1,4 @@
-"""Tells how far a scheduler has come with what was written before.
+"""Waits until a scheduler has in its cache what was written before.
 
 A scheduler has a watch for each kind of object. Where a test creates slices and then a pod, the pod
 may come first: the scheduler refuses it, and takes that back a moment later. A watch keeps its
@@ -14,16 +14,16 @@ from tests.support.controlplane import objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.cluster import Cluster
 
-LABEL = "example.com/witness"
+LABEL = "example.com/sync"
 SECONDS = 60
 
 
-class Witness:
+class SchedulerSync:
     """A node with devices of its own, which pods of tests never fit.
 
     Args:
         plane: With its scheduler running.
-        tolerated: Key of taints that rules of the test put on all devices; given, `seen` is about
+        tolerated: Key of taints that rules of the test put on all devices; given, `wait` is about
             DeviceTaintRules, too.
     """
 
@@ -31,20 +31,20 @@ class Witness:
         self._plane = plane
         self._api = plane.api()
         self._tolerated = tolerated
-        self._name = f"witness-{uuid.uuid4().hex[:8]}"
+        self._name = f"sync-{uuid.uuid4().hex[:8]}"
         self._driver = f"{self._name}.example.com"
         self._count = 0
 
-    def appear(self) -> None:
+    def create(self) -> None:
         """Create the node and its slice."""
         self._plane.add_node(self._name, 1, self._driver)
-        self._namespace = self._plane.create_namespace("witness")
+        self._namespace = self._plane.create_namespace("sync")
 
-    def vanish(self) -> None:
+    def delete(self) -> None:
         """Delete the node and its slice."""
         self._plane.remove_node(self._name, self._driver)
 
-    def seen(self) -> None:
+    def wait(self) -> None:
         """Wait until the scheduler has seen all that was written before the call."""
         self._count += 1
         tag = f"{self._name}-{self._count}"
