@@ -56,7 +56,7 @@ def place(world: ControlPlane) -> Iterator[str]:
 def sync(world: ControlPlane) -> SchedulerSync:
     """Tell how far the scheduler has come."""
     made = SchedulerSync(world, TAINT)
-    made.appear()
+    made.create()
     return made
 
 

@@ -91,7 +91,7 @@ def world() -> Iterator[ControlPlane]:
 def sync(world: ControlPlane) -> SchedulerSync:
     """Tell how far the scheduler has come."""
     made = SchedulerSync(world)
-    made.appear()
+    made.create()
     return made
 
 
