@@ -25,7 +25,7 @@ podgroups.scheduling.k8s.io: get list watch
 podgroups/status.scheduling.k8s.io: patch
 deviceclasses.resource.k8s.io: list watch
 events.events.k8s.io: create
-driverconfigschemas.dragoman.dev: list watch
+driverconfigschemas.dragoman.dev: get list watch
 driverconfigschemas/status.dragoman.dev: patch
 resourceslices.resource.k8s.io: get list watch
 devicetaintrules.resource.k8s.io: get list watch
@@ -41,7 +41,7 @@ clusterresourceclaimtemplates.dragoman.dev: get list watch
 clusterresourceclaimtemplates/status.dragoman.dev: patch
 deviceclasses.resource.k8s.io: list watch
 events.events.k8s.io: create
-driverconfigschemas.dragoman.dev: list watch
+driverconfigschemas.dragoman.dev: get list watch
 driverconfigschemas/status.dragoman.dev: patch
 """
 FINDINGS = """
@@ -159,6 +159,13 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
 @pytest.mark.parametrize(("values", "kind", "name", "expected"), ROLES.values(), ids=ROLES)
 def test_may_do_exactly_this(values: Values, kind: str, name: str, expected: str) -> None:
     assert set(spelt(one(render(values), kind, name))) == lines(expected)
+
+
+def test_objects_whose_status_is_written_may_be_read_after_a_conflict() -> None:
+    role = one(render({"maintenance": {"enabled": True}}), "ClusterRole", "dragoman-operator")
+    rights = [right.split(": ") for right in spelt(role) if ".dragoman.dev: " in right]
+    written = {name.replace("/status", "") for name, verbs in rights if "/status" in name}
+    assert written <= {name for name, verbs in rights if "get" in verbs.split()}
 
 
 def test_the_catalogue_adds_the_right_to_apply_it() -> None:

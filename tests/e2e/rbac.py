@@ -29,7 +29,7 @@ OPERATOR_RULES = (
     rule(SCHEDULING, "podgroups/status", "patch"),
     rule("events.k8s.io", "events", "create"),
     rule("coordination.k8s.io", "leases", "get", "create", "update"),
-    rule("dragoman.dev", "driverconfigschemas", "list", "watch"),
+    rule("dragoman.dev", "driverconfigschemas", *READ),
     rule("dragoman.dev", "driverconfigschemas/status", "patch"),
     rule("dragoman.dev", "clusterresourceclaimtemplates", *READ),
     rule("dragoman.dev", "clusterresourceclaimtemplates/status", "patch"),

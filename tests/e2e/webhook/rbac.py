@@ -8,7 +8,7 @@ SCHEMA_RULES = (
     *OPERATOR_RULES,
     *POOL_STATUS_RULES,
     rule(DRA, "deviceclasses", "list", "watch"),
-    rule(GROUP, "driverconfigschemas", "list", "watch", "create", "patch"),
+    rule(GROUP, "driverconfigschemas", "get", "list", "watch", "create", "patch"),
     rule(GROUP, "driverconfigschemas/status", "patch"),
 )
 
