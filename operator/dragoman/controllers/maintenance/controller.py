@@ -116,7 +116,10 @@ class MaintenanceController:
         began = time.monotonic()
         if FINALIZER not in stored.finalizers:
             # First, so that a deletion leaves no hold behind.
-            await self.objects.finalize(stored, (*stored.finalizers, FINALIZER))
+            finalized = await self.objects.finalize(stored, (*stored.finalizers, FINALIZER))
+            if finalized is None:
+                return
+            stored = finalized
         try:
             await self._ordered(stored)
             fault = ""

@@ -88,8 +88,14 @@ class Objects:
             *holds.read((), claims),
         )
 
-    async def finalize(self, stored: DeviceMaintenance, finalizers: tuple[str, ...]) -> None:
-        """Write the finalizers of an object; raise ApiError where it has changed since."""
+    async def finalize(
+        self, stored: DeviceMaintenance, finalizers: tuple[str, ...]
+    ) -> DeviceMaintenance | None:
+        """Write the finalizers of an object; return it as it is then, None where it is gone.
+
+        Raises:
+            ApiError: The object has changed since, or the server did not answer.
+        """
         metadata = stored.metadata
         version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         body = {"metadata": {**version, "finalizers": list(finalizers)}}
@@ -99,11 +105,14 @@ class Objects:
             )
         except ApiError as error:
             if error.code == 404:
-                return
+                return None
             await self.informer.refresh("", metadata.name)
             raise
-        if finalizers or not stored.metadata.deleting:
-            self._changed(DeviceMaintenance.parse(written))
+        if metadata.deleting and not finalizers:
+            return None
+        finalized = DeviceMaintenance.parse(written)
+        self._changed(finalized)
+        return finalized
 
     async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
         """Write the status where it differs, unless the object has changed: its event follows."""

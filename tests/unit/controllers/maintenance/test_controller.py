@@ -281,6 +281,32 @@ def test_an_expression_that_does_not_compile_is_said() -> None:
     play(office, script)
 
 
+def test_a_status_is_written_in_the_version_that_has_the_finalizer() -> None:
+    office = Office(rules=True)
+    office.write({"metadata": metadata(), "spec": {"target": {"where": "device."}}})
+
+    async def main() -> None:
+        await office.controller.objects.informer.resync()
+        await office.controller.reconcile("m")
+
+    asyncio.run(main())
+    assert office.stored["metadata"]["finalizers"] == [FINALIZER]
+    assert office.conditions()["Held"] == "Unknown"
+
+
+def test_nothing_is_held_for_an_object_that_is_gone_before_it_has_the_finalizer() -> None:
+    office = Office(rules=True)
+
+    async def main() -> None:
+        await office.controller.objects.informer.resync()
+        del office.model.objects[PATH]
+        await office.controller.reconcile("m")
+        assert office.controller._runs == {}
+
+    asyncio.run(main())
+    assert office.holds() == []
+
+
 def test_an_expensive_expression_delays_no_other_work() -> None:
     office = Office(rules=True)
     slices = "/apis/resource.k8s.io/v1/resourceslices/s"
