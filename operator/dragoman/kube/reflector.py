@@ -63,6 +63,8 @@ class Reflector:
     _failed_version: str = ""
     """Where the watch last received an ERROR event and continued."""
     _last_list_version: int = 0
+    _undelivered: int = 0
+    """Lines of the watch that have arrived and are not handled yet."""
     _use_watch_list: bool = True
     _verify_version: bool = False
     _backoff: Backoff = field(default_factory=Backoff)
@@ -193,19 +195,20 @@ class Reflector:
         began = time.monotonic()
         query = self._watch_query(resourceVersion=self._version)
         informer = self.informer
+        self._undelivered = 0
         lines = informer.client.lines(
-            informer.path, query, self._is_news, informer.filtered_interval
+            informer.path, query, self._is_wanted, informer.filtered_interval
         )
         async for line in lines:
             # Checked once more: the response to an own write may have arrived since.
-            if not self._is_news(line):
-                continue
-            event = self._parse(line)
-            version = event["object"]["metadata"]["resourceVersion"]
-            if event["type"] != "BOOKMARK":
-                await self.handle(event)
-            self._version = version
-            self._backoff.succeeded()
+            if self._is_news(line):
+                event = self._parse(line)
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    await self.handle(event)
+                self._version = version
+                self._backoff.succeeded()
+            self._undelivered -= 1
         if time.monotonic() - began < SHORTEST_WATCH:
             # A server that ends watches at once must not be called in a tight loop.
             await asyncio.sleep(self._backoff.next())
@@ -248,7 +251,14 @@ class Reflector:
         metrics.WATCH_DROPPED.inc()
         return False
 
-    def _is_news(self, line: bytes) -> bool:
+    def _is_wanted(self, line: bytes) -> bool:
+        """Whether a line that arrives must be handled after those that have arrived before it."""
+        # They may change what is stored: what is unchanged now can undo one of them.
+        wanted = self._is_news(line, comparable=self._undelivered <= 0)
+        self._undelivered += wanted
+        return wanted
+
+    def _is_news(self, line: bytes, *, comparable: bool = True) -> bool:
         """Whether a line contains more than the store, or than the response to an own write."""
         if not self._is_relevant(line):
             return False
@@ -256,7 +266,8 @@ class Reflector:
         version = _VERSION.search(line)
         if version is None:
             return True
-        if not self.informer.is_own_write(version[1]) and not self.informer.is_unchanged(line):
+        is_own_write = self.informer.is_own_write(version[1])
+        if not is_own_write and not (comparable and self.informer.is_unchanged(line)):
             return True
         self._version = version[1].decode()
         return False

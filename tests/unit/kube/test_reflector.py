@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 
 from dragoman.controllers.claims.informers import uses_claims
@@ -13,6 +14,8 @@ from dragoman.kube.http import pool
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS
+from dragoman.kube.store import StoredObject
+from dragoman.kube.storing import storing_informer
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
 from tests.unit.kube.fakes import (
@@ -317,6 +320,39 @@ async def test_the_watchs_account_of_own_writes_is_not_read_again() -> None:
         await feed.knows("others")
         task.cancel()
         await asyncio.wait({task})
+
+
+def tainted(version: int, *taints: str) -> Json:
+    return {**claim("a", version), "taints": list(taints)}
+
+
+async def test_a_change_that_arrives_together_with_its_end_does_not_stay() -> None:
+    seen = []
+
+    def note(_: StoredObject | None, new: StoredObject | None) -> None:
+        assert new is not None
+        seen.append((new.metadata.name, new.document.get("taints")))
+
+    def is_unchanged(line: bytes) -> bool:
+        item = orjson.loads(line)["object"]
+        known = informer.store.get("ns", item["metadata"]["name"])
+        return known is not None and known.document.get("taints") == item.get("taints")
+
+    together = (tainted(11, "broken"), tainted(12), tainted(13), claim("later", 14))
+    lines = b"".join(event("MODIFIED", one) for one in together)
+    async with fed(streamed(tainted(5), version=10), told(lines), runs=False) as feed:
+        informer = storing_informer(
+            feed.api, PODS, StoredObject.parse, note, is_unchanged=is_unchanged
+        )
+
+        async def handle(event: Any) -> None:
+            informer.handle(event)
+
+        task = asyncio.create_task(Reflector(informer, handle).run())
+        await eventually(lambda: ("later", None) in seen)
+        task.cancel()
+        await asyncio.wait({task})
+    assert seen == [("a", []), ("a", ["broken"]), ("a", []), ("later", None)]
 
 
 async def test_restarts_are_counted_by_cause() -> None:
