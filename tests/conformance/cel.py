@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dragoman.cel import representation, rules, selectors, types
 from dragoman.cel.check.declarations import Version
-from dragoman.cel.data import DefaultMap, Record
+from dragoman.cel.data import BuiltMap, DefaultMap, Record
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import NONE, Optional
@@ -199,7 +199,7 @@ def tagged(value: Any) -> Any:
         return {"optional": "none" if value is NONE else tagged(value.value)}
     if type(value) is list:
         return {"list": [tagged(item) for item in value]}
-    if type(value) in (dict, DefaultMap, Record):
+    if type(value) in (dict, BuiltMap, DefaultMap, Record):
         return {"map": {_tagged_key(key): tagged(item) for key, item in value.items()}}
     write = _TAGS.get(type(value))
     assert write is not None, type(value)

@@ -24,6 +24,18 @@ class Record(dict[str, Any]):
         self.hidden = hidden
 
 
+class BuiltMap(dict[Any, Any]):
+    """A map that an expression has built: cel-go keeps it in a Go map, which hashes its keys."""
+
+    __slots__ = ()
+
+
+class DataMap(dict[str, Any]):
+    """A map of the data that a schema describes by additionalProperties, as `DataList`."""
+
+    __slots__ = ()
+
+
 class DataList(list[Any]):
     """A list of the data that a schema describes, whose elements may be `Invalid`.
 

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
-from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
+from dragoman.cel.data import (
+    BuiltMap,
+    DataList,
+    DataMap,
+    DefaultMap,
+    Invalid,
+    MapList,
+    Record,
+    SetList,
+)
 from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import (
     KUBERNETES,
@@ -21,13 +30,16 @@ from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, spend_
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity
 
+_STRICT: Final = KUBERNETES | (LISTS | MAPS) - {list, dict, BuiltMap, DefaultMap}
+"""Types whose comparison with a value of another kind fails, unlike that of cel-go's own."""
+
 
 def equal(left: Any, right: Any, state: State) -> bool:
     """Return `==` of any two values, as cel-go does.
 
     Raises:
-        OperationError: `no such overload` when the left value is of a Kubernetes type and the
-            right one is of another type.
+        OperationError: `no such overload` when the left value is of a Kubernetes type, or data of
+            a schema, and the right one is of another kind.
     """
     kind, other = type(left), type(right)
     if kind is other and kind in PLAIN:
@@ -40,12 +52,12 @@ def equal(left: Any, right: Any, state: State) -> bool:
         return float(left) == float(right) if mixed else bool(left == right)
     if left is None or right is None:
         return left is right
-    if kind in MAPS:
-        return other in MAPS and _equal_maps(left, right, state)
-    if kind in KUBERNETES:
+    if kind in MAPS and other in MAPS:
+        return _equal_maps(left, right, state)
+    if kind in LISTS and other in LISTS:
+        return _equal_lists(left, right, state)
+    if kind in _STRICT:
         return _equal_kubernetes(left, right)
-    if kind in LISTS:
-        return other in LISTS and _equal_lists(left, right, state)
     if kind is Invalid:
         raise left.error
     if kind is Optional and other is Optional:
@@ -134,8 +146,9 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bo
         return False
     spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     always = type(right) is DefaultMap
+    same = equal if type(left) is DataMap else _same
     return all(
-        (always or key in right) and _same(value, right[key], state) for key, value in left.items()
+        (always or key in right) and same(value, right[key], state) for key, value in left.items()
     )
 
 

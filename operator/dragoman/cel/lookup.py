@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from dragoman.cel.data import DefaultMap, Invalid
+from dragoman.cel.data import BuiltMap, DefaultMap, Invalid
 from dragoman.cel.errors import OperationError
-from dragoman.cel.representation import LISTS, MAPS, NUMBERS, key_of, shown, type_name
+from dragoman.cel.representation import (
+    LISTS,
+    MAPS,
+    NUMBERS,
+    key_of,
+    refuse_unhashable,
+    shown,
+    type_name,
+)
 from dragoman.cel.state import State, spend_text_steps
 from dragoman.cel.values.scalars import Uint
 
@@ -58,8 +66,14 @@ def missing_key(value: Any, key: Any) -> OperationError:
 
 
 def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:
-    """Return `value in map`, where 1, 1u and 1.0 are the same key."""
+    """Return `value in map`, where 1, 1u and 1.0 are the same key.
+
+    Raises:
+        EvaluationAborted: the value makes cel-go itself fail.
+    """
     spend_text_steps(state, value)
+    if type(mapping) is BuiltMap and mapping:
+        refuse_unhashable(value)
     try:
         return key_of(value) in mapping
     except TypeError:  # a list or map is never a key

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.cel.data import DataList, DefaultMap, Invalid, MapList, Record, SetList
+from dragoman.cel.data import (
+    BuiltMap,
+    DataList,
+    DataMap,
+    DefaultMap,
+    Invalid,
+    MapList,
+    Record,
+    SetList,
+)
 from dragoman.cel.errors import EvaluationAborted, OperationError
 from dragoman.cel.types import Type
 from dragoman.cel.values.durations import Duration
@@ -72,6 +81,8 @@ _NAMES: Final[dict[type, str]] = {
     SetList: "list",
     MapList: "list",
     dict: "map",
+    BuiltMap: "map",
+    DataMap: "map",
     DefaultMap: "map",
     Record: "map",
     Invalid: "error",
@@ -89,7 +100,7 @@ _NAMES: Final[dict[type, str]] = {
 NUMBERS: Final = frozenset((int, Uint, float))
 PLAIN: Final = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duration))
 KUBERNETES: Final = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
-MAPS: Final = frozenset((dict, DefaultMap, Record))
+MAPS: Final = frozenset((dict, BuiltMap, DataMap, DefaultMap, Record))
 LISTS: Final = frozenset((list, DataList, SetList, MapList))
 NO_KEYS: Final = LISTS | MAPS | {type(None), Optional, Quantity, Semver, URL, IP, CIDR, NamedFormat}
 """Types that cannot be an index or key."""
@@ -144,13 +155,17 @@ def entry_key(value: Any) -> Any:
     Raises:
         EvaluationAborted: such a key makes cel-go itself fail.
     """
-    kind = type(value)
-    if kind in _ADDRESSED:
+    if type(value) in _ADDRESSED:
         return StandIn(value)
-    if kind in _UNHASHABLE:
+    refuse_unhashable(value)
+    return key_of(value)
+
+
+def refuse_unhashable(value: Any) -> None:
+    """Raise EvaluationAborted for a value whose use as a key of a Go map makes cel-go fail."""
+    if type(value) in _UNHASHABLE:
         text = f"internal error: runtime error: hash of unhashable type {go_name(value)}"
         raise EvaluationAborted(text)
-    return key_of(value)
 
 
 def value_of(key: Any) -> Any:
@@ -207,15 +222,14 @@ def reread(value: Any) -> Any:
     if type(value) is not Optional or value is NONE:
         return value
     content = value.value
-    if type(content) is Optional:
-        while type(content) is Optional:
-            content = content.value
-        return Optional(content)
+    nested = type(content) is Optional
+    while type(content) is Optional:
+        content = content.value
     if type(content) is Type:
         return Optional(content.name)
     native = _NATIVE.get(type(content))
     if native is None:
-        return value
+        return Optional(content) if nested else value
 
     def unsupported() -> str:
         text = content.error if type(content) is Invalid else content

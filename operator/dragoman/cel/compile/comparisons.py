@@ -12,7 +12,7 @@ from dragoman.cel.compile.calls import both
 from dragoman.cel.compile.closure import ABSENT, Closure, Code, constant
 from dragoman.cel.cost import FAILED, equality, tenth
 from dragoman.cel.equality import equal
-from dragoman.cel.errors import EvaluationError, OperationError
+from dragoman.cel.errors import EvaluationAborted, EvaluationError, OperationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.lookup import has_key
 from dragoman.cel.representation import (
@@ -40,9 +40,14 @@ def equals(left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: 
         return Closure(_alike(test, left, right), cost + 1, flat)
     if not left.is_constant and type(right.constant) in _SIMPLE:
         return _with_constant(left, right.constant, negated=negated)
-    if not right.is_constant and type(left.constant) in _SIMPLE and kinds[1].exact:
+    if not right.is_constant and type(left.constant) in _SIMPLE and _is_scalar(kinds[1]):
         return _with_constant(right, left.constant, negated=negated)
     return Closure(_any(left.run, right.run, negated=negated), cost, flat=False)
+
+
+def _is_scalar(kind: Type) -> bool:
+    """Return whether no list or map of a schema can be of the type: theirs fail on the left."""
+    return kind.exact and kind.kind is Kind.SCALAR
 
 
 def _alike(test: Callable[[Any, Any], bool], left: Closure, right: Closure) -> Code:
@@ -246,7 +251,11 @@ def _in_map(item: Closure, items: Code) -> Code:
 def _in_any(item: Code, items: Code) -> Code:
     def run(state: State) -> bool:
         one, many = both(item, items, state)
-        return _has(many, one, state)
+        try:
+            return _has(many, one, state)
+        except EvaluationAborted:
+            state[COST] -= 1  # cel-go fails before it charges the call
+            raise
 
     return run
 

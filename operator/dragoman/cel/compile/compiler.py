@@ -139,6 +139,8 @@ class _Compiler:
         items = []
         for item in node.items:
             items.append(self.closure(item))  # noqa: PERF401 — a comprehension is one more frame
+        # The content of an optional may be what cel-go could not convert.
+        self.guarded |= bool(node.optional)
         return list_literal(items, node.optional)
 
     def map_node(self, node: MapNode) -> Closure:
@@ -146,6 +148,7 @@ class _Compiler:
         for entry in node.entries:
             pair = self.closure(entry.key), self.closure(entry.value), entry.optional
             entries.append(pair)
+            self.guarded |= entry.optional
         return map_literal(entries)
 
     # Calls ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dragoman.cel.compile.closure import Closure, Code, spend_cost
 from dragoman.cel.compile.loops import Loop, begin, rounds_of
+from dragoman.cel.data import BuiltMap
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library.containers import insert
 from dragoman.cel.representation import LISTS, MAPS, no_such_overload, value_of
@@ -189,7 +190,7 @@ def collect_map(loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...
             spend_cost(state, cost)
             _add(state, built, [code(state) for code in codes])
 
-    return _accumulate(loop, predicate, dict, take)
+    return _accumulate(loop, predicate, BuiltMap, take)
 
 
 def _accumulate(

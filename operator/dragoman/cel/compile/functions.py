@@ -20,6 +20,8 @@ _SHARED: Final = frozenset(
     )
 )  # fmt: skip
 """Functions of two arguments whose overloads share one implementation in cel-go."""
+_SORTS: Final = ("sort", "@sortByAssociatedKeys")
+"""Functions that take any list in cel-go, whichever overload the checker has found."""
 
 
 def function_call(
@@ -41,13 +43,14 @@ def function_call(
         if name in STATEFUL:
             return call(STATEFUL[name], args, call_cost, stateful=True, sequence=formats)
         return call(OVERLOADS[name], args, call_cost, stateful=False)
+    several = len(node.overloads) > 1
     choices = [
         overload
         for overload in overloads
         if len(overload.params) == len(args)
-        and (len(node.overloads) > 1 or overload.name in node.overloads)
+        and (several or node.function in _SORTS or overload.name in node.overloads)
     ]
-    several = len(node.overloads) > 1 and node.function not in _SHARED
+    several = several and node.function not in _SHARED
     plain = plain_dispatcher(node.function, choices) if len(args) == 2 else None
     if plain is not None:
         return call(plain, args, call_cost, stateful=False, sequence=several or formats)

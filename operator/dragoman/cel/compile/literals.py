@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
+from dragoman.cel.data import BuiltMap
 from dragoman.cel.errors import EvaluationAborted, EvaluationError, OperationError
 from dragoman.cel.representation import NONE, Optional, entry_key, shown
 from dragoman.cel.state import COST, State
@@ -68,7 +69,9 @@ def map_literal(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
     optional = any(mark for _, _, mark in entries)
     if not optional and all(part.is_constant for part in parts):
         with suppress(EvaluationAborted):
-            return constant({entry_key(key.constant): value.constant for key, value, _ in entries})
+            return constant(
+                BuiltMap((entry_key(key.constant), value.constant) for key, value, _ in entries)
+            )
     cost = MAP_LITERAL + sum(part.cost for part in parts)
     return Closure(_map(entries, _unpaid(parts)), cost, all(part.flat for part in parts))
 
@@ -77,7 +80,7 @@ def _map(entries: Sequence[tuple[Closure, Closure, bool]], unpaid: list[int]) ->
     codes = [(key.run, value.run, mark) for key, value, mark in entries]
 
     def run(state: State) -> dict[Any, Any]:
-        built: dict[Any, Any] = {}
+        built = BuiltMap()
         at = 0
         try:
             for key_code, value_code, mark in codes:

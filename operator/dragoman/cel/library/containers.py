@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dragoman.cel.data import BuiltMap
 from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import entry_key, shown, value_of
 from dragoman.cel.state import Functions, State, spend_steps
@@ -13,12 +14,12 @@ _SIZES: Final = ("bytes", "list", "map", "string")
 
 def _insert(state: State, mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     spend_steps(state, len(mapping) + 1)
-    return insert({**mapping}, key, value)
+    return insert(BuiltMap(mapping), key, value)
 
 
 def _insert_all(state: State, mapping: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
     spend_steps(state, len(mapping) + len(more))
-    built = {**mapping}
+    built = BuiltMap(mapping)
     for key, value in more.items():
         insert(built, value_of(key), value)
     return built

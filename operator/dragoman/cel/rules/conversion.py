@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dragoman.cel.data import DataList, Invalid, MapList, Record, SetList
+from dragoman.cel.data import DataList, DataMap, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import OperationError
 from dragoman.cel.rules.names import escape
 from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
@@ -216,7 +216,7 @@ def _map(convert: Converter) -> _Convert:
     def mapping(value: Any, known: Known) -> Any:
         if type(value) is not dict:
             return Invalid(_NO_OBJECT)
-        return {key: convert(item, known) for key, item in value.items()}
+        return DataMap((key, convert(item, known)) for key, item in value.items())
 
     return mapping
 
