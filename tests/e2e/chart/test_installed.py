@@ -66,6 +66,7 @@ EXPLAINED = {
         "list resourceclaimtemplates.resource.k8s.io": PAGED,
         "list deviceclasses.resource.k8s.io": PAGED,
         "list driverconfigschemas.dragoman.dev": PAGED,
+        "get driverconfigschemas.dragoman.dev": LIVE,
         "get podgroups.scheduling.k8s.io": NOT_SERVED,
         "list podgroups.scheduling.k8s.io": NOT_SERVED,
         "watch podgroups.scheduling.k8s.io": NOT_SERVED,
