@@ -71,7 +71,7 @@ class Watched(ModelApi):
     lines_left: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
     async def lines(
-        self, _: str, query: dict[str, str], wanted: Callable[[bytes], bool], __: float = 0
+        self, _: str, query: dict[str, str], wanted: Callable[[bytes], bool]
     ) -> AsyncIterator[bytes]:
         """Yield lines of a watch; a streaming list is empty."""
         if "sendInitialEvents" in query:

@@ -14,7 +14,6 @@ import orjson
 from dragoman import __version__, metrics
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.pacing import FILTERED_INTERVAL
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request, encode_headers
 from dragoman.kube.http.response import HttpError, Response, StatusError
@@ -116,11 +115,7 @@ class Client:
         return await self._ask("DELETE", path, "", options)
 
     async def lines(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        wanted: Predicate = lambda _: True,
-        filtered_interval: float = FILTERED_INTERVAL,
+        self, path: str, query: Mapping[str, str], wanted: Predicate = lambda _: True
     ) -> AsyncGenerator[bytes, None]:
         """GET a watch and yield its whole lines until the server ends it.
 
@@ -132,12 +127,11 @@ class Client:
             query: Of the watch.
             wanted: Looks at each line as soon as it is there, and may be called before the line
                 ahead of it was yielded; what it refuses costs next to nothing.
-            filtered_interval: Seconds between reads while every line is refused.
         """
         request = Request("GET", self._target(path, urlencode(query)), await self._authorized())
         metrics.WATCHES_OPENED.inc()
         try:
-            async with aclosing(self._pool.stream(request, wanted, filtered_interval)) as batches:
+            async with aclosing(self._pool.stream(request, wanted)) as batches:
                 async for batch in batches:
                     for line in batch:
                         yield line

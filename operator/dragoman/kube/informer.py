@@ -11,7 +11,6 @@ import orjson
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, find, pages
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.pacing import FILTERED_INTERVAL
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import Fact, Store
 from dragoman.logs import logger
@@ -39,8 +38,6 @@ class Informer(Generic[Fact]):
         is_unchanged: Whether a watch line changes nothing that is stored, so that it need not be
             parsed.
         rolled_back: Called when the server lists older versions than before: etcd was restored.
-        filtered_interval: Seconds for which an event may wait in a watch that sends many which are
-            filtered out.
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
         namespace: Restricts lists and watches; empty for all.
         synced: Set after the first complete list.
@@ -58,7 +55,6 @@ class Informer(Generic[Fact]):
     is_own_write: Callable[[bytes], bool] = lambda _: False
     is_unchanged: Callable[[bytes], bool] = lambda _: False
     rolled_back: Callable[[], None] = lambda: None
-    filtered_interval: float = FILTERED_INTERVAL
     field_selector: str = ""
     namespace: str = ""
     synced: asyncio.Event = field(default_factory=asyncio.Event)

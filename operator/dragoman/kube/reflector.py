@@ -196,10 +196,7 @@ class Reflector:
         query = self._watch_query(resourceVersion=self._version)
         informer = self.informer
         self._undelivered = 0
-        lines = informer.client.lines(
-            informer.path, query, self._is_wanted, informer.filtered_interval
-        )
-        async for line in lines:
+        async for line in informer.client.lines(informer.path, query, self._is_wanted):
             # Checked once more: the response to an own write may have arrived since.
             if self._is_news(line):
                 event = self._parse(line)

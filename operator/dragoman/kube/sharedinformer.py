@@ -62,11 +62,6 @@ class SharedInformer:
         """Whether a watch line changes nothing that any of the informers has stored."""
         return all(one.is_unchanged(line) for one in self.informers)
 
-    @property
-    def filtered_interval(self) -> float:
-        """Seconds for which an event may wait among filtered ones: the least of all informers."""
-        return min(one.filtered_interval for one in self.informers)
-
     def rolled_back(self) -> None:
         """Let the next list replace what every informer has stored."""
         for one in self.informers:

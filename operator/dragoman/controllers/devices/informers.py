@@ -18,10 +18,6 @@ from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.model import Document
 
-UNCHANGED_INTERVAL = 0.2
-"""Seconds for which a change of a slice may wait among updates that change nothing stored: such an
-event of 64 devices has 26 KB, and costs half when several are read at once."""
-
 SliceChange = Callable[[StoredSlice | None, StoredSlice | None], None]
 """Receives a slice before and after a change; None where there is none."""
 RuleChange = Callable[[StoredRule | None, StoredRule | None], None]
@@ -59,7 +55,6 @@ class DeviceInformers:
             self._slice_changed,
             self._slice_deleted,
             is_unchanged=self._is_unchanged,
-            filtered_interval=UNCHANGED_INTERVAL,
             rolled_back=self._roll_back,
         )
 

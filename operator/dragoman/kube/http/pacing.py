@@ -3,8 +3,8 @@
 The API server sends each watch event on its own, and a read (wake-up, system call, TLS, task
 switch) costs several times what a line costs: at 500 irrelevant events a second, each costs 130 us
 of CPU when it is read as it arrives, and 35 us when the socket is left unread for a while. An event
-that follows silence is read at once. So an event may arrive one interval later, but only in a watch
-that sends many irrelevant ones.
+that follows silence is read at once. So an event may arrive FILTERED_INTERVAL later, but only in a
+watch that sends many irrelevant ones.
 """
 
 import math
@@ -14,7 +14,7 @@ from enum import Enum
 INTERVAL = 0.005
 """Seconds between reads of a busy watch."""
 FILTERED_INTERVAL = 0.04
-"""Seconds between reads while the predicate filters out every line, unless the watch says else."""
+"""Seconds between reads while the predicate filters out every line."""
 SOCKET_BUFFER = 1 << 16
 """Bytes since the last pause after which the next one is INTERVAL: Linux buffers little more for a
 slow reader, and the API server ends watches that it cannot write to."""
@@ -36,13 +36,10 @@ class ReadPacing:
     """Decides how long a stream stays unread after each read.
 
     Attributes:
-        filtered_interval: Seconds between reads while the predicate filters out every line.
         busy: Whether the server sends faster than the stream is read.
     """
 
-    filtered_interval: float = FILTERED_INTERVAL
     busy: bool = False
-    _filtering: bool = False
     _last_read: float = -math.inf
     _unpaused: int = 0
 
@@ -55,11 +52,8 @@ class ReadPacing:
             progress: What they completed.
         """
         self._unpaused += count
-        # The API server sends a long line in pieces, each of which would wake this process.
-        if progress is not Progress.PARTIAL:
-            self._filtering = progress is Progress.FILTERED
-        unurgent = self._filtering and self._unpaused < SOCKET_BUFFER
-        interval = self.filtered_interval if unurgent else INTERVAL
+        filtered = progress is Progress.FILTERED and self._unpaused < SOCKET_BUFFER
+        interval = FILTERED_INTERVAL if filtered else INTERVAL
         self.busy = now - self._last_read < 2 * interval
         self._last_read = now
         if not self.busy or count >= FULL_READ:

@@ -9,7 +9,6 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from dragoman.kube.http.connection import Connection
-from dragoman.kube.http.pacing import FILTERED_INTERVAL
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import (
     BufferedResponse,
@@ -93,17 +92,9 @@ class Pool:
         return await self._exchange(await self._connect(), request)
 
     async def stream(
-        self,
-        request: Request,
-        predicate: Predicate,
-        filtered_interval: float = FILTERED_INTERVAL,
+        self, request: Request, predicate: Predicate
     ) -> AsyncGenerator[list[bytes], None]:
         """Send a request and yield the lines of its response, in batches as they arrive.
-
-        Args:
-            request: GET of a watch.
-            predicate: Called with each line as it arrives; False drops the line.
-            filtered_interval: Seconds between reads while every line is dropped.
 
         Raises:
             StatusError: The status is not 200.
@@ -112,7 +103,7 @@ class Pool:
         """
         connection = await self._connect()
         try:
-            stream = LineStream(predicate, filtered_interval)
+            stream = LineStream(predicate)
             connection.open_stream(request, stream, silence=STREAM_TIMEOUT)
             refusal = await stream.refusal()
             if refusal is not None:

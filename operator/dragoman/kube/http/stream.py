@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from dragoman.kube.http.pacing import FILTERED_INTERVAL, Progress, ReadPacing
+from dragoman.kube.http.pacing import Progress, ReadPacing
 from dragoman.kube.http.response import HttpError, Response, ResponseParser
 
 LINE_LIMIT = 1 << 24
@@ -21,7 +21,6 @@ class LineStream(ResponseParser):
 
     Args:
         predicate: Called with each line as it arrives; False drops the line.
-        filtered_interval: Seconds between reads while every line is dropped.
 
     Attributes:
         backlog: Bytes of lines that wait for the consumer.
@@ -29,7 +28,7 @@ class LineStream(ResponseParser):
         pacing: How often the connection is read.
     """
 
-    def __init__(self, predicate: Predicate, filtered_interval: float = FILTERED_INTERVAL) -> None:
+    def __init__(self, predicate: Predicate) -> None:
         super().__init__()
         self._predicate = predicate
         self._lines: list[bytes] = []
@@ -39,7 +38,7 @@ class LineStream(ResponseParser):
         self._error: HttpError | None = None
         self.backlog = 0
         self.progress = Progress.PARTIAL
-        self.pacing = ReadPacing(filtered_interval)
+        self.pacing = ReadPacing()
 
     async def refusal(self) -> Response | None:
         """Wait for the head; return the whole response where its status is not 200."""

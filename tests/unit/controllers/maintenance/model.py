@@ -189,7 +189,9 @@ class Model:
         """The time as an API timestamp."""
         return f"2026-11-22T{10 + int(self.now // 3600):02}:{int(self.now // 60) % 60:02}:00Z"
 
-    async def lines(self, path: str, query: Mapping[str, str], *_: Any) -> AsyncIterator[bytes]:
+    async def lines(
+        self, path: str, query: Mapping[str, str], _: Any = None
+    ) -> AsyncIterator[bytes]:
         """Watch a collection: all objects, a bookmark, then each change."""
         plural = path.rpartition("/")[2]
         queue: asyncio.Queue[bytes] = asyncio.Queue()

@@ -36,23 +36,8 @@ def test_a_kept_event_in_a_busy_stream_shortens_the_interval() -> None:
     assert pacing.batch_delay == INTERVAL
 
 
-def test_a_part_of_a_line_is_as_urgent_as_the_line_before_it() -> None:
-    pacing = busy_pacing()
-    assert pacing.pause_after(0.001, EVENT, Progress.PARTIAL) == FILTERED_INTERVAL
-    assert pacing.pause_after(0.002, EVENT, Progress.KEPT) == INTERVAL
-    assert pacing.pause_after(0.003, EVENT, Progress.PARTIAL) == INTERVAL
-
-
-def test_a_part_of_the_first_line_is_read_after_the_short_interval() -> None:
-    pacing = ReadPacing()
-    assert pacing.pause_after(0.0, EVENT, Progress.PARTIAL) == 0.0
-    assert pacing.pause_after(0.001, EVENT, Progress.PARTIAL) == INTERVAL
-
-
-def test_a_watch_may_have_an_interval_of_its_own() -> None:
-    pacing = ReadPacing(0.5)
-    assert pacing.pause_after(0.0, EVENT, Progress.FILTERED) == 0.0
-    assert pacing.pause_after(0.1, EVENT, Progress.FILTERED) == 0.5
+def test_a_part_of_a_line_does_not_prolong_the_interval() -> None:
+    assert busy_pacing().pause_after(0.001, EVENT, Progress.PARTIAL) == INTERVAL
 
 
 def test_a_full_read_is_followed_by_another_at_once() -> None:
