@@ -1,6 +1,6 @@
 """The status of a ClusterResourceClaimTemplate; pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dragoman.clustertemplates.copies import CopyState
@@ -39,22 +39,8 @@ def status(
     open_states = {CopyState.MISSING, CopyState.OUTDATED, CopyState.LEAVING}
     outdated = sorted(name for name, state in states.items() if state in open_states)
     conflicts = sorted(name for name, state in states.items() if state is CopyState.CONFLICT)
-    refused = [name for name in outdated if name in refusals]
-    if refused:
-        reason = REFUSED
-        message = f"namespace {refused[0]}: {refusals[refused[0]]}"
-        message += f"; and {len(refused) - 1} more namespaces" if refused[1:] else ""
-    elif conflicts:
-        reason = CONFLICT
-        message = (
-            f"{counted(len(conflicts))} a template of this name that is not a copy: "
-            f"{', '.join(conflicts[:LISTED])}{', …' if conflicts[LISTED:] else ''}; "
-            "spec.conflict=Replace would replace it"
-        )
-    elif outdated:
-        reason, message = DISTRIBUTING, f"{counted(len(outdated))} no current copy yet"
-    else:
-        reason, message = DISTRIBUTED, f"{counted(current)} the current copy"
+    refused = {name: refusals[name] for name in outdated if name in refusals}
+    reason, message = _reason(refused, conflicts, len(outdated), current)
     condition = {
         "type": "Ready",
         "status": "True" if reason == DISTRIBUTED else "False",
@@ -69,6 +55,25 @@ def status(
         "conflicts": conflicts[:LISTED],
         "conditions": [{**condition, "lastTransitionTime": _since(template, condition) or now}],
     }
+
+
+def _reason(
+    refused: Mapping[str, str], conflicts: Sequence[str], outdated: int, current: int
+) -> tuple[str, str]:
+    """Return reason and message of the condition Ready: what an admin must mend comes first."""
+    if refused:
+        namespace, answer = next(iter(refused.items()))
+        others = f"; and {len(refused) - 1} more namespaces" if len(refused) > 1 else ""
+        return REFUSED, f"namespace {namespace}: {answer}{others}"
+    if conflicts:
+        return CONFLICT, (
+            f"{counted(len(conflicts))} a template of this name that is not a copy: "
+            f"{', '.join(conflicts[:LISTED])}{', …' if conflicts[LISTED:] else ''}; "
+            "spec.conflict=Replace would replace it"
+        )
+    if outdated:
+        return DISTRIBUTING, f"{counted(outdated)} no current copy yet"
+    return DISTRIBUTED, f"{counted(current)} the current copy"
 
 
 def counted(namespaces: int) -> str:

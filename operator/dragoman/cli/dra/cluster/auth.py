@@ -190,7 +190,12 @@ def _report(access: Access) -> Report:
     if not access.complete:
         text = yaml.safe_dump(role, sort_keys=False).rstrip()
         blocks += ("", "A ClusterRole with all rights:", "", text)
-    document = {
+    document = _document(access, role)
+    return Report("Access", document, blocks, Exit.CLEAR if access.complete else Exit.OBSTACLE)
+
+
+def _document(access: Access, role: dict[str, Any]) -> dict[str, Any]:
+    return {
         "namespace": access.namespace,
         "rights": [
             {
@@ -215,7 +220,6 @@ def _report(access: Access) -> Report:
         ],
         "clusterRole": role,
     }
-    return Report("Access", document, blocks, Exit.CLEAR if access.complete else Exit.OBSTACLE)
 
 
 def _lists(access: Access) -> Table:

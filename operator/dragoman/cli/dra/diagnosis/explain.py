@@ -15,6 +15,8 @@ from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from dragoman.cli.dra.diagnosis.report import View
+    from dragoman.diagnosis.files import Planned
     from dragoman.model.metadata import Metadata
 
 _EXAMPLES: Final = """\
@@ -115,7 +117,6 @@ def _reports(  # noqa: PLR0913 — as above
     # Heavy, and not needed for --help.
     from dragoman.cli.dra import notes  # noqa: PLC0415
     from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
-    from dragoman.cli.dra.diagnosis import objects, pods  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415
     from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415
@@ -131,33 +132,29 @@ def _reports(  # noqa: PLR0913 — as above
         unsure = tuple(notes.unknown_labels(source, planned))
         view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
         if filenames:
-            return _of_files(view, planned.pods, planned.claims, planned.templates)
-        if kind == "class":
-            return [objects.device_class(inventory, name)]
-        if kind == "node":
-            return [objects.node(inventory, name)]
-        if kind == "device":
-            return [objects.device(inventory, name)]
-        key = name if "/" in name else f"{source.namespace}/{name}"
-        if kind == "pod":
-            return [pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))]
-        return [pods.claim(view, key) if kind == "claim" else pods.template(view, key)]
+            return _of_files(view, planned)
+        return [_of_object(source, view, kind, name)]
 
 
-def _of_files(
-    view: object,
-    found_pods: tuple[str, ...],
-    claims: tuple[str, ...],
-    templates: tuple[str, ...],
-) -> list[Report]:
-    from dragoman.cli.dra.diagnosis import pods  # noqa: PLC0415 — heavy
-    from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415 — as above
+def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
+    from dragoman.cli.dra.diagnosis import objects, pods  # noqa: PLC0415 — as above
 
-    assert isinstance(view, View)
-    if found_pods:
-        return [pods.pod(view, key, planned=True) for key in found_pods]
-    alone = [pods.claim(view, key) for key in claims]
-    alone += [pods.template(view, key) for key in templates]
+    if kind in {"class", "node", "device"}:
+        explain = {"class": objects.device_class, "node": objects.node, "device": objects.device}
+        return explain[kind](view.inventory, name)
+    key = name if "/" in name else f"{source.namespace}/{name}"
+    if kind == "pod":
+        return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))
+    return pods.claim(view, key) if kind == "claim" else pods.template(view, key)
+
+
+def _of_files(view: View, planned: Planned) -> list[Report]:
+    from dragoman.cli.dra.diagnosis import pods  # noqa: PLC0415 — as above
+
+    if planned.pods:
+        return [pods.pod(view, key, planned=True) for key in planned.pods]
+    alone = [pods.claim(view, key) for key in planned.claims]
+    alone += [pods.template(view, key) for key in planned.templates]
     if not alone:
         raise Unusable("the files have no pod, workload, ResourceClaim or ResourceClaimTemplate")
     return alone

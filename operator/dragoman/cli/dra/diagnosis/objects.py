@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.allocation.facts.objects import DeviceClass, PoolID
@@ -27,26 +27,12 @@ def device_class(inventory: Inventory, name: str) -> Report:
         hint = f"; did you mean {near}?" if near else ""
         raise Unusable(f"deviceclass {name} not found{hint}{_unseen(inventory, 'deviceclasses')}")
     members = inventory.members[name]
-    total = sum(one.content is not None for one in inventory.devices.values())
     reads = list(_reads(inventory, found))
-    rows = tuple(
-        (driver, str(count), str(free))
-        for driver, (count, free) in sorted(_by_driver(inventory, members).items())
-    )
-    blocks: list[Table | str | Cell] = [
-        f"DeviceClass {name} selects {len(members)} of {total} devices.",
-        *(f"  selectors[{index}]: {text}" for index, text in enumerate(found.selectors)),
-    ]
-    if rows:
-        blocks += ["", Table(("DRIVER", "DEVICES", "FREE"), rows)]
-    blocks += [*([""] if reads else []), *(text for text, _ in reads)]
     failure = inventory.failures.get(name, "")
-    if failure:
-        blocks += ["", Cell(f"A selector fails, which stops every pod that meets it: {failure}")]
     document = {
         "class": name,
         "devices": len(members),
-        "of": total,
+        "of": sum(one.content is not None for one in inventory.devices.values()),
         "drivers": [
             {"driver": driver, "devices": count, "free": free}
             for driver, (count, free) in sorted(_by_driver(inventory, members).items())
@@ -54,8 +40,30 @@ def device_class(inventory: Inventory, name: str) -> Report:
         "attributes": [one for _, one in reads],
         "failure": failure or None,
     }
+    blocks = _class_blocks(document, found.selectors, [text for text, _ in reads])
     status = Exit.CLEAR if members and not failure else Exit.OBSTACLE
     return _report(inventory, "ClassExplanation", document, tuple(blocks), status)
+
+
+def _class_blocks(
+    document: Mapping[str, Any], selectors: Iterable[str | None], reads: list[str]
+) -> Iterator[Table | str | Cell]:
+    """Yield what `explain class` prints."""
+    yield (
+        f"DeviceClass {document['class']} selects {document['devices']} of {document['of']} "
+        "devices."
+    )
+    yield from (f"  selectors[{index}]: {text}" for index, text in enumerate(selectors))
+    if document["drivers"]:
+        rows = tuple(
+            (one["driver"], str(one["devices"]), str(one["free"])) for one in document["drivers"]
+        )
+        yield from ("", Table(("DRIVER", "DEVICES", "FREE"), rows))
+    if reads:
+        yield from ("", *reads)
+    if document["failure"]:
+        yield ""
+        yield Cell(f"A selector fails, which stops every pod that meets it: {document['failure']}")
 
 
 def _unseen(inventory: Inventory, plural: str) -> str:
@@ -122,20 +130,11 @@ def node(inventory: Inventory, name: str) -> Report:
     devices = [one for one in inventory.devices.values() if one.node == name]
     pools = [one for one in inventory.pools.values() if one.node == name]
     free = count_free(inventory, devices)
-    rows = tuple(
-        (
-            str(one.id),
-            Cell(str(one.state), "green" if one.state is State.FREE else ""),
-            ", ".join(user for held in one.owned for user in holder_names(held)) or "-",
-            " ".join(map(taint_text, one.taints)) or "-",
-        )
-        for one in devices
-    )
     blocks: list[Table | str | Cell] = [
         f"Node {name}: {_many(devices, 'device')} in {_many(pools, 'pool')}, {free} free."
     ]
-    if rows:
-        blocks += ["", Table(("DEVICE", "STATE", "USED BY", "TAINTS"), rows)]
+    if devices:
+        blocks += ["", _node_devices(devices)]
     broken = [one for one in pools if not one.usable]
     document = {
         "node": name,
@@ -151,6 +150,19 @@ def node(inventory: Inventory, name: str) -> Report:
     )
     status = Exit.OBSTACLE if broken else Exit.CLEAR
     return _report(inventory, "NodeExplanation", document, tuple(blocks), status, texts)
+
+
+def _node_devices(devices: Iterable[Device]) -> Table:
+    rows = tuple(
+        (
+            str(one.id),
+            Cell(str(one.state), "green" if one.state is State.FREE else ""),
+            ", ".join(user for held in one.owned for user in holder_names(held)) or "-",
+            " ".join(map(taint_text, one.taints)) or "-",
+        )
+        for one in devices
+    )
+    return Table(("DEVICE", "STATE", "USED BY", "TAINTS"), rows)
 
 
 def _many(found: Sequence[object], noun: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -114,26 +115,21 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     # Heavy, and not needed for --help.
     from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
-    from dragoman.cli.dra.diagnosis import simulate_report as reports  # noqa: PLC0415
+    from dragoman.cli.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415
     from dragoman.diagnosis.addednodes import added as nodes_of  # noqa: PLC0415
     from dragoman.diagnosis.changes import Changes, taint_rule  # noqa: PLC0415
     from dragoman.diagnosis.virtualnodes import ChangeError  # noqa: PLC0415
 
-    read = list(trees(filenames))
-    for name in classes:
-        found = reports.device_classes(list(trees([name])))
-        if not found:
-            raise Unusable(f"--class {name}: the file has no DeviceClass")
-        read += found
-    files = [(name, list(trees([name]))) for name in added if not _is_copy(name)]
+    documents = [*trees(filenames), *_classes(classes)]
+    files = {name: list(trees([name])) for name in added if not _is_copy(name)}
     snapshot: Snapshot = source.read(_NEEDS)
     try:
         changes = Changes(
             copies=tuple(_copies(text) for text in added if _is_copy(text)),
             added=tuple(
                 one
-                for name, documents in files
-                for one in nodes_of(documents, snapshot.taken, f"--add-node {name}")
+                for name, found in files.items()
+                for one in nodes_of(found, snapshot.taken, f"--add-node {name}")
             ),
             without_nodes=without_node,
             without_pods=tuple(
@@ -141,13 +137,26 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
             ),
             rules=tuple(map(taint_rule, taints)),
         )
+        question = simulation.Question(source, snapshot, documents, changes, replicas, fill=fill)
         with Progress() as progress:
-            question = reports.Question(source, snapshot, read, changes, replicas, fill=fill)
-            report = reports.answer(question, progress)
+            answer = simulation.run(question, progress)
     except ChangeError as error:
         raise Unusable(str(error)) from None
+    report = simulate_report.report(answer)
     show(report, output)
     sys.exit(Exit(report.status))
+
+
+def _classes(names: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the DeviceClasses of the files of --class."""
+    from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
+    from dragoman.cli.dra.diagnosis.simulation import device_classes  # noqa: PLC0415
+
+    for name in names:
+        found = device_classes(list(trees([name])))
+        if not found:
+            raise Unusable(f"--class {name}: the file has no DeviceClass")
+        yield from found
 
 
 def _is_copy(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -59,26 +60,13 @@ def taint(
     """
     from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
     from dragoman.maintenance.actions import Evict  # noqa: PLC0415 — as above
-    from dragoman.maintenance.holds import Kind, parse_taint  # noqa: PLC0415 — as above
+    from dragoman.maintenance.holds import Kind  # noqa: PLC0415 — as above
 
-    given = [name for name in wish.names if ":" in name]
-    if len(given) != 1:
-        raise click.UsageError(
-            "give one taint as KEY[=VALUE]:EFFECT, such as example.com/xid=79:NoSchedule"
-        )
-    try:
-        wanted = parse_taint(given[0])
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    wanted = _wanted(wish.names)
     targets = tuple(name for name in wish.names if ":" not in name)
     chosen = choose(source, replace(wish, names=targets))
     require_devices(chosen)
-    if "devicetaintrules" not in chosen.inventory.world.listed:
-        raise Unusable(
-            "DeviceTaintRules are not served, or you may not list them: the feature gate "
-            "DRADeviceTaintRules is off by default before Kubernetes 1.37; "
-            "`kubectl dra hold` works without them"
-        )
+    _require_rules(chosen)
     evict = Evict.NOW if wanted.effect == "NoExecute" else Evict.NEVER
     options = previewing.Options("taint", reason, Kind.RULE, evict)
     facts = previewing.facts_of(chosen, options)
@@ -87,6 +75,30 @@ def taint(
     report = _carry_out(source, chosen, (facts.selectors, wanted, reason), found)
     show(report, output)
     sys.exit(report.status)
+
+
+def _wanted(names: tuple[str, ...]) -> Taint:
+    """Take the taint out of the arguments; raise click.UsageError."""
+    from dragoman.maintenance.holds import parse_taint  # noqa: PLC0415 — heavy, not for --help
+
+    given = [name for name in names if ":" in name]
+    if len(given) != 1:
+        raise click.UsageError(
+            "give one taint as KEY[=VALUE]:EFFECT, such as example.com/xid=79:NoSchedule"
+        )
+    try:
+        return parse_taint(given[0])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _require_rules(chosen: Chosen) -> None:
+    if "devicetaintrules" not in chosen.inventory.world.listed:
+        raise Unusable(
+            "DeviceTaintRules are not served, or you may not list them: the feature gate "
+            "DRADeviceTaintRules is off by default before Kubernetes 1.37; "
+            "`kubectl dra hold` works without them"
+        )
 
 
 def _require_no_other(chosen: Chosen, selectors: tuple[Selector, ...], wanted: Taint) -> None:
@@ -109,15 +121,9 @@ def _carry_out(
     found: Preview,
 ) -> Report:
     from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.maintenance.preview import count  # noqa: PLC0415 — as above
 
     selectors, wanted, reason = rules
-    lines = [*found.lines()]
-    if found.evicted:
-        lines.append(
-            f"NoExecute deletes {count(len(found.evicted), 'pod')} without asking "
-            "PodDisruptionBudgets; `kubectl dra drain` asks them"
-        )
+    lines = list(_preview(found))
     created: dict[str, bool] = {}
     if not chosen.wish.dry_run:
         for line in lines:
@@ -138,6 +144,17 @@ def _carry_out(
         "rules": [*created],
     }
     return Report("Tainting", document, tuple(lines), Exit.CLEAR, tuple(chosen.notes()))
+
+
+def _preview(found: Preview) -> Iterator[str]:
+    from dragoman.maintenance.preview import count  # noqa: PLC0415 — heavy, not for --help
+
+    yield from found.lines()
+    if found.evicted:
+        yield (
+            f"NoExecute deletes {count(len(found.evicted), 'pod')} without asking "
+            "PodDisruptionBudgets; `kubectl dra drain` asks them"
+        )
 
 
 async def _create(

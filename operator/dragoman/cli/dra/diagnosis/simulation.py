@@ -1,0 +1,175 @@
+"""What `simulate` places, now and with the changes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dragoman.cli.dra import notes
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Unusable
+from dragoman.diagnosis.changes import Changes, changed
+from dragoman.diagnosis.explain import unreadable
+from dragoman.diagnosis.files import WORKLOADS, Planned, flat, overlaid
+from dragoman.diagnosis.simulate import MOST, Placement, place
+from dragoman.diagnosis.virtualnodes import Virtual
+from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import Inventory, take
+from dragoman.inventory.snapshots.snapshot import Snapshot
+
+MORE_NODES: Final = 16
+"""Virtual nodes that are tried to place the rest."""
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is simulated.
+
+    Attributes:
+        source: Where the objects come from.
+        snapshot: The cluster.
+        trees: Documents of the files.
+        changes: What is different.
+        replicas: Pods to place; None for what the workload says.
+        fill: Whether to place until the first refusal.
+    """
+
+    source: Source
+    snapshot: Snapshot
+    trees: list[Any]
+    changes: Changes
+    replicas: int | None
+    fill: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Where the pods of a question fit.
+
+    Attributes:
+        world: The cluster without the pod of the files.
+        inventory: The devices with the changes, before a pod is placed.
+        pod: What is placed.
+        then: Where its replicas fit with the changes.
+        now: Where they fit today; None without changes.
+        virtual: The nodes that the changes add.
+        more_nodes: Of which node how many more would place the rest; None where few do not help.
+        fill: Whether pods were placed until the first refusal.
+        unsure: Labels that the snapshot lacks, as sentences.
+    """
+
+    world: World
+    inventory: Inventory
+    pod: PodFact
+    then: Placement
+    now: Placement | None
+    virtual: Sequence[Virtual]
+    more_nodes: tuple[str, int] | None
+    fill: bool
+    unsure: tuple[str, ...]
+
+
+def run(question: Question, progress: Progress) -> Simulation:
+    """Place the pods now and with the changes.
+
+    Raises:
+        Unusable: The files have no pod, or more than one.
+        ChangeError: A change names something that does not exist.
+    """
+    planned = overlaid(question.snapshot, question.trees, question.source.namespace)
+    world, pod = _without_pod(planned)
+    replicas = MOST if question.fill else question.replicas or _replicas(question.trees)
+
+    def placed(inventory: Inventory) -> Placement:
+        return place(inventory, pod, replicas, fill=question.fill, progress=progress)
+
+    after, virtual = changed(world, question.changes)
+    inventory = _inventory(question, after)
+    then = placed(inventory)
+    return Simulation(
+        world=world,
+        inventory=inventory,
+        pod=pod,
+        then=then,
+        now=placed(_inventory(question, world)) if question.changes else None,
+        virtual=virtual,
+        more_nodes=_more_nodes(question, world, pod, then, replicas),
+        fill=question.fill,
+        unsure=tuple(notes.unknown_labels(question.source, planned)),
+    )
+
+
+def _without_pod(planned: Planned) -> tuple[World, PodFact]:
+    """Return the cluster without the pod of the files, which must not take room itself; and it."""
+    world = parse(planned.snapshot)
+    if missing := unreadable(world):
+        raise Unusable(f"you may not list {', '.join(missing)}: `kubectl dra auth` says more")
+    key = _only_pod(planned)
+    if key not in world.pods:
+        raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")
+    others = {name: pod for name, pod in world.pods.items() if name != key}
+    return replace(world, pods=others), world.pods[key]
+
+
+def _inventory(question: Question, world: World) -> Inventory:
+    profile = question.source.profile(world)
+    if question.changes.rules:
+        profile = replace(
+            profile, taint_rules=True, features=replace(profile.features, DeviceTaints=True)
+        )
+    return take(world, profile)
+
+
+def _only_pod(planned: Planned) -> str:
+    if len(planned.pods) != 1:
+        listed = ", ".join(planned.pods) or "none"
+        raise Unusable(f"-f: expected one pod or workload, found {listed}")
+    return planned.pods[0]
+
+
+def _problem(world: World, key: str) -> str:
+    return next((one.problem for one in world.malformed if one.name == key), "no name")
+
+
+def device_classes(trees: list[Any]) -> list[Any]:
+    """Return the DeviceClasses among the documents of a file."""
+    return [one for one in flat(trees) if one.get("kind") == "DeviceClass"]
+
+
+def _replicas(trees: list[Any]) -> int:
+    """Return what the workload of the files says, 1 without a number."""
+    for tree in flat(trees):
+        spec = tree.get("spec") if tree.get("kind") in WORKLOADS else None
+        for name in ("replicas", "parallelism", "completions"):
+            found = spec.get(name) if isinstance(spec, Mapping) else None
+            if type(found) is int and 0 < found <= MOST:
+                return found
+    return 1
+
+
+def _more_nodes(
+    question: Question, world: World, pod: PodFact, then: Placement, replicas: int
+) -> tuple[str, int] | None:
+    """Return of which node how many more would place the rest; None where few do not help."""
+    if not then.refused or question.fill:
+        return None
+    given = [like for like, _ in question.changes.copies]
+    likes = given or sorted(then.nodes, key=lambda name: -len(then.nodes[name]))
+    like = next((name for name in likes[:1] if name in world.nodes), None)
+    if like is None:
+        return None
+
+    def suffice(many: int) -> bool:
+        copies = (*question.changes.copies, (like, many))
+        more, _ = changed(world, replace(question.changes, copies=copies))
+        return not place(_inventory(question, more), pod, replicas).refused
+
+    counts = range(1, MORE_NODES + 1)
+    # With more nodes at least as many pods fit.
+    found = bisect_left(counts, True, key=suffice)  # noqa: FBT003 — what is looked for
+    return (like, counts[found]) if found < len(counts) else None
