@@ -6,6 +6,7 @@ import re
 import socket
 import time
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -43,6 +44,18 @@ class ObjectReference:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An Event that waits to be posted, under the first of its names that is free."""
+
+    namespace: str
+    names: tuple[str, ...]
+    fields: dict[str, Any]
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        return {**self.fields, "metadata": {"name": name, "namespace": self.namespace}}
+
+
 class EventRecorder:
     """Posts Events in the background; namespaces take turns.
 
@@ -53,7 +66,7 @@ class EventRecorder:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._reported: Recent[tuple[str, str, str], float] = Recent(CAUSES_LIMIT)
-        self._waiting: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[_Event]] = OrderedDict()
         self._count = 0
         self._added = asyncio.Event()
         self._instance = socket.gethostname()
@@ -66,7 +79,7 @@ class EventRecorder:
         action: str,
         note: str,
         subject: str = "",
-        identity: str = "",
+        identities: Sequence[str] = (),
     ) -> None:
         """Report a fault to users, unless its cause was reported lately.
 
@@ -76,7 +89,8 @@ class EventRecorder:
             action: CamelCase constant, what was attempted.
             note: A sentence.
             subject: Which part of the object it concerns; another subject is another cause.
-            identity: Names the Event: the API server keeps one of this object, reason and identity.
+            identities: Each makes one name of the Event, as the API server keeps one Event of a
+                name. The Event is posted under the first that is free; by default under a new one.
         """
         # Numbers in a note, as a quota's usage, do not make it another cause.
         cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
@@ -84,7 +98,7 @@ class EventRecorder:
         if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return
         log.warning(note, kind=regarding.kind, namespace=regarding.namespace, name=regarding.name)
-        event = _event(regarding, "Warning", (reason, action, note), self._instance, identity)
+        event = _event(regarding, "Warning", (reason, action, note), self._instance, identities)
         if not self._put(event):
             # Not remembered: the next occurrence is reported when there is room.
             metrics.EVENTS_DROPPED.inc()
@@ -110,14 +124,22 @@ class EventRecorder:
                 self._added.clear()
                 await self._added.wait()
             event = self._take()
-            try:
-                await self._client.post(EVENTS.path(event["metadata"]["namespace"]), event)
-            except ApiError as error:
-                # The log has the sentence already.
-                log.debug("Cannot post an Event", code=error.code, error=str(error))
+            for name in event.names:
+                if not await self._exists(event.namespace, event.manifest(name)):
+                    break
 
-    def _put(self, event: dict[str, Any]) -> bool:
-        namespace = event["metadata"]["namespace"]
+    async def _exists(self, namespace: str, manifest: dict[str, Any]) -> bool:
+        """Post an Event; return whether one of its name exists already."""
+        try:
+            await self._client.post(EVENTS.path(namespace), manifest)
+        except ApiError as error:
+            # The log has the sentence already.
+            log.debug("Cannot post an Event", code=error.code, error=str(error))
+            return error.reason == "AlreadyExists"
+        return False
+
+    def _put(self, event: _Event) -> bool:
+        namespace = event.namespace
         waiting = self._waiting.setdefault(namespace, deque())
         if self._count >= BACKLOG or len(waiting) >= NAMESPACE_BACKLOG:
             if not waiting:
@@ -128,7 +150,7 @@ class EventRecorder:
         self._added.set()
         return True
 
-    def _take(self) -> dict[str, Any]:
+    def _take(self) -> _Event:
         namespace, waiting = next(iter(self._waiting.items()))
         event = waiting.popleft()
         self._count -= 1
@@ -144,20 +166,17 @@ def _event(
     kind: str,
     content: tuple[str, str, str],
     instance: str,
-    identity: str = "",
-) -> dict[str, Any]:
+    identities: Sequence[str] = (),
+) -> _Event:
     reason, action, note = content
     now = datetime.now(UTC)
-    unique = f"{regarding.uid}\0{reason}\0{identity or f'{note}{now.isoformat()}'}"
-    suffix = hashlib.sha256(unique.encode()).hexdigest()[:16]
-    return {
+    names = tuple(
+        _name(regarding, f"{reason}\0{identity}")
+        for identity in identities or (f"{note}{now.isoformat()}",)
+    )
+    fields = {
         "apiVersion": EVENTS.api_version,
         "kind": "Event",
-        "metadata": {
-            "name": f"{regarding.name[:200].rstrip('.-')}.{suffix}",
-            # Events about objects without a namespace live here (API: events.k8s.io/v1 Event).
-            "namespace": regarding.namespace or "default",
-        },
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "type": kind,
         "reason": reason,
@@ -173,6 +192,13 @@ def _event(
         "reportingController": "dragoman",
         "reportingInstance": instance[:128],
     }
+    # Events about objects without a namespace live here (API: events.k8s.io/v1 Event).
+    return _Event(regarding.namespace or "default", names, fields)
+
+
+def _name(regarding: ObjectReference, identity: str) -> str:
+    suffix = hashlib.sha256(f"{regarding.uid}\0{identity}".encode()).hexdigest()[:16]
+    return f"{regarding.name[:200].rstrip('.-')}.{suffix}"
 
 
 def _limited(note: str) -> str:

@@ -192,8 +192,7 @@ class ExplainController:
             reason=REASON,
             action="Scheduling",
             note=said.text + hint,
-            # A new leader posts the same Event under the same name, which exists.
-            identity="\0".join((*known.identity, "", *said.identity)),
+            identities=_identities(known.identity, said.identity),
         )
         known.identity = said.identity
         log.debug("Explained", namespace=key.namespace, name=key.name, reason=said.reason)
@@ -228,3 +227,13 @@ class ExplainController:
                 version = self.state.version
                 self._collector.counts = await self._engine.count(self.state.world())
             await asyncio.sleep(max(COUNT_INTERVAL, COUNT_SHARE * (self._clock() - began)))
+
+
+def _identities(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the Event by its reasons, so that a new leader does not repeat it.
+
+    Reasons that this leader saw change may be those of an earlier Event: the second name tells
+    them from it.
+    """
+    first = "\0".join(now)
+    return (first, "\0".join((*before, "", *now))) if before else (first,)

@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
 from prometheus_client.core import Metric
 
 from dragoman.controllers.explain.controller import ExplainController, profile_of
+from dragoman.kube import events
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, ServedDevices
 from dragoman.kube.errors import ApiError
@@ -145,10 +147,21 @@ def waiting(name: str = "pod", uses: str = "claim", **more: Any) -> Json:
 def full(*more: Json) -> Cluster:
     """Return a cluster whose only device is in use by another namespace."""
     cluster = Cluster(Api())
-    user = pod("holder", "secret", claims={"gpu": "taken"}, node="n")
-    taken = held(claim("taken", "secret"), ("n", "a"), pods=[user])
-    cluster.put(objects.node("n"), device_class(), pool("n", ["a"]), user, taken, *more)
+    cluster.put(objects.node("n"), device_class(), pool("n", ["a"]), holder(), taken(), *more)
     return cluster
+
+
+def holder() -> Json:
+    return pod("holder", "secret", claims={"gpu": "taken"}, node="n")
+
+
+def taken() -> Json:
+    return held(claim("taken", "secret"), ("n", "a"), pods=[holder()])
+
+
+def tainted() -> tuple[Json, ...]:
+    """Return the device as it is once its claim has ended and its driver taints it."""
+    return pool("n", [device("a", taints=[TAINT])]), claim("taken", "secret")
 
 
 def test_a_pod_that_waits_gets_one_event() -> None:
@@ -169,8 +182,7 @@ def test_other_reasons_are_another_event() -> None:
     async def scenario() -> None:
         async with running(full(claim(), waiting())) as cluster:
             await cluster.until(1)
-            cluster.put(pool("n", [device("a", taints=[TAINT])]))
-            cluster.put(claim("taken", "secret"))
+            cluster.put(*tainted())
             notes = [text for _, text in await cluster.until(2)]
         assert [text.partition(" (")[0] for text in notes] == [
             "1 node: 1 in use",
@@ -191,6 +203,44 @@ def test_a_new_leader_does_not_repeat_the_event() -> None:
             counted = second.metrics
             await eventually(lambda: bool(counted().get("dragoman_pods_waiting_for_devices")))
             assert len(await second.until(1)) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_new_leader_does_not_repeat_the_event_of_a_change() -> None:
+    async def scenario() -> None:
+        first = full(claim(), waiting())
+        async with running(first):
+            await first.until(1)
+            first.put(*tainted())
+            notes = await first.until(2)
+        second = full(claim(), waiting())
+        second.put(*tainted())
+        second.api.events = first.api.events
+        async with running(second):
+            counted = second.metrics
+            await eventually(lambda: bool(counted().get("dragoman_pods_waiting_for_devices")))
+            assert await second.until(2) == notes
+
+    asyncio.run(scenario())
+
+
+def test_reasons_that_come_back_are_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # INTERVAL of the test is shorter than the recorder's, that of the controller is longer.
+    monkeypatch.setattr(events, "REPEAT_AFTER", 0.0)
+
+    async def scenario() -> None:
+        async with running(full(claim(), waiting())) as cluster:
+            await cluster.until(1)
+            cluster.put(*tainted())
+            await cluster.until(2)
+            cluster.put(pool("n", ["a"]), taken())
+            notes = [text.partition(" (")[0] for _, text in await cluster.until(3)]
+        assert notes == [
+            "1 node: 1 in use",
+            "1 node: 1 tainted broken=yes:NoSchedule",
+            "1 node: 1 in use",
+        ]
 
     asyncio.run(scenario())
 
