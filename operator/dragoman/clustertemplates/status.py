@@ -60,7 +60,7 @@ def status(
 def _reason(
     refused: Mapping[str, str], conflicts: Sequence[str], outdated: int, current: int
 ) -> tuple[str, str]:
-    """Return reason and message of the condition Ready: what an admin must mend comes first."""
+    """Return reason and message of the condition Ready: what an admin must correct comes first."""
     if refused:
         namespace, answer = next(iter(refused.items()))
         others = f"; and {len(refused) - 1} more namespaces" if len(refused) > 1 else ""

@@ -232,8 +232,8 @@ class ExplainController:
 def _identities(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
     """Name the Event by its reasons, so that a new leader does not repeat it.
 
-    Reasons that this leader saw change may be those of an earlier Event: the second name tells
-    them from it.
+    Reasons that changed while this process leads may be those of an earlier Event. The second name
+    makes them another one.
     """
     first = "\0".join(now)
     return (first, "\0".join((*before, "", *now))) if before else (first,)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra.output import Unusable
 
+if TYPE_CHECKING:
+    from dragoman.linting.manifests.documents import Document
+
+    Named = tuple[str, Document]
+    """The name of a file and one of its documents."""
+
 
 def trees(filenames: Iterable[str]) -> Iterator[Any]:
-    """Yield the JSON trees of all documents of files, folders and `-` for standard input.
+    """Yield the JSON trees of all documents of files; see `documents`."""
+    for _, document in documents(filenames):
+        yield document.tree
+
+
+def documents(filenames: Iterable[str]) -> Iterator[Named]:
+    """Yield all documents of files, folders and `-` for standard input.
 
     Raises:
         Unusable: A file cannot be read, or is neither YAML nor JSON.
@@ -26,8 +38,22 @@ def trees(filenames: Iterable[str]) -> Iterator[Any]:
             name, text = one
             try:
                 for document in read(text):
-                    yield document.tree
+                    yield name, document
             except UnreadableError as error:
                 raise Unusable(f"{name}:{error.line}: {error}") from None
     except UnusableName as error:
         raise Unusable(str(error)) from None
+
+
+def require_valid(found: Iterable[Named], version: tuple[int, int]) -> None:
+    """Raise Unusable for an object that an API server of this version would refuse."""
+    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — heavy
+    from dragoman.linting.validation.check import invalid  # noqa: PLC0415 — as above
+
+    for name, document in found:
+        for one in objects(name, document):
+            for problem in invalid(one, version):
+                raise Unusable(
+                    f"{name}: {one.title}: {problem.message}; the API server would refuse it, and "
+                    f"`dragoman check -f {name}` lists all problems"
+                )

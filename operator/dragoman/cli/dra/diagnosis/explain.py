@@ -116,16 +116,18 @@ def _reports(  # noqa: PLR0913 — as above
 ) -> list[Report]:
     # Heavy, and not needed for --help.
     from dragoman.cli.dra import notes  # noqa: PLC0415
-    from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
+    from dragoman.cli.dra.cluster.files import documents, require_valid  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415
     from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415
     from dragoman.inventory.inventory import take  # noqa: PLC0415
 
-    read = list(trees(filenames))
-    planned = overlaid(source.read(_NEEDS), read, source.namespace)
+    files = list(documents(filenames))
+    trees = (document.tree for _, document in files)
+    planned = overlaid(source.read(_NEEDS), trees, source.namespace)
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))
+    require_valid(files, inventory.profile.version)
     if node and node not in world.nodes and "nodes" in world.listed:
         raise Unusable(f"node {node} not found")
     with Progress() as progress:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dragoman.cli.dra import notes
+from dragoman.cli.dra.cluster.files import require_valid
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
 from dragoman.diagnosis.changes import Changes, changed
@@ -19,6 +20,7 @@ from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.linting.manifests.documents import Document
 
 MORE_NODES: Final = 16
 """Virtual nodes that are tried to place the rest."""
@@ -33,7 +35,8 @@ class Question:
     Attributes:
         source: Where the objects come from.
         snapshot: The cluster.
-        trees: Documents of the files.
+        files: Documents of the files, with the files' names.
+        classes: DeviceClasses that are added or replaced.
         changes: What is different.
         replicas: Pods to place; None for what the workload says.
         fill: Whether to place until the first refusal.
@@ -41,7 +44,8 @@ class Question:
 
     source: Source
     snapshot: Snapshot
-    trees: list[Any]
+    files: Sequence[tuple[str, Document]]
+    classes: Sequence[Any]
     changes: Changes
     replicas: int | None
     fill: bool
@@ -81,9 +85,10 @@ def run(question: Question, progress: Progress) -> Simulation:
         Unusable: The files have no pod, or more than one.
         ChangeError: A change names something that does not exist.
     """
-    planned = overlaid(question.snapshot, question.trees, question.source.namespace)
-    world, pod = _without_pod(planned)
-    replicas = MOST if question.fill else question.replicas or _replicas(question.trees)
+    trees = [*(document.tree for _, document in question.files), *question.classes]
+    planned = overlaid(question.snapshot, trees, question.source.namespace)
+    world, pod = _without_pod(planned, question)
+    replicas = MOST if question.fill else question.replicas or _replicas(trees)
 
     def placed(inventory: Inventory) -> Placement:
         return place(inventory, pod, replicas, fill=question.fill, progress=progress)
@@ -104,11 +109,12 @@ def run(question: Question, progress: Progress) -> Simulation:
     )
 
 
-def _without_pod(planned: Planned) -> tuple[World, PodFact]:
+def _without_pod(planned: Planned, question: Question) -> tuple[World, PodFact]:
     """Return the cluster without the pod of the files, which must not take room itself; and it."""
     world = parse(planned.snapshot)
     if missing := unreadable(world):
         raise Unusable(f"you may not list {', '.join(missing)}: `kubectl dra auth` says more")
+    require_valid(question.files, question.source.profile(world).version)
     key = _only_pod(planned)
     if key not in world.pods:
         raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")

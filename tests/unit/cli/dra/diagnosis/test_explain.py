@@ -764,6 +764,21 @@ def test_a_malformed_pod_of_a_file_is_named_with_the_field(
     assert f"malformed: spec.{next(iter(field))}" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_an_object_of_a_file_that_the_api_server_would_refuse_is_named_with_the_field(
+    tmp_path: Path, command: str
+) -> None:
+    file = tmp_path / "pod.yaml"
+    wanted = claim("wanted", count=-1)
+    file.write_text(yaml.safe_dump_all([wanted, pod(claims={"gpu": "wanted"})]))
+    desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", 1))
+    result = invoke(command, "-f", file, "--snapshot", desk.file)
+    assert result.exit_code == 2
+    field = "ResourceClaim ns/wanted: spec.devices.requests[0].exactly.count: Invalid value: -1"
+    assert field in result.stderr
+    assert f"`dragoman check -f {file}` lists all problems" in result.stderr
+
+
 def bound_later(*conditions: Json, allocated: str = "2026-11-22T11:59:00Z") -> Json:
     """Return a claim of device `n/a`, which its driver makes ready before the pod is bound."""
     made = held(claim(), ("n", "a"), bindingConditions=["Cabled"], bindingFailureConditions=["Cut"])
