@@ -102,8 +102,8 @@ PLAIN: Final = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duratio
 KUBERNETES: Final = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
 MAPS: Final = frozenset((dict, BuiltMap, DataMap, DefaultMap, Record))
 LISTS: Final = frozenset((list, DataList, SetList, MapList))
-NO_KEYS: Final = LISTS | MAPS | {type(None), Optional, Quantity, Semver, URL, IP, CIDR, NamedFormat}
-"""Types that cannot be an index or key."""
+KEYS: Final = frozenset((str, int, Uint, bool, float))
+"""Types that can be an index or key."""
 _ADDRESSED: Final = LISTS | MAPS | {Quantity, URL}
 """Types whose equal values are still different keys."""
 _UNHASHABLE: Final = frozenset((bytes, Semver, NamedFormat))

@@ -22,7 +22,7 @@ from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library import OVERLOADS
 from dragoman.cel.library.conversions import type_named
 from dragoman.cel.library.dispatch import plain_dispatcher
-from dragoman.cel.representation import go_name
+from dragoman.cel.representation import KEYS, go_name
 from dragoman.cel.state import scratch
 from dragoman.cel.syntax.nodes import (
     Call,
@@ -35,12 +35,10 @@ from dragoman.cel.syntax.nodes import (
     Select,
 )
 from dragoman.cel.types import Kind, is_optional
-from dragoman.cel.values.scalars import Uint
 
 _CONVERSIONS: Final = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_KEYS: Final = frozenset((str, int, Uint, bool, float))
 
 
 def compile_tree(
@@ -223,7 +221,7 @@ class _Compiler:
         selection = self.selection(operand)
         found = self.bare(key)
         if found.is_constant:
-            if type(found.constant) not in _KEYS:
+            if type(found.constant) not in KEYS:
                 name = go_name(found.constant)
                 raise instantiation_failure(OperationError(f"invalid qualifier type: {name}"))
             return selection.then(Qualifier(found.constant, None, 0, optional))
@@ -245,8 +243,7 @@ class _Compiler:
         if node.macro == "bind":
             return self.bind(node)
         items = self.closure(node.range)
-        if not self._types.exact(node.range):
-            self._types.mark_inexact(node.var, node.var2)
+        self._types.enter(node)
         slot = self.variables.enter_loop(node.var)
         second = self.variables.enter_loop(node.var2) if node.var2 else 0
         loop = Loop(items, slot, second)
@@ -260,8 +257,7 @@ class _Compiler:
         value = self.closure(node.init)
         if node.init.type.kind is Kind.TYPE:
             type_called(node.accumulator)
-        if not self._types.exact(node.init):
-            self._types.mark_inexact(node.accumulator)
+        self._types.enter(node)
         slot = self.variables.new_slot()
         selection = Selection(binding.bound_variable(slot, value), 0, 1)
         self.variables.enter(node.accumulator, selection)

@@ -20,8 +20,8 @@ _SHARED: Final = frozenset(
     )
 )  # fmt: skip
 """Functions of two arguments whose overloads share one implementation in cel-go."""
-_SORTS: Final = ("sort", "@sortByAssociatedKeys")
-"""Functions that take any list in cel-go, whichever overload the checker has found."""
+_OPEN: Final = _SHARED | {"-_", "sort", "size"}
+"""Functions that take any value they can in cel-go, whichever overload the checker has found."""
 
 
 def function_call(
@@ -48,7 +48,7 @@ def function_call(
         overload
         for overload in overloads
         if len(overload.params) == len(args)
-        and (several or node.function in _SORTS or overload.name in node.overloads)
+        and (several or node.function in _OPEN or overload.name in node.overloads)
     ]
     several = several and node.function not in _SHARED
     plain = plain_dispatcher(node.function, choices) if len(args) == 2 else None

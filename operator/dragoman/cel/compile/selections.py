@@ -14,7 +14,7 @@ from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.data import DefaultMap, Invalid
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.lookup import MISSING, find, index_of, missing_key
-from dragoman.cel.representation import LISTS, MAPS, NO_KEYS, NONE, Optional, go_name
+from dragoman.cel.representation import KEYS, LISTS, MAPS, NONE, Optional, go_name
 from dragoman.cel.state import COST, State, spend_text_steps
 
 
@@ -223,8 +223,8 @@ class _Resolver:
                     return self.tested(state, value, key, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
-                # A failed optional qualifier costs nothing; a plain one costs its unit.
-                state[COST] -= after + qualifier.optional
+                # A failed qualifier of an optional costs nothing; a plain one costs its unit.
+                state[COST] -= after + wrapped
                 raise
             if found is not MISSING:
                 value = found
@@ -245,7 +245,7 @@ class _Resolver:
     @staticmethod
     def check(state: State, key: Any) -> None:
         """Check the type of a key; a long text takes plain steps: it is compared and printed."""
-        if type(key) in NO_KEYS:
+        if type(key) not in KEYS:
             raise OperationError(f"invalid qualifier type: {go_name(key)}")
         spend_text_steps(state, key)
 

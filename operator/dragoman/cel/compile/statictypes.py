@@ -31,7 +31,8 @@ class StaticTypes:
     """The static types of one expression's nodes.
 
     A value may lack the type that the checker found: parts of a list or optional of unknown
-    content take their type from the place where the expression uses them first.
+    content take their type from the place where the expression uses them first, and null passes
+    for an optional or another object.
     """
 
     def __init__(self) -> None:
@@ -39,9 +40,12 @@ class StaticTypes:
         # Names of macro variables with such a type, wherever in the expression they occur.
         self._inexact_names: set[str] = set()
 
-    def mark_inexact(self, *names: str) -> None:
-        """Record macro variables whose values may lack the type that the checker found."""
-        self._inexact_names.update(names)
+    def enter(self, node: Comprehension) -> None:
+        """Record the variables of a macro whose values may lack the type that the checker found."""
+        if node.macro == "bind":
+            self._inexact_names |= set() if self.exact(node.init) else {node.accumulator}
+        elif not self.exact(node.range):
+            self._inexact_names |= {node.var, node.var2}
 
     def exact(self, node: Node) -> bool:
         """Return whether a value is sure to have the type that the checker found."""
@@ -50,10 +54,17 @@ class StaticTypes:
             found = bool(node.type.exact)
             if isinstance(node, Ident):
                 found = found and node.name not in self._inexact_names
+            elif isinstance(node, Comprehension):
+                self.enter(node)
             for part in _parts(node) if found else ():
-                found = found and (part is None or self.exact(part))
+                found = found and (
+                    part is None or (self.exact(part) and part.type.kind is not Kind.NULL)
+                )
             self._exact[id(node)] = found
         return found
+
+    def _passes(self, part: Node) -> bool:
+        return part.type.kind is not Kind.NULL and self.exact(part)
 
     def of(self, node: Node) -> Type:
         """Return the type of a node, dyn where a value may lack it."""

@@ -146,7 +146,7 @@ _UNGUARDED: Final = frozenset(("contains", "startsWith", "endsWith", "!_"))
 def _refusal(function: str, args: Sequence[Any]) -> Exception:
     if function in _UNGUARDED:
         return no_such_overload()
-    if function in ("sort", "@sortByAssociatedKeys") and type(args[-1]) in LISTS:
+    if function in ("sort", "@sortByAssociatedKeys") and all(type(one) in LISTS for one in args):
         return OperationError("list elements must be comparable")
     able = _ABLE.get(function)
     if able is None:
