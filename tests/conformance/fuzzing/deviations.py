@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 from unittest import mock
@@ -31,16 +33,32 @@ class Case(Protocol):
 LOST_COUNT: Final = "the count of a message in which cel-go itself failed is meaningless"
 
 
+KEYS_BY_TYPE: Final = (
+    "a list or map that is a key twice is named by its type: its text has no limit"
+)
+_KEY_TWICE: Final = re.compile(r"insert failed: key ([\[{]).*? already exists")
+
+
 def explanation(case: Case, theirs: Answer) -> str:
     """Return why the answers may differ, "" when they may not."""
     if differences(theirs, _attempt(case)) == ["cost"] and _message_fails_inside(case):
         return LOST_COUNT
+    if not differences(_with_keys_by_type(theirs), _attempt(case)):
+        return KEYS_BY_TYPE
     text = str(case.request())
     if "quantity" in text or ".capacity" in text:
         with quantities_as_in_go():
             if not differences(theirs, _attempt(case)):
                 return MUTABLE_QUANTITIES
     return ""
+
+
+def _with_keys_by_type(theirs: Answer) -> Answer:
+    def named(found: re.Match[str]) -> str:
+        return f"insert failed: key {'list' if found[1] == '[' else 'map'} already exists"
+
+    answer: Answer = json.loads(_KEY_TWICE.sub(named, json.dumps(theirs)))
+    return answer
 
 
 def _message_fails_inside(case: Case) -> bool:

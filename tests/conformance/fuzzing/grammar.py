@@ -118,6 +118,8 @@ O(A): «M(string,A)».?«field»
 O(A): «L(A)».first() | «L(A)».last() | «O(L(A))»[?«int»]
 A: («bool» ? «A» : «A») | «L(A)»[«int»] | «M(K,A)»[«K»] | «O(A)».orValue(«A») | «O(A)».value()
 A: cel.bind($x, «B», «A|$x:B») | «M(string,A)».«field» | dyn(«A»)
+A: dyn(«B»).orValue(«A») | null.orValue(«A»)
+bool: has(«M(string,A)».«field») | has(«M(string,M(string,A))».«field».«field»)
 N: «L(N)».min() | «L(N)».max()
 U: «L(U)».sum()
 """

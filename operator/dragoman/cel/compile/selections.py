@@ -42,7 +42,7 @@ class Selection:
     Attributes:
         base: what the selection starts from.
         slot: slot of the variable it starts from, 0 when it is no variable.
-        lead: cost of the selection itself.
+        lead: cost of the selection itself, one unit less for a test: its last qualifier is free.
         qualifiers: the outermost last.
         test: whether the last qualifier is only tested (`has`).
     """
@@ -56,7 +56,7 @@ class Selection:
     def then(self, qualifier: Qualifier, *, test: bool = False) -> Selection:
         """Return the selection with one more qualifier."""
         return Selection(
-            self.base, self.slot, 0 if test else self.lead, (*self.qualifiers, qualifier), test
+            self.base, self.slot, self.lead - test, (*self.qualifiers, qualifier), test
         )
 
     def closure(self, *, bare: bool = False) -> Closure:
