@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import click
 
@@ -13,6 +13,67 @@ Command = Callable[..., Any]
 WEBHOOK = frozenset(one.name for one in fields(WebhookSettings)) - {"namespace"}
 """The settings that the options of `webhook_options` set."""
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+_OPTIONS: Final = (
+    click.option(
+        "--tls",
+        type=click.Choice(get_args(TlsKind)),
+        default="files",
+        help="files: certificate files that are renewed externally; self: a private CA, "
+        "kept in a Secret and published in caBundle.",
+    ),
+    click.option(
+        "--tls-certificate",
+        type=_FILE,
+        help="PEM file with the serving certificate and its chain; read again when it changes.",
+    ),
+    click.option("--tls-key", type=_FILE, help="PEM file with its key."),
+    click.option(
+        "--client-ca",
+        type=_FILE,
+        help="PEM file of the CA that signs the client certificates of API servers. With it, "
+        "every other client is refused; read at the start.",
+    ),
+    click.option(
+        "--tls-secret",
+        default="dragoman-webhook-tls",
+        metavar="NAME",
+        help="Secret for --tls=self; it must be there, empty at first.",
+    ),
+    click.option(
+        "--tls-host",
+        multiple=True,
+        metavar="NAME|ADDRESS",
+        help="By which the API server calls, for --tls=self; by default the Service "
+        "dragoman-webhook of the namespace.",
+    ),
+    click.option(
+        "--tls-lifetime",
+        type=click.FloatRange(0.0001),
+        default=90.0,
+        metavar="DAYS",
+        help="How long a certificate of --tls=self lasts; it is renewed after two thirds.",
+    ),
+    click.option(
+        "--webhook-configuration",
+        default="dragoman",
+        metavar="NAME",
+        help="ValidatingWebhookConfiguration whose caBundle --tls=self keeps.",
+    ),
+    click.option(
+        "--review-targets/--no-review-targets",
+        default=False,
+        help="Whether to list ResourceSlices, and to refuse DeviceMaintenances that match no "
+        "device or every device.",
+    ),
+    click.option(
+        "--deadline",
+        type=click.FloatRange(0.1, 30.0),
+        default=4.0,
+        metavar="SECONDS",
+        help="Time for one review; keep it below timeoutSeconds of the webhook configuration.",
+    ),
+)
+"""The options behind the address, in the order of --help."""
 
 
 def webhook_options(address: str) -> Callable[[Command], Command]:
@@ -21,9 +82,17 @@ def webhook_options(address: str) -> Callable[[Command], Command]:
     Args:
         address: The flag for the address, since a process may serve more than reviews.
     """
+    first = click.option(
+        address,
+        "address",
+        default=":9443",
+        envvar=PREFIX + address.lstrip("-").replace("-", "_").upper(),
+        metavar="HOST:PORT",
+        help="Where to serve reviews, at the path /validate; no host means all interfaces.",
+    )
 
     def decorate(command: Command) -> Command:
-        for option in reversed(_options(address)):
+        for option in reversed((first, *_OPTIONS)):
             command = option(command)
         return command
 
@@ -37,74 +106,3 @@ def webhook_settings(options: dict[str, Any], **more: Any) -> WebhookSettings:
         return WebhookSettings(**given, **more)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _options(address: str) -> list[Callable[[Command], Command]]:
-    return [
-        click.option(
-            address,
-            "address",
-            default=":9443",
-            envvar=PREFIX + address.lstrip("-").replace("-", "_").upper(),
-            metavar="HOST:PORT",
-            help="Where to serve reviews, at the path /validate; no host means all interfaces.",
-        ),
-        click.option(
-            "--tls",
-            type=click.Choice(get_args(TlsKind)),
-            default="files",
-            help="files: certificate files that are renewed externally; self: a private CA, "
-            "kept in a Secret and published in caBundle.",
-        ),
-        click.option(
-            "--tls-certificate",
-            type=_FILE,
-            help="PEM file with the serving certificate and its chain; read again when it changes.",
-        ),
-        click.option("--tls-key", type=_FILE, help="PEM file with its key."),
-        click.option(
-            "--client-ca",
-            type=_FILE,
-            help="PEM file of the CA that signs the client certificates of API servers. With it, "
-            "every other client is refused; read at the start.",
-        ),
-        click.option(
-            "--tls-secret",
-            default="dragoman-webhook-tls",
-            metavar="NAME",
-            help="Secret for --tls=self; it must be there, empty at first.",
-        ),
-        click.option(
-            "--tls-host",
-            multiple=True,
-            metavar="NAME|ADDRESS",
-            help="By which the API server calls, for --tls=self; by default the Service "
-            "dragoman-webhook of the namespace.",
-        ),
-        click.option(
-            "--tls-lifetime",
-            type=click.FloatRange(0.0001),
-            default=90.0,
-            metavar="DAYS",
-            help="How long a certificate of --tls=self lasts; it is renewed after two thirds.",
-        ),
-        click.option(
-            "--webhook-configuration",
-            default="dragoman",
-            metavar="NAME",
-            help="ValidatingWebhookConfiguration whose caBundle --tls=self keeps.",
-        ),
-        click.option(
-            "--review-targets/--no-review-targets",
-            default=False,
-            help="Whether to list ResourceSlices, and to refuse DeviceMaintenances that match no "
-            "device or every device.",
-        ),
-        click.option(
-            "--deadline",
-            type=click.FloatRange(0.1, 30.0),
-            default=4.0,
-            metavar="SECONDS",
-            help="Time for one review; keep it below timeoutSeconds of the webhook configuration.",
-        ),
-    ]
