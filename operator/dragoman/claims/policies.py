@@ -172,16 +172,11 @@ def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
     The watch of pods may be ahead of that of templates, when both are applied at once.
     """
     assert entry.template_name is not None
-    template = facts.templates.get(entry.template_name)
-    if template is None:
-        read = LiveRead(
-            "resourceclaimtemplates", facts.holder.metadata.namespace, entry.template_name
-        )
+    read = LiveRead("resourceclaimtemplates", facts.holder.metadata.namespace, entry.template_name)
+    template = facts.templates.get(entry.template_name) or facts.live.get(read)
+    if not isinstance(template, Template):
         if read not in facts.live and facts.age < WATCH_LAG:
             return Decision(live_reads=(read,))
-        found = facts.live.get(read)
-        template = found if isinstance(found, Template) else None
-    if template is None:
         message = (
             f'{_kind(facts)} {entry.name}: resource claim template "{entry.template_name}": '
             f'resourceclaimtemplate.resource.k8s.io "{entry.template_name}" not found'
