@@ -11,7 +11,7 @@ from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.inventory import Device, Inventory
 from dragoman.inventory.usage import quotas, summary
-from dragoman.inventory.usage.quotas import Charge
+from dragoman.inventory.usage.quotas import Charge, NamespaceRow
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 
 
@@ -66,38 +66,38 @@ def nodes(inventory: Inventory, only: str, *, wide: bool) -> Report:
 def namespaces(inventory: Inventory, only: str) -> Report:
     """Return the answer by namespace."""
     rows = [row for row in quotas.namespaces(inventory) if only in ("", row.namespace)]
-    lines = []
-    for row in rows:
-        first: tuple[str | Cell, ...] = (row.namespace, str(row.held), _bad(row.idle))
-        for name, charge in row.classes.items() or (("", Charge(0, 0)),):
-            lines.append((*first, *_charge(name, charge)))
-            first = ("", "", "")
     headers = ("NAMESPACE", "HELD", "IDLE>1h", "CLASS", "QUOTA", "CHARGED", "WHY THEY DIFFER")
-    documents = [
-        {
-            "namespace": row.namespace,
-            "held": row.held,
-            "idle": row.idle,
-            "classes": [
-                {
-                    "name": name,
-                    "held": charge.held,
-                    "quota": charge.hard,
-                    "charged": charge.charged,
-                    "differences": list(charge.differences),
-                }
-                for name, charge in row.classes.items()
-            ],
-        }
-        for row in rows
-    ]
+    lines = tuple(line for row in rows for line in _namespace_lines(row))
+    documents = [_namespace_document(row) for row in rows]
     return Report(
         "TopNamespaces",
         {**notes.header(inventory.world), "namespaces": documents},
-        (Table(headers, tuple(lines)),) if lines else ("No claims found.",),
+        (Table(headers, lines),) if lines else ("No claims found.",),
         notes.status(inventory.world),
         tuple(notes.common(inventory.world)),
     )
+
+
+def _namespace_lines(row: NamespaceRow) -> Iterator[tuple[str | Cell, ...]]:
+    """Yield one line for each class; only the first names the namespace."""
+    first: tuple[str | Cell, ...] = (row.namespace, str(row.held), _bad(row.idle))
+    for name, charge in row.classes.items() or (("", Charge(0, 0)),):
+        yield (*first, *_charge(name, charge))
+        first = ("", "", "")
+
+
+def _namespace_document(row: NamespaceRow) -> dict[str, Any]:
+    classes = [
+        {
+            "name": name,
+            "held": charge.held,
+            "quota": charge.hard,
+            "charged": charge.charged,
+            "differences": list(charge.differences),
+        }
+        for name, charge in row.classes.items()
+    ]
+    return {"namespace": row.namespace, "held": row.held, "idle": row.idle, "classes": classes}
 
 
 def _charge(name: str, charge: Charge) -> tuple[str | Cell, ...]:
