@@ -131,7 +131,8 @@ class Program:
             result = self.run(state)
         except FAILURES as error:
             result = self.recovered(error, state)
-        if state[COST] > state[LIMIT]:
+        # A test of a conditional without cost costs less than nothing; in Go that is too much.
+        if not 0 <= state[COST] <= state[LIMIT]:
             raise with_cost(CostLimitExceeded(), state)
         return result
 
@@ -157,7 +158,7 @@ class Program:
         if isinstance(error, RecursionError):
             error = OperationError(TOO_DEEP)
         assert isinstance(error, EvaluationError)
-        raise with_cost(error, state) from None
+        raise with_cost(error if state[COST] >= 0 else CostLimitExceeded(), state) from None
 
 
 FAILURES: Final = (EvaluationError, RecursionError, AttributeError, TypeError)

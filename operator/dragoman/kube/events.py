@@ -79,7 +79,7 @@ class EventRecorder:
         action: str,
         note: str,
         subject: str = "",
-        identities: Sequence[str] = (),
+        identities: Sequence[str] = ("",),
     ) -> None:
         """Report a fault to users, unless its cause was reported lately.
 
@@ -89,8 +89,8 @@ class EventRecorder:
             action: CamelCase constant, what was attempted.
             note: A sentence.
             subject: Which part of the object it concerns; another subject is another cause.
-            identities: Each makes one name of the Event, as the API server keeps one Event of a
-                name. The Event is posted under the first that is free; by default under a new one.
+            identities: Each makes one name of the Event, an empty one a new name. The Event is
+                posted under the first that the API server does not have for this object and reason.
         """
         # Numbers in a note, as a quota's usage, do not make it another cause.
         cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
@@ -166,14 +166,12 @@ def _event(
     kind: str,
     content: tuple[str, str, str],
     instance: str,
-    identities: Sequence[str] = (),
+    identities: Sequence[str] = ("",),
 ) -> _Event:
     reason, action, note = content
     now = datetime.now(UTC)
-    names = tuple(
-        _name(regarding, f"{reason}\0{identity}")
-        for identity in identities or (f"{note}{now.isoformat()}",)
-    )
+    new = f"{note}{now.isoformat()}"
+    names = tuple(_name(regarding, f"{reason}\0{identity or new}") for identity in identities)
     fields = {
         "apiVersion": EVENTS.api_version,
         "kind": "Event",

@@ -33,6 +33,7 @@ class Case(Protocol):
 LOST_COUNT: Final = "the count of a message in which cel-go itself failed is meaningless"
 
 
+WRAPPED: Final = "cel-go's cost of a test of a conditional without cost wraps below zero"
 KEYS_BY_TYPE: Final = (
     "a list or map that is a key twice is named by its type: its text has no limit"
 )
@@ -43,6 +44,8 @@ def explanation(case: Case, theirs: Answer) -> str:
     """Return why the answers may differ, "" when they may not."""
     if differences(theirs, _attempt(case)) == ["cost"] and _message_fails_inside(case):
         return LOST_COUNT
+    if (theirs.get("actual_cost") or theirs.get("cost") or 0) >= 1 << 63:
+        return WRAPPED
     if not differences(_with_keys_by_type(theirs), _attempt(case)):
         return KEYS_BY_TYPE
     text = str(case.request())

@@ -21,7 +21,7 @@ _SHARED: Final = frozenset(
 )  # fmt: skip
 """Functions of two arguments whose overloads share one implementation in cel-go."""
 _OPEN: Final = _SHARED | {"-_", "sort", "size"}
-"""Functions that take any value they can in cel-go, whichever overload the checker has found."""
+"""Functions for which cel-go ignores the overload that the checker has found."""
 
 
 def function_call(

@@ -14,7 +14,7 @@ from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.data import DefaultMap, Invalid
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.lookup import MISSING, find, index_of, missing_key
-from dragoman.cel.representation import KEYS, LISTS, MAPS, NONE, Optional, go_name
+from dragoman.cel.representation import KEYS, LISTS, MAPS, NONE, Optional, go_name, reread
 from dragoman.cel.state import COST, State, spend_text_steps
 
 
@@ -206,7 +206,7 @@ class _Resolver:
             if value is NONE:
                 state[COST] -= self.cost
                 return self.absent
-            value = value.value
+            value = reread(value).value
         last = len(self.qualifiers) - 1 if self.test else -1
         for index, qualifier in enumerate(self.qualifiers):
             wrapped = wrapped or qualifier.optional

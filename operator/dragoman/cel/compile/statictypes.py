@@ -43,7 +43,8 @@ class StaticTypes:
     def enter(self, node: Comprehension) -> None:
         """Record the variables of a macro whose values may lack the type that the checker found."""
         if node.macro == "bind":
-            self._inexact_names |= set() if self.exact(node.init) else {node.accumulator}
+            if not self.exact(node.init):
+                self._inexact_names.add(node.accumulator)
         elif not self.exact(node.range):
             self._inexact_names |= {node.var, node.var2}
 
@@ -57,9 +58,7 @@ class StaticTypes:
             elif isinstance(node, Comprehension):
                 self.enter(node)
             for part in _parts(node) if found else ():
-                found = found and (
-                    part is None or (self.exact(part) and part.type.kind is not Kind.NULL)
-                )
+                found = found and (part is None or self._passes(part))
             self._exact[id(node)] = found
         return found
 

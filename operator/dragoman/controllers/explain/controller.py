@@ -192,7 +192,9 @@ class ExplainController:
             reason=REASON,
             action="Scheduling",
             note=said.text + hint,
-            identities=_identities(known.identity, said.identity),
+            # A new leader finds the Event of its first reasons. Reasons that have changed since may
+            # be those of an earlier Event, beside which they get one of their own.
+            identities=("\0".join(said.identity), *([""] if known.identity else [])),
         )
         known.identity = said.identity
         log.debug("Explained", namespace=key.namespace, name=key.name, reason=said.reason)
@@ -227,13 +229,3 @@ class ExplainController:
                 version = self.state.version
                 self._collector.counts = await self._engine.count(self.state.world())
             await asyncio.sleep(max(COUNT_INTERVAL, COUNT_SHARE * (self._clock() - began)))
-
-
-def _identities(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the Event by its reasons, so that a new leader does not repeat it.
-
-    Reasons that changed while this process leads may be those of an earlier Event. The second name
-    makes them another one.
-    """
-    first = "\0".join(now)
-    return (first, "\0".join((*before, "", *now))) if before else (first,)

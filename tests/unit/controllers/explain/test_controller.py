@@ -234,13 +234,14 @@ def test_reasons_that_come_back_are_told_again(monkeypatch: pytest.MonkeyPatch) 
             await cluster.until(1)
             cluster.put(*tainted())
             await cluster.until(2)
-            cluster.put(pool("n", ["a"]), taken())
-            notes = [text.partition(" (")[0] for _, text in await cluster.until(3)]
-        assert notes == [
-            "1 node: 1 in use",
-            "1 node: 1 tainted broken=yes:NoSchedule",
-            "1 node: 1 in use",
-        ]
+            for count in (3, 5):
+                cluster.put(pool("n", ["a"]), taken())
+                await cluster.until(count)
+                cluster.put(*tainted())
+                await cluster.until(count + 1)
+            notes = [text for _, text in cluster.api.notes]
+        in_use, is_tainted = "1 node: 1 in use", "1 node: 1 tainted broken=yes:NoSchedule"
+        assert [text.partition(" (")[0] for text in notes] == [in_use, is_tainted] * 3
 
     asyncio.run(scenario())
 

@@ -45,15 +45,24 @@ def documents(filenames: Iterable[str]) -> Iterator[Named]:
         raise Unusable(str(error)) from None
 
 
-def require_valid(found: Iterable[Named], version: tuple[int, int]) -> None:
-    """Raise Unusable for an object that an API server of this version would refuse."""
-    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — heavy
+def require_valid(found: Iterable[Named], kubernetes: str) -> None:
+    """Raise Unusable for a pod or an object of DRA with a value that the API server would refuse.
+
+    Args:
+        found: Documents of files; other objects matter for nothing here.
+        kubernetes: The server's version, such as `v1.36.3`; the newest known for any other text.
+    """
+    from dragoman.linting.knowledge.api import PINNED, parse_version  # noqa: PLC0415 — heavy
+    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — as above
     from dragoman.linting.validation.check import invalid  # noqa: PLC0415 — as above
 
+    try:
+        version = parse_version(kubernetes)
+    except ValueError:
+        version = PINNED[-1]
     for name, document in found:
         for one in objects(name, document):
-            for problem in invalid(one, version):
-                raise Unusable(
-                    f"{name}: {one.title}: {problem.message}; the API server would refuse it, and "
-                    f"`dragoman check -f {name}` lists all problems"
-                )
+            if one.in_group or one.pods is not None:
+                for problem in invalid(one, version):
+                    text = f"{name}: {one.title}: {problem.message}"
+                    raise Unusable(f"{text}; the API server would refuse it, see `dragoman check`")

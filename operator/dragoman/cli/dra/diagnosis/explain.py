@@ -124,10 +124,11 @@ def _reports(  # noqa: PLR0913 — as above
 
     files = list(documents(filenames))
     trees = (document.tree for _, document in files)
-    planned = overlaid(source.read(_NEEDS), trees, source.namespace)
+    snapshot = source.read(_NEEDS)
+    require_valid(files, snapshot.kubernetes)
+    planned = overlaid(snapshot, trees, source.namespace)
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))
-    require_valid(files, inventory.profile.version)
     if node and node not in world.nodes and "nodes" in world.listed:
         raise Unusable(f"node {node} not found")
     with Progress() as progress:
@@ -142,8 +143,8 @@ def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
     from dragoman.cli.dra.diagnosis import objects, pods  # noqa: PLC0415 — as above
 
     if kind in {"class", "node", "device"}:
-        explain = {"class": objects.device_class, "node": objects.node, "device": objects.device}
-        return explain[kind](view.inventory, name)
+        answers = {"class": objects.device_class, "node": objects.node, "device": objects.device}
+        return answers[kind](view.inventory, name)
     key = name if "/" in name else f"{source.namespace}/{name}"
     if kind == "pod":
         return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))

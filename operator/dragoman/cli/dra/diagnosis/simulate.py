@@ -114,22 +114,23 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     answer says where pods fit, not which node the scheduler's scores prefer.
     """
     # Heavy, and not needed for --help.
-    from dragoman.cli.dra.cluster.files import documents, trees  # noqa: PLC0415
+    from dragoman.cli.dra.cluster.files import documents, require_valid, trees  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415
     from dragoman.diagnosis.addednodes import added as nodes_of  # noqa: PLC0415
     from dragoman.diagnosis.changes import Changes, taint_rule  # noqa: PLC0415
     from dragoman.diagnosis.virtualnodes import ChangeError  # noqa: PLC0415
 
     files = list(documents(filenames))
-    replaced = list(_classes(classes))
-    nodes = {name: list(trees([name])) for name in added if not _is_copy(name)}
+    read = [*(document.tree for _, document in files), *_classes(classes)]
+    nodes = [(name, list(trees([name]))) for name in added if not _is_copy(name)]
     snapshot: Snapshot = source.read(_NEEDS)
+    require_valid(files, snapshot.kubernetes)
     try:
         changes = Changes(
             copies=tuple(_copies(text) for text in added if _is_copy(text)),
             added=tuple(
                 one
-                for name, found in nodes.items()
+                for name, found in nodes
                 for one in nodes_of(found, snapshot.taken, f"--add-node {name}")
             ),
             without_nodes=without_node,
@@ -138,9 +139,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
             ),
             rules=tuple(map(taint_rule, taints)),
         )
-        question = simulation.Question(
-            source, snapshot, files, replaced, changes, replicas, fill=fill
-        )
+        question = simulation.Question(source, snapshot, read, changes, replicas, fill=fill)
         with Progress() as progress:
             answer = simulation.run(question, progress)
     except ChangeError as error:

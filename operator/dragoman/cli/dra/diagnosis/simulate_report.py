@@ -11,7 +11,6 @@ from dragoman.cli.dra.output import Exit, Report, Table
 from dragoman.diagnosis import groups, wording
 from dragoman.diagnosis.answers import Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
-from dragoman.diagnosis.simulate import largest
 from dragoman.diagnosis.subject import of_pod
 from dragoman.diagnosis.virtualnodes import manifests
 from dragoman.inventory.facts.objects import PodFact
@@ -43,7 +42,7 @@ def _blocks(simulation: Simulation) -> Iterator[Table | str]:
         yield (
             f"{then.placed} more pods fit. Before them {_free(inventory, simulation.pod)} devices "
             "are free; the largest claim of this kind that fits on one node has "
-            f"{largest(inventory, simulation.pod)}."
+            f"{simulation.largest}."
         )
     if simulation.more_nodes:
         like, many = simulation.more_nodes

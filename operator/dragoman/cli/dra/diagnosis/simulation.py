@@ -8,19 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dragoman.cli.dra import notes
-from dragoman.cli.dra.cluster.files import require_valid
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
 from dragoman.diagnosis.changes import Changes, changed
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.files import WORKLOADS, Planned, flat, overlaid
-from dragoman.diagnosis.simulate import MOST, Placement, place
+from dragoman.diagnosis.simulate import MOST, Placement, largest, place
 from dragoman.diagnosis.virtualnodes import Virtual
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.linting.manifests.documents import Document
 
 MORE_NODES: Final = 16
 """Virtual nodes that are tried to place the rest."""
@@ -35,8 +33,7 @@ class Question:
     Attributes:
         source: Where the objects come from.
         snapshot: The cluster.
-        files: Documents of the files, with the files' names.
-        classes: DeviceClasses that are added or replaced.
+        trees: Documents of the files, and DeviceClasses that are added or replaced.
         changes: What is different.
         replicas: Pods to place; None for what the workload says.
         fill: Whether to place until the first refusal.
@@ -44,8 +41,7 @@ class Question:
 
     source: Source
     snapshot: Snapshot
-    files: Sequence[tuple[str, Document]]
-    classes: Sequence[Any]
+    trees: Sequence[Any]
     changes: Changes
     replicas: int | None
     fill: bool
@@ -64,6 +60,7 @@ class Simulation:
         virtual: The nodes that the changes add.
         more_nodes: Of which node how many more would place the rest; None where few do not help.
         fill: Whether pods were placed until the first refusal.
+        largest: Devices of the largest claim of this kind that fits on one node; 0 without fill.
         unsure: Labels that the snapshot lacks, as sentences.
     """
 
@@ -75,6 +72,7 @@ class Simulation:
     virtual: Sequence[Virtual]
     more_nodes: tuple[str, int] | None
     fill: bool
+    largest: int
     unsure: tuple[str, ...]
 
 
@@ -85,10 +83,9 @@ def run(question: Question, progress: Progress) -> Simulation:
         Unusable: The files have no pod, or more than one.
         ChangeError: A change names something that does not exist.
     """
-    trees = [*(document.tree for _, document in question.files), *question.classes]
-    planned = overlaid(question.snapshot, trees, question.source.namespace)
-    world, pod = _without_pod(planned, question)
-    replicas = MOST if question.fill else question.replicas or _replicas(trees)
+    planned = overlaid(question.snapshot, question.trees, question.source.namespace)
+    world, pod = _without_pod(planned)
+    replicas = MOST if question.fill else question.replicas or _replicas(question.trees)
 
     def placed(inventory: Inventory) -> Placement:
         return place(inventory, pod, replicas, fill=question.fill, progress=progress)
@@ -105,16 +102,16 @@ def run(question: Question, progress: Progress) -> Simulation:
         virtual=virtual,
         more_nodes=_more_nodes(question, world, pod, then, replicas),
         fill=question.fill,
+        largest=largest(inventory, pod) if question.fill else 0,
         unsure=tuple(notes.unknown_labels(question.source, planned)),
     )
 
 
-def _without_pod(planned: Planned, question: Question) -> tuple[World, PodFact]:
-    """Return the cluster without the pod of the files, which must not take room itself; and it."""
+def _without_pod(planned: Planned) -> tuple[World, PodFact]:
+    """Return the cluster without the pod of the files, which must not take room, and the pod."""
     world = parse(planned.snapshot)
     if missing := unreadable(world):
         raise Unusable(f"you may not list {', '.join(missing)}: `kubectl dra auth` says more")
-    require_valid(question.files, question.source.profile(world).version)
     key = _only_pod(planned)
     if key not in world.pods:
         raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")
@@ -147,7 +144,7 @@ def device_classes(trees: list[Any]) -> list[Any]:
     return [one for one in flat(trees) if one.get("kind") == "DeviceClass"]
 
 
-def _replicas(trees: list[Any]) -> int:
+def _replicas(trees: Sequence[Any]) -> int:
     """Return what the workload of the files says, 1 without a number."""
     for tree in flat(trees):
         spec = tree.get("spec") if tree.get("kind") in WORKLOADS else None

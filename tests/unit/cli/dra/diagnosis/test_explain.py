@@ -776,7 +776,27 @@ def test_an_object_of_a_file_that_the_api_server_would_refuse_is_named_with_the_
     assert result.exit_code == 2
     field = "ResourceClaim ns/wanted: spec.devices.requests[0].exactly.count: Invalid value: -1"
     assert field in result.stderr
-    assert f"`dragoman check -f {file}` lists all problems" in result.stderr
+    assert "the API server would refuse it, see `dragoman check`" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_objects_that_have_nothing_to_do_with_devices_may_be_in_a_file(
+    tmp_path: Path, command: str
+) -> None:
+    others = [
+        {"kind": "Kustomization", "resources": ["pod.yaml"]},
+        {"replicas": 2},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "system:scheduler-extra"},
+        },
+        {"apiVersion": "batch.example.com/v1", "kind": "PodGroup", "spec": {"resourceClaims": 1}},
+    ]
+    file = tmp_path / "all.yaml"
+    file.write_text(yaml.safe_dump_all([*others, claim(), pod(claims={"gpu": "claim"})]))
+    desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", 1))
+    assert invoke(command, "-f", file, "--snapshot", desk.file).exit_code == 0
 
 
 def bound_later(*conditions: Json, allocated: str = "2026-11-22T11:59:00Z") -> Json:

@@ -157,6 +157,16 @@ def test_a_file_of_other_nodes_is_refused(shop: Shop, manifests: list[Json], mes
     assert message in result.stderr
 
 
+def test_a_node_is_added_once(shop: Shop) -> None:
+    file, node = shop.folder / "job.yaml", shop.folder / "node.yaml"
+    file.write_text(yaml.safe_dump_all(job()))
+    node.write_text(yaml.safe_dump_all([objects.node("new"), pool("new", 3)]))
+    twice = ("--add-node", node, "--add-node", node)
+    result = invoke("simulate", "-f", file, *twice, "--snapshot", shop.file)
+    assert result.exit_code == 2
+    assert "node new is there already" in result.stderr
+
+
 def test_tainted_devices_do_not_count(shop: Shop) -> None:
     document = shop.simulate("--fill", "--taint", f"{DRIVER}/n/device-2=broken:NoSchedule")
     assert (document["placedNow"], document["placed"]) == (3, 2)
