@@ -11,6 +11,7 @@ from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.equality import compare, equal, is_ordered
 from dragoman.cel.errors import OperationError
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
+from dragoman.cel.library.unstable import STABLE, unstable_order
 from dragoman.cel.representation import LISTS, no_such_overload, type_name
 from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
 from dragoman.cel.values.durations import Duration
@@ -184,9 +185,24 @@ def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
     spend_steps(state, len(items))
     if kind in ("string", "bytes"):
         spend_steps(state, sum(map(len, keys)) // TEXT_PER_STEP)
+    return [items[index] for index in _order(state, keys)]
+
+
+def _order(state: State, keys: list[Any]) -> list[int]:
+    """Return the indexes of keys in the order that cel-go gives them."""
+    if any(key != key for key in keys):  # noqa: PLR0124 — NaN, which is less than nothing
+        spend_steps(state, len(keys) * len(keys).bit_length())
+        return unstable_order(keys)
     by_key = cmp_to_key(compare)
     order = sorted(range(len(keys)), key=lambda index: by_key(keys[index]))
-    return [items[index] for index in order]
+    ranks, rank = [0] * len(keys), 0
+    for before, index in pairwise(order):
+        rank += compare(keys[before], keys[index]) != 0
+        ranks[index] = rank
+    if rank == len(keys) - 1 or len(keys) <= STABLE:
+        return order
+    spend_steps(state, len(keys) * len(keys).bit_length())
+    return unstable_order(ranks)
 
 
 _INCLUDES_MAX: Final = 48
