@@ -226,7 +226,7 @@ def _in_set(code: Code, members: dict[type, frozenset[Any]]) -> Code:
 def _in_list(item: Code, items: Code) -> Code:
     def run(state: State) -> bool:
         one, many, failure = operands(item, items, state)
-        state[COST] += len(many) if type(many) in LISTS else size(many)
+        state[COST] += size(many)
         if failure is not None:
             raise failure
         return _has(many, one, state)

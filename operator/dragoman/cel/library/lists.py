@@ -190,17 +190,18 @@ def _sort_by_keys(state: State, items: list[Any], keys: list[Any]) -> list[Any]:
 
 def _order(state: State, keys: list[Any]) -> list[int]:
     """Return the indexes of keys in the order that cel-go gives them."""
-    if any(key != key for key in keys):  # noqa: PLR0124 — NaN, which is less than nothing
-        spend_steps(state, len(keys) * len(keys).bit_length())
-        return unstable_order(keys)
-    by_key = cmp_to_key(compare)
-    order = sorted(range(len(keys)), key=lambda index: by_key(keys[index]))
-    ranks, rank = [0] * len(keys), 0
-    for before, index in pairwise(order):
-        rank += compare(keys[before], keys[index]) != 0
-        ranks[index] = rank
-    if rank == len(keys) - 1 or len(keys) <= STABLE:
-        return order
+    ranks = keys
+    if all(key == key for key in keys):  # noqa: PLR0124 — NaN has no rank
+        by_key = cmp_to_key(compare)
+        order = sorted(range(len(keys)), key=lambda index: by_key(keys[index]))
+        if len(keys) <= STABLE:
+            return order
+        ranks, rank = [0] * len(keys), 0
+        for before, index in pairwise(order):
+            rank += compare(keys[before], keys[index]) != 0
+            ranks[index] = rank
+        if rank == len(keys) - 1:
+            return order
     spend_steps(state, len(keys) * len(keys).bit_length())
     return unstable_order(ranks)
 

@@ -122,10 +122,11 @@ def _reports(  # noqa: PLR0913 — as above
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415
     from dragoman.inventory.inventory import take  # noqa: PLC0415
 
-    files = list(documents(filenames))
+    files = list(documents(filenames)) if filenames else []
     trees = (document.tree for _, document in files)
     snapshot = source.read(_NEEDS)
-    require_valid(files, snapshot.kubernetes)
+    if files:
+        require_valid(files, snapshot.kubernetes)
     planned = overlaid(snapshot, trees, source.namespace)
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))

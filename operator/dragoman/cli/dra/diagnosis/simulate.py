@@ -152,10 +152,10 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
 def _classes(names: tuple[str, ...]) -> Iterator[Any]:
     """Yield the DeviceClasses of the files of --class."""
     from dragoman.cli.dra.cluster.files import trees  # noqa: PLC0415
-    from dragoman.cli.dra.diagnosis.simulation import device_classes  # noqa: PLC0415
+    from dragoman.diagnosis.files import flat  # noqa: PLC0415
 
     for name in names:
-        found = device_classes(list(trees([name])))
+        found = [one for one in flat(trees([name])) if one.get("kind") == "DeviceClass"]
         if not found:
             raise Unusable(f"--class {name}: the file has no DeviceClass")
         yield from found

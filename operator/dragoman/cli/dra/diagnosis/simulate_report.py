@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dragoman.cli.dra import notes
@@ -24,18 +24,19 @@ def report(simulation: Simulation) -> Report:
     world, then = simulation.world, simulation.then
     status = notes.status(world) if then.placed and not then.refused else Exit.OBSTACLE
     said = (*simulation.unsure, f"not looked at: {', '.join(LEFT_OUT)}", *notes.common(world))
+    document = _document(simulation)
     return Report(
         "Simulation",
-        _document(simulation),
-        tuple(_blocks(simulation)),
+        document,
+        (_table(document["nodes"]), *_sentences(simulation)),
         Exit.UNKNOWN if simulation.unsure else status,
         said,
     )
 
 
-def _blocks(simulation: Simulation) -> Iterator[Table | str]:
+def _sentences(simulation: Simulation) -> Iterator[Table | str]:
+    """Yield what is said below the table of nodes."""
     inventory, then = simulation.inventory, simulation.then
-    yield _table(simulation)
     if then.refused:
         yield f"not placed: {len(then.refused)}{_short(then.why)}."
     if simulation.fill:
@@ -79,23 +80,17 @@ def _reasons(inventory: Inventory, why: Explanation) -> Iterator[Table | str]:
         yield Table(("NODES", "WHY"), rows)
 
 
-def _table(simulation: Simulation) -> Table:
-    then, now, virtual = simulation.then, simulation.now, _names(simulation)
+def _table(nodes: Iterable[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
-            f"{name} (virtual)" if name in virtual else name,
-            "-" if now is None or name in virtual else str(len(now.nodes.get(name, ()))),
-            str(len(then.nodes.get(name, ()))),
-            _pods(then.nodes.get(name, [])),
+            f"{one['name']} (virtual)" if one["virtual"] else one["name"],
+            "-" if one["now"] is None else str(one["now"]),
+            str(one["then"]),
+            _pods([pod["name"] for pod in one["pods"]]),
         )
-        for name in sorted({*then.nodes, *(now.nodes if now else ())})
+        for one in nodes
     )
     return Table(("NODE", "NOW", "THEN", "PODS"), rows)
-
-
-def _names(simulation: Simulation) -> set[str]:
-    """Return the names of the virtual nodes."""
-    return {one.node.node.name for one in simulation.virtual}
 
 
 def _pods(names: list[str]) -> str:
@@ -105,7 +100,8 @@ def _pods(names: list[str]) -> str:
 
 
 def _nodes(simulation: Simulation) -> list[dict[str, Any]]:
-    then, now, virtual = simulation.then, simulation.now, _names(simulation)
+    then, now = simulation.then, simulation.now
+    virtual = {one.node.node.name for one in simulation.virtual}
     return [
         {
             "name": name,

@@ -139,11 +139,6 @@ def _problem(world: World, key: str) -> str:
     return next((one.problem for one in world.malformed if one.name == key), "no name")
 
 
-def device_classes(trees: list[Any]) -> list[Any]:
-    """Return the DeviceClasses among the documents of a file."""
-    return [one for one in flat(trees) if one.get("kind") == "DeviceClass"]
-
-
 def _replicas(trees: Sequence[Any]) -> int:
     """Return what the workload of the files says, 1 without a number."""
     for tree in flat(trees):
