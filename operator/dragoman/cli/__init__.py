@@ -3,10 +3,12 @@
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dragoman import __version__
+from dragoman.cli.terminal import plain_errors
 
 USER_COMMANDS = {
     "adopt": "Give a generated claim without owner to the pod that uses it.",
@@ -79,6 +81,22 @@ class Commands(click.Group):
         module = MODULES.get(cmd_name, name)
         command: click.Command = getattr(import_module(f"dragoman.cli.{module}"), name)
         return command
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the options before the command."""
+        with plain_errors():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; its errors reach the terminal without control characters."""
+        with plain_errors():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""

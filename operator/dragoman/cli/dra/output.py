@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
+from dragoman.cli.terminal import plain
 from dragoman.inventory.snapshots.snapshot import API_VERSION
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to import, and JSON needs none of it
@@ -75,16 +76,6 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the whole document."""
         return {"apiVersion": API_VERSION, "kind": self.kind, **self.document}
-
-
-def plain(text: str) -> str:
-    """Return a text whose control characters are spelled out: a terminal must not obey them."""
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}"
-        for letter in text
-    )
 
 
 def show(report: Report, output: str) -> None:

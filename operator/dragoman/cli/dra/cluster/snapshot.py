@@ -10,6 +10,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit, Unusable
+from dragoman.cli.terminal import say
 
 if TYPE_CHECKING:
     from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -72,6 +73,6 @@ def snapshot(source: Source, output: str, keep_names: bool) -> None:  # noqa: FB
 
 def _summarise(taken: Snapshot) -> None:
     counts = ", ".join(f"{len(found)} {plural}" for plural, found in taken.objects.items())
-    click.echo(f"written: {counts}", err=True)
+    say(f"written: {counts}")
     for one in taken.unseen:
-        click.echo(f"! not seen: {one}", err=True)
+        say(f"! not seen: {one}")

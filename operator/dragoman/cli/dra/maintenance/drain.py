@@ -12,6 +12,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.maintenance.quantities import Duration, Rate
 from dragoman.cli.dra.maintenance.targeting import Wish, choose, confirm, require_devices, targeted
 from dragoman.cli.dra.output import Exit, show
+from dragoman.cli.terminal import say
 
 _EXAMPLES: Final = """\
 \b
@@ -103,8 +104,6 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
 def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
     """Preview, ask, and run `hold` or `drain`; return the exit status."""
-    import click  # noqa: PLC0415
-
     from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
     from dragoman.cli.dra.maintenance.draining import Drain  # noqa: PLC0415 — as above
 
@@ -119,9 +118,9 @@ def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
         return preview.status
     document = output in ("json", "yaml")
     for line in found.lines():
-        click.echo(line, err=document)
+        say(line, err=document)
     for note in chosen.notes():
-        click.echo(f"! {note}", err=True)
+        say(f"! {note}")
     confirm(len(facts.devices), wish, options.command)
     report = Drain(source, chosen, options, facts, quiet=document).run()
     show(report, output)

@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import click
-
 from dragoman import logs
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster import rights
@@ -20,6 +18,7 @@ from dragoman.cli.dra.maintenance import text
 from dragoman.cli.dra.maintenance.previewing import Options
 from dragoman.cli.dra.maintenance.targeting import Chosen
 from dragoman.cli.dra.output import Exit, Report, Unusable, console
+from dragoman.cli.terminal import line, say
 from dragoman.controllers.maintenance.drainer import ALREADY_EXISTS, SETTLE, Drainer, News, Order
 from dragoman.controllers.maintenance.view import ClusterView, served_rules
 from dragoman.controllers.maintenance.writer import Writer
@@ -118,7 +117,7 @@ class Drain:
                     raise
                 if str(error) != said:
                     said = str(error)
-                    click.echo(f"! {said}; trying again", err=True)
+                    say(f"! {said}; trying again")
                 await asyncio.sleep(backoff.next(error.retry_after))
             else:
                 return
@@ -149,10 +148,10 @@ class Drain:
 
     def _say(self, news: News) -> None:
         self.news.append(news)
-        click.echo(text.line(news, self.options.evict), err=self.quiet)
+        say(text.line(news, self.options.evict), err=self.quiet)
         plan = self._drainer.plan if self._drainer else None
         if self._status is not None and plan is not None:
-            self._status.update(f"{self.options.command}: {text.left(plan)}")
+            self._status.update(line(f"{self.options.command}: {text.left(plan)}"))
 
     def _report(self, ended: str, unfinished: Exit) -> Report:
         plan = self._drainer.plan if self._drainer else None

@@ -20,6 +20,7 @@ from dragoman.cli.dra.maintenance.targeting import (
     targeted,
 )
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
+from dragoman.cli.terminal import say
 
 if TYPE_CHECKING:
     from dragoman.kube.client import Client
@@ -127,7 +128,7 @@ def _carry_out(
     created: dict[str, bool] = {}
     if not chosen.wish.dry_run:
         for line in lines:
-            click.echo(line, err=True)
+            say(line)
         confirm(len(found.devices), chosen.wish, "taint")
         created = source.call(lambda client: _create(client, selectors, wanted, reason))
         lines = [

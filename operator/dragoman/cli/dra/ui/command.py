@@ -18,6 +18,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit, Progress, Unusable
+from dragoman.cli.terminal import say
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.cli.dra.ui.live import Cluster, Live
@@ -120,7 +121,7 @@ async def _until_interrupted(live: Live, *, follow: bool) -> None:
 
 def _open(address: str) -> None:
     if not webbrowser.open(address):
-        click.echo("There is no browser to open: follow the address above.", err=True)
+        say("There is no browser to open: follow the address above.")
 
 
 @dataclass
@@ -216,4 +217,4 @@ def write(source: Source, inventory: Inventory, file: Path) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unusable(f"--html {file}: {error.strerror}") from error
-    click.echo(f"{file}: {len(found.rows)} nodes, {sum(found.states.values())} devices", err=True)
+    say(f"{file}: {len(found.rows)} nodes, {sum(found.states.values())} devices")

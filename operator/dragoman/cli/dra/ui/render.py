@@ -14,9 +14,10 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from dragoman.cli.dra.output import Cell, Report, Table, plain
+from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import Row
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
+from dragoman.cli.terminal import plain
 
 _PACKAGE: Final = "dragoman.cli.dra.ui"
 SECTIONS: Final = ("notes", "classes", "namespaces", "waiting", "legend", "choices")

@@ -1,0 +1,71 @@
+"""Whatever a name or a header of a snapshot holds, a terminal finds nothing to obey."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.terminal import line, plain
+from tests.unit.cli.dra.running import Desk, invoke
+from tests.unit.inventory.builders import device_class, pool
+
+HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202eb"
+SPELLED = "a\\x1b]0;owned\\x07\\x9b2J\\x202eb"
+
+
+def printable(text: str) -> bool:
+    return text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["explain", "pod", HOSTILE], id="explain a pod"),
+        pytest.param(["explain", "class", HOSTILE], id="explain a class"),
+        pytest.param(["explain", "device", HOSTILE], id="explain a device"),
+        pytest.param(["who", HOSTILE], id="who"),
+        pytest.param(["top", "--class", HOSTILE], id="top"),
+        pytest.param(["top", f"--{HOSTILE}"], id="option"),
+        pytest.param(["top", "classes", HOSTILE], id="argument"),
+        pytest.param([HOSTILE], id="command"),
+        pytest.param([f"--{HOSTILE}"], id="option before the command"),
+        pytest.param(["explain", "-f", HOSTILE], id="file"),
+    ],
+)
+def test_an_error_names_what_was_typed_without_control_characters(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    desk = Desk(tmp_path, device_class(), pool("n", 1))
+    result = invoke(*arguments, "--snapshot", desk.file)
+    assert result.exit_code == 2
+    assert printable(result.stderr)
+    assert "owned" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["snapshot"], ["top"], ["who", "x"], ["explain", "pod", "x"]]
+)
+def test_the_header_of_a_snapshot_reaches_no_terminal_as_it_is(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    desk = Desk(tmp_path, device_class(), pool("n", 1))
+    header, *objects = desk.file.read_bytes().splitlines()
+    unseen = [{"resource": HOSTILE, "outsideOf": HOSTILE, "reason": HOSTILE}]
+    made = json.loads(header) | {"unseen": unseen}
+    desk.file.write_bytes(b"\n".join([json.dumps(made).encode(), *objects]))
+    result = invoke(*arguments, "--snapshot", desk.file)
+    assert result.exit_code == 2
+    assert printable(result.stderr)
+    assert SPELLED in (result.stderr if arguments != ["top"] else result.stdout)
+
+
+def test_a_file_whose_name_has_control_characters_is_written_silently(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, device_class(), pool("n", 1))
+    result = invoke("top", "--html", tmp_path / "a\x1b[2J.html", "--snapshot", desk.file)
+    assert "a\\x1b[2J.html" in result.stderr
+
+
+def test_a_line_stays_one_line() -> None:
+    assert line("a\nb\x1b") == "a\\x0ab\\x1b"
+    assert plain("a\nb\x1b") == "a\nb\\x1b"
+    assert plain("naïve 装置") == "naïve 装置"
