@@ -8,7 +8,6 @@ from typing import Any
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
-from dragoman.controllers.clustertemplates.informers import templates_informer
 from dragoman.devicecontrollers import DeviceControllers
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, discover_devices, retried, wait_served
@@ -17,6 +16,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.leaderelection import LeaderElector
 from dragoman.kube.manager import Manager
 from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES
+from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
 from dragoman.model import Template
 from dragoman.settings import Settings
@@ -172,7 +172,7 @@ class Controllers:
     def _templates(self) -> Informer[Template]:
         if self.claims is not None:
             return self.claims.informers.templates
-        templates = templates_informer(self._client, self._served)
+        templates = storing_informer(self._client, self._served.templates, Template.parse)
         self._manager.watch(templates)
         return templates
 

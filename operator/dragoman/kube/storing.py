@@ -14,7 +14,8 @@ def storing_informer(
     client: Client,
     resource: Resource,
     parse: Callable[[Document], Fact],
-    changed: Callable[[Fact | None, Fact | None], None],
+    changed: Callable[[Fact | None, Fact | None], None] = lambda _old, _new: None,
+    store: Store[Fact] | None = None,
     **options: Any,
 ) -> Informer[Fact]:
     """Return an informer that keeps a store like the API server's objects.
@@ -25,20 +26,21 @@ def storing_informer(
         parse: Makes a fact of an object; raises MalformedObjectError.
         changed: Called with a fact before and after each change, once it is stored; None where
             there is none.
+        store: With indices; without any by default.
         options: Further attributes of the informer.
     """
-    store: Store[Fact] = Store(DeletedUIDs())
+    kept = Store(DeletedUIDs()) if store is None else store
 
     def put(fact: Fact) -> None:
-        known = store.get(fact.metadata.namespace, fact.metadata.name)
-        if store.put(fact):
+        known = kept.get(fact.metadata.namespace, fact.metadata.name)
+        if kept.put(fact):
             changed(known, fact)
 
     def drop(fact: Fact) -> None:
         metadata = fact.metadata
-        known = store.drop(metadata.namespace, metadata.name, metadata.uid)
+        known = kept.drop(metadata.namespace, metadata.name, metadata.uid)
         if known is not None:
             changed(known, None)
 
-    options = {"rolled_back": store.roll_back, **options}
-    return Informer(client, resource, store, parse, put, drop, **options)
+    options = {"rolled_back": kept.roll_back, **options}
+    return Informer(client, resource, kept, parse, put, drop, **options)

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
-from dragoman.controllers.clustertemplates.informers import templates_informer
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.kube.discovery import Served
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
+from dragoman.kube.storing import storing_informer
+from dragoman.model import Template
 from tests.unit.controllers.clustertemplates.test_controller import cluster_template
 
 CLIENT: Any = None
@@ -22,14 +23,18 @@ SERVED = Served(
 )
 
 
+def templates() -> Informer[Template]:
+    return storing_informer(CLIENT, SERVED.templates, Template.parse)
+
+
 def cluster_templates() -> Informer[Any]:
-    return ClusterTemplateController(CLIENT, templates_informer(CLIENT, SERVED)).informers[0]
+    return ClusterTemplateController(CLIENT, templates()).informers[0]
 
 
 @pytest.mark.parametrize(
     "informer",
     [
-        pytest.param(lambda: templates_informer(CLIENT, SERVED), id="templates"),
+        pytest.param(templates, id="templates"),
         pytest.param(cluster_templates, id="cluster templates"),
         pytest.param(lambda: Schemas(CLIENT, lambda _: None).informer, id="schemas"),
         pytest.param(lambda: ClusterView(CLIENT, SERVED.claims).claims, id="claims of a drain"),

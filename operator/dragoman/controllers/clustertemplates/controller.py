@@ -16,7 +16,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES, NAMESPACES
-from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model import ClusterTemplate, Namespace, Template
@@ -74,8 +74,6 @@ class ClusterTemplateController:
         workers: int = 16,
         resync: float = 600.0,
     ) -> None:
-        self._objects: Store[ClusterTemplate] = Store(DeletedUIDs())
-        self._namespaces: Store[Namespace] = Store(DeletedUIDs())
         self._templates = templates
         self._refusals: dict[str, dict[str, str]] = {}
         self._may_write = may_write
@@ -87,26 +85,12 @@ class ClusterTemplateController:
             namespace=lambda key: key.namespace,
             share=max(1, workers // 2),
         )
-        self.informers = (
-            Informer(
-                client,
-                CLUSTERTEMPLATES,
-                self._objects,
-                ClusterTemplate.parse,
-                self._object_changed,
-                self._object_deleted,
-                rolled_back=self._objects.roll_back,
-            ),
-            Informer(
-                client,
-                NAMESPACES,
-                self._namespaces,
-                Namespace.parse,
-                self._namespace_changed,
-                self._namespace_deleted,
-                rolled_back=self._namespaces.roll_back,
-            ),
+        objects = storing_informer(
+            client, CLUSTERTEMPLATES, ClusterTemplate.parse, self._object_changed
         )
+        namespaces = storing_informer(client, NAMESPACES, Namespace.parse, self._namespace_changed)
+        self.informers = (objects, namespaces)
+        self._objects, self._namespaces = objects.store, namespaces.store
         templates.listeners.append(self._template_event)
         self._controller = Controller(
             self.queue,
@@ -228,48 +212,36 @@ class ClusterTemplateController:
             if state not in idle:
                 self.queue.add(Key("copy", name, namespace))
 
-    def _object_changed(self, template: ClusterTemplate) -> None:
-        name = template.metadata.name
-        known = self._objects.get("", name)
-        if not self._objects.put(template):
-            return
-        if known is None or known.wish != template.wish:
-            self._enqueue(name)
+    def _object_changed(self, old: ClusterTemplate | None, new: ClusterTemplate | None) -> None:
+        if old is None or new is None or old.wish != new.wish:
+            self._enqueue(_name(old, new))
         else:  # a status, as our own: it must not end the back-off of refused copies
-            self.queue.add_after(Key("status", name), STATUS_DELAY)
+            self.queue.add_after(Key("status", new.metadata.name), STATUS_DELAY)
 
-    def _object_deleted(self, template: ClusterTemplate) -> None:
-        metadata = template.metadata
-        self._objects.drop("", metadata.name, metadata.uid)
-        self._enqueue(metadata.name)
-
-    def _namespace_changed(self, namespace: Namespace) -> None:
-        known = self._namespaces.get("", namespace.metadata.name)
-        if not self._namespaces.put(namespace):
-            return
-        if known is None or (known.labels, known.terminating) != (
-            namespace.labels,
-            namespace.terminating,
-        ):
-            place = namespace.metadata.name
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        place = _name(old, new)
+        if new is None:
+            for name, refusals in self._refusals.items():
+                refusals.pop(place, None)
+                self.queue.add_after(Key("status", name), STATUS_DELAY)
+        elif old is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             for one in self._objects:
                 name = one.metadata.name
                 if (
-                    one.selects(namespace)
-                    or (known is not None and one.selects(known))
+                    one.selects(new)
+                    or (old is not None and one.selects(old))
                     or self._templates.store.get(place, name) is not None
                 ):
                     self.queue.add(Key("copy", name, place))
-
-    def _namespace_deleted(self, namespace: Namespace) -> None:
-        metadata = namespace.metadata
-        self._namespaces.drop("", metadata.name, metadata.uid)
-        for name, refusals in self._refusals.items():
-            refusals.pop(metadata.name, None)
-            self.queue.add_after(Key("status", name), STATUS_DELAY)
 
     def _template_event(self, template: Template) -> None:
         """Enqueue a template that is a copy, or has the name of one."""
         metadata = template.metadata
         if is_copy(metadata) or self._objects.get("", metadata.name) is not None:
             self.queue.add(Key("copy", metadata.name, metadata.namespace))
+
+
+def _name(old: ClusterTemplate | Namespace | None, new: ClusterTemplate | Namespace | None) -> str:
+    found = new or old
+    assert found is not None
+    return found.metadata.name

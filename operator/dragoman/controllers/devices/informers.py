@@ -7,6 +7,7 @@ observers, which receive each change after it was stored.
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from dragoman.inventory.facts.skim import is_unchanged
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
@@ -16,6 +17,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.storing import storing_informer
 from dragoman.model import Document
 
 SliceChange = Callable[[StoredSlice | None, StoredSlice | None], None]
@@ -41,21 +43,17 @@ class DeviceInformers:
     def __init__(self, client: Client, slices: Resource) -> None:
         self._client = client
         self._content = False
-        self._deleted = DeletedUIDs()
         self.slice_observers: list[SliceChange] = []
         self.rule_observers: list[RuleChange] = []
         self.rules: Informer[StoredRule] | None = None
         self.rules_known = asyncio.Event()
-        self._rule_store: Store[StoredRule] = Store(self._deleted)
-        self.slices: Informer[StoredSlice] = Informer(
+        self._rule_store: Store[StoredRule] = Store(DeletedUIDs())
+        self.slices = storing_informer(
             client,
             slices,
-            Store(self._deleted),
             self._parse_v1beta1 if slices.version == "v1beta1" else self._parse,
-            self._slice_changed,
-            self._slice_deleted,
+            partial(_tell, self.slice_observers),
             is_unchanged=self._is_unchanged,
-            rolled_back=self._roll_back,
         )
 
     async def require_content(self) -> None:
@@ -70,14 +68,12 @@ class DeviceInformers:
 
     def serve_rules(self, resource: Resource) -> Informer[StoredRule]:
         """Return the informer of DeviceTaintRules, which the API server serves as `resource`."""
-        self.rules = Informer(
+        self.rules = storing_informer(
             self._client,
             resource,
-            self._rule_store,
             StoredRule.parse,
-            self._rule_changed,
-            self._rule_deleted,
-            rolled_back=self._roll_back,
+            partial(_tell, self.rule_observers),
+            store=self._rule_store,
         )
         self.rules_known.set()
         return self.rules
@@ -107,30 +103,7 @@ class DeviceInformers:
     def _is_unchanged(self, line: bytes) -> bool:
         return not self._content and is_unchanged(line, partial(self.slices.store.get, ""))
 
-    def _slice_changed(self, fact: StoredSlice) -> None:
-        known = self.slices.store.get("", fact.metadata.name)
-        if self.slices.store.put(fact):
-            for observer in self.slice_observers:
-                observer(known, fact)
 
-    def _slice_deleted(self, fact: StoredSlice) -> None:
-        known = self.slices.store.drop("", fact.metadata.name, fact.metadata.uid)
-        if known is not None:
-            for observer in self.slice_observers:
-                observer(known, None)
-
-    def _rule_changed(self, fact: StoredRule) -> None:
-        known = self._rule_store.get("", fact.metadata.name)
-        if self._rule_store.put(fact):
-            for observer in self.rule_observers:
-                observer(known, fact)
-
-    def _rule_deleted(self, fact: StoredRule) -> None:
-        known = self._rule_store.drop("", fact.metadata.name, fact.metadata.uid)
-        if known is not None:
-            for observer in self.rule_observers:
-                observer(known, None)
-
-    def _roll_back(self) -> None:
-        self.slices.store.roll_back()
-        self._rule_store.roll_back()
+def _tell(observers: list[Callable[[Any, Any], None]], old: Any, new: Any) -> None:
+    for observer in observers:
+        observer(old, new)

@@ -12,9 +12,8 @@ from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DEVICEMAINTENANCES, Resource
-from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Hold
@@ -41,16 +40,10 @@ class Objects:
         self._served = served
         self._namespace = namespace
         self._enqueue = enqueue
-        self.store: Store[DeviceMaintenance] = Store(DeletedUIDs())
-        self.informer = Informer(
-            client,
-            DEVICEMAINTENANCES,
-            self.store,
-            DeviceMaintenance.parse,
-            self._changed,
-            self._deleted,
-            rolled_back=self.store.roll_back,
+        self.informer = storing_informer(
+            client, DEVICEMAINTENANCES, DeviceMaintenance.parse, self._changed
         )
+        self.store = self.informer.store
 
     async def devices(
         self, stored: DeviceMaintenance, rules: Resource | None
@@ -111,7 +104,7 @@ class Objects:
         if metadata.deleting and not finalizers:
             return None
         finalized = DeviceMaintenance.parse(written)
-        self._changed(finalized)
+        self.informer.changed(finalized)
         return finalized
 
     async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
@@ -125,11 +118,7 @@ class Objects:
         if written is not None:
             self.store.put(written)
 
-    def _changed(self, stored: DeviceMaintenance) -> None:
-        if self.store.put(stored):
-            self._enqueue(stored.metadata.name)
-
-    def _deleted(self, stored: DeviceMaintenance) -> None:
-        metadata = stored.metadata
-        self.store.drop(metadata.namespace, metadata.name, metadata.uid)
-        self._enqueue(metadata.name)
+    def _changed(self, old: DeviceMaintenance | None, new: DeviceMaintenance | None) -> None:
+        found = new or old
+        assert found is not None
+        self._enqueue(found.metadata.name)

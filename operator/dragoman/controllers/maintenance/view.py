@@ -20,6 +20,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.store import DeletedUIDs, Store
+from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
 from dragoman.model import Document, Metadata, Pod
@@ -84,31 +85,27 @@ class ClusterView:
     def __init__(self, client: Client, claims: Resource) -> None:
         self._client = client
         self._listeners: set[Listener] = set()
-        self._claims: Store[WatchedClaim] = Store(DeletedUIDs(), device=lambda claim: claim.devices)
-        self._pods: Store[Pod] = Store(
-            DeletedUIDs(),
-            uid=lambda pod: (pod.metadata.uid,),
-            group=lambda pod: ((pod.metadata.namespace, pod.group_name),),
-        )
-        self.claims = Informer(
+        self.claims = storing_informer(
             client,
             claims,
-            self._claims,
             WatchedClaim.parse,
-            self.claim_changed,
-            self._claim_deleted,
-            rolled_back=self._claims.roll_back,
+            self._claim_changed,
+            Store(DeletedUIDs(), device=lambda claim: claim.devices),
         )
-        self.pods = Informer(
+        self._claims = self.claims.store
+        # No plan waits for a pod alone: its claim changes when it comes or goes.
+        self.pods = storing_informer(
             client,
             PODS,
-            self._pods,
             Pod.parse,
-            self._pod_changed,
-            self._pod_deleted,
+            store=Store(
+                DeletedUIDs(),
+                uid=lambda pod: (pod.metadata.uid,),
+                group=lambda pod: ((pod.metadata.namespace, pod.group_name),),
+            ),
             predicate=uses_claims,
-            rolled_back=self._pods.roll_back,
         )
+        self._pods = self.pods.store
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -167,23 +164,10 @@ class ClusterView:
 
     def claim_changed(self, claim: WatchedClaim) -> None:
         """Store a claim as the server answered it."""
-        before = self._claims.get(claim.metadata.namespace, claim.metadata.name)
-        if self._claims.put(claim):
-            self._notify(claim.devices | (before.devices if before else frozenset()))
+        self.claims.changed(claim)
 
-    def _claim_deleted(self, claim: WatchedClaim) -> None:
-        metadata = claim.metadata
-        known = self._claims.drop(metadata.namespace, metadata.name, metadata.uid)
-        if known is not None:
-            self._notify(known.devices)
-
-    def _pod_changed(self, pod: Pod) -> None:
-        # No plan waits for a pod alone: its claim changes when it comes or goes.
-        self._pods.put(pod)
-
-    def _pod_deleted(self, pod: Pod) -> None:
-        metadata = pod.metadata
-        self._pods.drop(metadata.namespace, metadata.name, metadata.uid)
+    def _claim_changed(self, old: WatchedClaim | None, new: WatchedClaim | None) -> None:
+        self._notify(frozenset().union(*(one.devices for one in (old, new) if one)))
 
     def _notify(self, devices: frozenset[DeviceID]) -> None:
         for changed in tuple(self._listeners):

@@ -9,12 +9,12 @@ from dragoman.clustertemplates.copies import copy_document
 from dragoman.clustertemplates.status import DISTRIBUTING, REFUSED
 from dragoman.controllers.clustertemplates import controller as module
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, Key
-from dragoman.controllers.clustertemplates.informers import templates_informer
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
+from dragoman.kube.storing import storing_informer
 from dragoman.metrics import REGISTRY
-from dragoman.model import ClusterTemplate
+from dragoman.model import ClusterTemplate, Template
 from tests.unit.clustertemplates.builders import SPEC, metadata
 
 SERVED = Served(
@@ -64,7 +64,7 @@ class Setup:
         self.server = Server()
         self.leading = True
         client: Any = self.server
-        self.templates = templates_informer(client, SERVED)
+        self.templates = storing_informer(client, SERVED.templates, Template.parse)
         self.controller = ClusterTemplateController(
             client, self.templates, may_write=lambda: self.leading
         )
