@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dragoman.allocation import DeviceTaintRule, Slice, Taint
+from dragoman.allocation import DeviceTaintRule, Taint
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
 from dragoman.inventory.facts.objects import ClaimFact, World
 
@@ -55,8 +55,13 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
             raise ChangeError(f"node {name} is there already; --without-node {name} replaces it")
     slices = [one for one in world.slices if one.slice.node_name not in gone]
     slices += [one for copy in virtual for one in copy.slices]
+    published = [
+        (one.slice.driver, one.slice.pool, device.name)
+        for one in slices
+        for device in (one.slice.devices if changes.rules else ())
+    ]
     for rule in changes.rules:
-        if not any(_selects(rule, one.slice) for one in slices):
+        if not any(map(rule.selects, published)):
             raise ChangeError(f"--taint {rule.name}: no ResourceSlice has such devices")
     after = replace(
         world,
@@ -65,14 +70,6 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
         rules=(*world.rules, *changes.rules),
     )
     return _without_pods(after, changes.without_pods), virtual
-
-
-def _selects(rule: DeviceTaintRule, one: Slice) -> bool:
-    return (
-        rule.driver == one.driver
-        and rule.pool in (None, one.pool)
-        and (rule.device is None or any(device.name == rule.device for device in one.devices))
-    )
 
 
 def _virtual(world: World, changes: Changes) -> tuple[Virtual, ...]:

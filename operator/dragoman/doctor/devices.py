@@ -171,8 +171,7 @@ def exact_request(holding: Holding) -> ExactRequest | None:
     top, _, sub = holding.result.request.partition("/")
     for request in holding.claim.devices.spec.requests:
         if request.name == top:
-            exacts = (request.exactly,) if request.exactly else request.first_available
-            return next((exact for exact in exacts if not sub or exact.name == sub), None)
+            return next((one for one in request.alternatives if sub in ("", one.name)), None)
     return None
 
 

@@ -172,7 +172,7 @@ def _exact_requests(facts: Facts, key: str) -> list[ExactRequest]:
     return [
         exact
         for request in facts.inventory.world.claims[key].devices.spec.requests
-        for exact in ((request.exactly,) if request.exactly else request.first_available)
+        for exact in request.alternatives
     ]
 
 

@@ -75,11 +75,6 @@ def _nothing_held(facts: Facts, claim: ClaimFact) -> str:
 
 
 def _nothing_selected(facts: Facts, rule: DeviceTaintRule) -> str:
-    for device in facts.inventory.devices.values():
-        if (
-            rule.driver in (None, device.id.driver)
-            and rule.pool in (None, device.id.pool)
-            and rule.device in (None, device.id.device)
-        ):
-            return ""
-    return "in no slice"
+    # Kubernetes 1.36 taints every device for a rule without selector.
+    found = not rule.has_selector or any(map(rule.selects, facts.inventory.devices))
+    return "" if found else "in no slice"

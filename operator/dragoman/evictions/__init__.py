@@ -15,7 +15,7 @@ from dragoman.evictions.planner import Eviction, plan_evictions
 from dragoman.evictions.pods import consumers, is_exempt, pod_due, used_claims
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.preview import Preview, preview
-from dragoman.evictions.rules import ActiveRules, evicts, selects
+from dragoman.evictions.rules import ActiveRules, evicts
 
 __all__ = [
     "ActiveRules",
@@ -36,6 +36,5 @@ __all__ = [
     "pod_due",
     "preview",
     "seconds",
-    "selects",
     "used_claims",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Taint
-from dragoman.evictions.rules import NO_EXECUTE, DeviceKey, selects
+from dragoman.evictions.rules import NO_EXECUTE, DeviceKey
 from dragoman.inventory.facts.stored import UNTAINTED, StoredSlice
 
 Taints = Mapping[str, tuple[Taint, ...]]
@@ -117,9 +117,9 @@ class Pools:
     def count(self, rule: DeviceTaintRule) -> int:
         """Count the published devices that a rule selects, in the highest generations."""
         return sum(
-            selects(rule, (pool_id.driver, pool_id.pool, device))
+            rule.selects((*pool_id, device))
             for pool_id, pool in self._pools.items()
-            if rule.driver in (None, pool_id.driver) and rule.pool in (None, pool_id.pool)
+            if rule.concerns(*pool_id)
             for one in pool.current()
             for device in one.devices
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dragoman.allocation.facts.objects import Taint
 from dragoman.evictions.facts import Facts
 from dragoman.evictions.planner import plan_evictions
-from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, selects
+from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model import Pod
 
@@ -46,7 +46,7 @@ def preview(rule: StoredRule, facts: Facts) -> Preview:
     return Preview(
         published=facts.pools.count(selector),
         allocated=sum(
-            selects(selector, device.id)
+            selector.selects(device.id)
             for claim in facts.claims.values()
             for device in claim.devices
         ),

@@ -18,17 +18,6 @@ def evicts(rule: StoredRule | None) -> bool:
     return rule is not None and rule.rule.taint.effect == NO_EXECUTE
 
 
-def selects(rule: DeviceTaintRule, device: DeviceKey) -> bool:
-    """Whether a rule selects a device: no selector selects none, an empty one selects all."""
-    driver, pool, name = device
-    return (
-        rule.has_selector
-        and rule.driver in (None, driver)
-        and rule.pool in (None, pool)
-        and rule.device in (None, name)
-    )
-
-
 class ActiveRules:
     """Rules with effect NoExecute.
 
@@ -62,7 +51,7 @@ class ActiveRules:
         if exact:
             yield from exact.values()
         for rule in self._broad.values():
-            if selects(rule.rule, device):
+            if rule.rule.selects(device):
                 yield rule
 
 

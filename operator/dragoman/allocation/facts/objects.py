@@ -261,6 +261,15 @@ class DeviceTaintRule:
     pool: str | None = None
     device: str | None = None
 
+    def concerns(self, driver: str, pool: str) -> bool:
+        """Whether the selector names a pool, or all of them."""
+        return self.driver in (None, driver) and self.pool in (None, pool)
+
+    def selects(self, device: tuple[str, str, str]) -> bool:
+        """Whether a rule selects a device: no selector selects none, an empty one selects all."""
+        driver, pool, name = device
+        return self.has_selector and self.concerns(driver, pool) and self.device in (None, name)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceClass:

@@ -43,7 +43,7 @@ def tainted(item: Slice, rules: Iterable[DeviceTaintRule], profile: Profile) -> 
 def _selects(rule: DeviceTaintRule, item: Slice, profile: Profile) -> bool:
     if not rule.has_selector and profile.new:
         return False  # 1.36 taints everything then
-    return rule.driver in (None, item.driver) and rule.pool in (None, item.pool)
+    return rule.concerns(item.driver, item.pool)
 
 
 def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:

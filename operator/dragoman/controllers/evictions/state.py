@@ -138,10 +138,7 @@ class EvictionState:
         return (
             _place(claim)
             for claim in self.cluster.claims
-            if any(
-                selector.driver in (None, one.driver) and selector.pool in (None, one.pool)
-                for one in claim.devices
-            )
+            if any(selector.concerns(one.driver, one.pool) for one in claim.devices)
         )
 
 

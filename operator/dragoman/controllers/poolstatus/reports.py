@@ -91,9 +91,8 @@ class PoolReports:
         """Enqueue the pools that a rule selects, or did before."""
         for found in (old, new):
             if found is not None:
-                driver, name = found.rule.driver, found.rule.pool
                 for pool in list(self._slices):
-                    if driver in {None, pool.driver} and name in {None, pool.pool}:
+                    if found.rule.concerns(*pool):
                         self.queue.add(pool)
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:

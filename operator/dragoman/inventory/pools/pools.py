@@ -7,7 +7,7 @@ allocator reads them: devices of a pool that is not complete and valid do not ex
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -86,7 +86,7 @@ def _pool(key: PoolID, found: list[SliceFact], profile: Profile) -> Pool:
     wanted = slices[0].slice_count
     reason = ""
     if len(slices) == wanted:
-        reason = _invalid(key, slices, profile)
+        reason = invalid_reason(key, slices, profile)
         state = PoolState.INVALID if reason else PoolState.COMPLETE
     else:
         state = PoolState.INCOMPLETE
@@ -104,7 +104,7 @@ def _pool(key: PoolID, found: list[SliceFact], profile: Profile) -> Pool:
     )
 
 
-def _invalid(key: PoolID, slices: tuple[Slice, ...], profile: Profile) -> str:
+def invalid_reason(key: PoolID, slices: Collection[Slice], profile: Profile) -> str:
     """Return why the allocator finds a pool invalid on one of its nodes, empty if it does not."""
     for node in sorted({one.node_name or "" for one in slices}):
         seen = [one for one in slices if (one.node_name or "") in ("", node)]

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman.allocation.facts.objects import Content, DeviceTaintRule
 from dragoman.allocation.features import profile
-from dragoman.allocation.pools.assembly import assemble
+from dragoman.inventory.pools import pools
 from dragoman.inventory.pools.currentpools import CurrentPool, PoolFacts, current_pools
 from dragoman.inventory.poolstatus.views import Json, view_of
 
@@ -94,24 +94,14 @@ def is_tainted(
 ) -> bool:
     """Whether the driver or a rule keeps claims without tolerations from a device."""
     return any(one.effect in EFFECTS for one in content.taints) or any(
-        rule.taint.effect in EFFECTS
-        and rule.has_selector
-        and rule.driver in (None, pool.id.driver)
-        and rule.pool in (None, pool.id.pool)
-        and rule.device in (None, name)
-        for rule in rules
+        rule.taint.effect in EFFECTS and rule.selects((*pool.id, name)) for rule in rules
     )
 
 
 def invalid_reason(pool: CurrentPool) -> str:
     """Return why the allocator ignores a pool, in its words; empty if it does not."""
     slices = [one.content for one in pool.slices if one.content is not None]
-    for node in sorted({one.node_name or "" for one in slices}):
-        seen = [one for one in slices if (one.node_name or "") in {"", node}]
-        built = assemble(pool.id, seen, slices, _PROFILE)
-        if built is not None and built.invalid:
-            return built.invalid
-    return ""
+    return pools.invalid_reason(pool.id, slices, _PROFILE)
 
 
 def _cut(text: str) -> str:

@@ -81,7 +81,7 @@ class Office:
                         informer.handle({"type": "MODIFIED", "object": document})
                 if not self.stored:
                     for one in informer.store:
-                        self.controller.objects._deleted(one)
+                        informer.deleted(one)
                 self.controller.enqueue_all()
                 for _ in range(5):
                     self.model.step()
