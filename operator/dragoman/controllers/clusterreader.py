@@ -12,7 +12,12 @@ from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from dragoman.kube.resources import (
+    DRIVERCONFIGSCHEMAS,
+    POD_DISRUPTION_BUDGETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 from dragoman.kube.timestamps import now
 
 PAGE: Final = 500
@@ -20,7 +25,7 @@ PAGE: Final = 500
 NAMESPACED: Final = frozenset(
     {"pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas"}
 )
-CORE: Final = frozenset({"nodes", "pods", "resourcequotas"})
+CORE: Final = frozenset({"nodes", "pods", "resourcequotas", "namespaces"})
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "pods": {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 }
@@ -81,7 +86,11 @@ class Reader:
         groups = (await self.client.get("/apis")).get("groups") or []
         found |= {
             resource.plural: resource
-            for resource in (DRIVERCONFIGSCHEMAS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+            for resource in (
+                DRIVERCONFIGSCHEMAS,
+                POD_DISRUPTION_BUDGETS,
+                VALIDATING_WEBHOOK_CONFIGURATIONS,
+            )
             if any(group["name"] == resource.group for group in groups)
         }
         versions = [

@@ -15,7 +15,9 @@ from dragoman.inventory.snapshots.documents import (
 )
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-CLUSTER_WIDE: Final = frozenset({"nodes", "resourceslices", "deviceclasses", "devicetaintrules"})
+CLUSTER_WIDE: Final = frozenset(
+    {"nodes", "namespaces", "resourceslices", "deviceclasses", "devicetaintrules"}
+)
 WORKLOADS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("spec", "template"),
     "ReplicaSet": ("spec", "template"),
@@ -99,7 +101,11 @@ def _objects(tree: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, Doc
     if kind in WORKLOADS:
         pod = _inside(tree, WORKLOADS[kind])
         metadata = _inside(tree, ("metadata",))
-        own = {"name": metadata.get("name"), "namespace": metadata.get("namespace")}
+        own = {
+            "name": metadata.get("name"),
+            "namespace": metadata.get("namespace"),
+            "labels": _inside(pod, ("metadata", "labels")),
+        }
         yield "pods", _placed("pods", {"metadata": own, "spec": pod.get("spec")}, namespace)
     elif kind in KINDS:
         plural = KINDS[kind]

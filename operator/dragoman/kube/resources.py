@@ -34,6 +34,7 @@ VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"
 )
 NAMESPACES = Resource("", "v1", "namespaces")
+POD_DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
 CLUSTERTEMPLATES = Resource("dragoman.dev", "v1alpha1", "clusterresourceclaimtemplates")
 DRIVERCONFIGSCHEMAS = Resource("dragoman.dev", "v1alpha1", "driverconfigschemas")
 DEVICEMAINTENANCES = Resource("dragoman.dev", "v1alpha1", "devicemaintenances")

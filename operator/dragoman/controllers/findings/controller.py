@@ -20,7 +20,7 @@ from dragoman.doctor.pools import REGISTRATION
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshots.documents import KINDS
+from dragoman.inventory.snapshots.documents import KINDS, PLANNING
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
@@ -36,7 +36,9 @@ REPEAT: Final = 3600.0
 EVENTS: Final = 100
 """Events of one pass; the log and the metric count all findings."""
 ACTION: Final = "Examining"
-RESOURCES: Final = tuple(plural for plural in KINDS.values() if plural != "resourcequotas")
+RESOURCES: Final = tuple(
+    plural for plural in KINDS.values() if plural not in {"resourcequotas", *PLANNING}
+)
 
 log = logger("dragoman.findings")
 

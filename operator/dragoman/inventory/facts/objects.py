@@ -8,7 +8,7 @@ from typing import Final
 
 import dragoman.allocation as api
 from dragoman.inventory.snapshots.documents import Document
-from dragoman.inventory.snapshots.snapshot import Unseen
+from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
 from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
 
@@ -172,6 +172,9 @@ class World:
         listed: Plurals that were read.
         unseen: What could not be read.
         malformed: What was left out.
+        budgets: PodDisruptionBudgets, reduced; plans of preemption parse them.
+        namespaces: Reduced, by name.
+        format: Of the snapshot; 1 lacks what plans of preemption need.
     """
 
     now: str
@@ -187,3 +190,6 @@ class World:
     listed: frozenset[str]
     unseen: tuple[Unseen, ...]
     malformed: tuple[Malformed, ...]
+    budgets: tuple[Document, ...] = ()
+    namespaces: Mapping[str, Document] = field(default_factory=dict)
+    format: int = FORMAT

@@ -67,6 +67,9 @@ def parse(snapshot: Snapshot) -> World:
         listed=frozenset(snapshot.objects),
         unseen=snapshot.unseen,
         malformed=tuple(malformed),
+        budgets=snapshot.of("poddisruptionbudgets"),
+        namespaces={_name(one): one for one in snapshot.of("namespaces")},
+        format=snapshot.format,
     )
 
 

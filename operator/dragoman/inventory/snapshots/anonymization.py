@@ -6,11 +6,19 @@ devices, requests and attributes keep theirs: selectors name them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON, Document
+from dragoman.inventory.snapshots.documents import (
+    AUTHOR,
+    DEVICE,
+    KUEUE,
+    MAINTENANCE,
+    REASON,
+    Document,
+    selected_labels,
+)
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 
 _HOLD: Final = "dragoman-hold-"
@@ -31,6 +39,8 @@ class _Names:
     slices: Mapping[str, str]
     rules: Mapping[str, str]
     uids: Mapping[str, str]
+    labels: Mapping[str, str]
+    """Keys and values of labels of pods, which budgets select by."""
 
 
 def anonymized(snapshot: Snapshot) -> Snapshot:
@@ -62,6 +72,7 @@ def _names(snapshot: Snapshot) -> _Names:
         result["pool"] for claim in snapshot.of("resourceclaims") for result in _results(claim)
     }
     own = {"pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas"}
+    own |= {"poddisruptionbudgets"}
     objects = {one["name"] for plural, one in metadata if plural in own}
     objects |= {
         str(consumer.get("name"))
@@ -72,12 +83,34 @@ def _names(snapshot: Snapshot) -> _Names:
     objects |= {(one.get("schedulingGroup") or {}).get("podGroupName") for one in specs} - {None}
     return _Names(
         nodes=_numbered("node", nodes),
-        namespaces=_numbered("ns", (one["namespace"] for _, one in metadata if "namespace" in one)),
+        namespaces=_numbered(
+            "ns",
+            (
+                one["name"] if plural == "namespaces" else one.get("namespace")
+                for plural, one in metadata
+            ),
+        ),
         objects=_numbered("object", objects),
         slices=_numbered("slice", (one["name"] for p, one in metadata if p == "resourceslices")),
         rules=_numbered("rule", (one["name"] for p, one in metadata if p == "devicetaintrules")),
         uids=_numbered("uid", (one["uid"] for _, one in metadata if "uid" in one)),
+        labels=_numbered("label", _pod_labels(snapshot)),
     )
+
+
+def _pod_labels(snapshot: Snapshot) -> Iterator[str]:
+    """Yield keys and values that budgets select by; well-known keys keep their names."""
+    keys = selected_labels(snapshot.of("poddisruptionbudgets")) - {KUEUE, MAINTENANCE}
+    yield from keys
+    for pod in snapshot.of("pods"):
+        labels = pod["metadata"].get("labels")
+        if isinstance(labels, Mapping):
+            yield from (value for key, value in labels.items() if key in keys)
+    for budget in snapshot.of("poddisruptionbudgets"):
+        selector = (budget.get("spec") or {}).get("selector") or {}
+        yield from (selector.get("matchLabels") or {}).values()
+        for one in selector.get("matchExpressions") or ():
+            yield from one.get("values") or ()
 
 
 def _results(claim: Document) -> Iterable[Document]:
@@ -100,11 +133,48 @@ def _object(names: _Names, plural: str, document: Document) -> Document:
         "resourceslices": names.slices,
         "devicetaintrules": names.rules,
         "deviceclasses": {},
+        "namespaces": names.namespaces,
     }.get(plural, names.objects)
-    return {
-        **_walk(names, {key: value for key, value in document.items() if key != "metadata"}),
+    rest = {key: value for key, value in document.items() if key != "metadata"}
+    budget = plural == "poddisruptionbudgets"
+    made = {
+        **(_budget(names, rest) if budget else _walk(names, rest)),
         "metadata": _metadata(names, own, document["metadata"]),
     }
+    labels = document["metadata"].get("labels")
+    if plural == "pods" and isinstance(labels, Mapping):
+        kept = {key: value for key, value in labels.items() if key in names.labels}
+        made["metadata"]["labels"] = _renamed(names.labels, kept) | {
+            key: labels[key] for key in (KUEUE,) if key in labels
+        }
+    return made
+
+
+def _renamed(table: Mapping[str, str], labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {table.get(key, _HIDDEN): table.get(value, _HIDDEN) for key, value in labels.items()}
+
+
+def _budget(names: _Names, document: Document) -> dict[str, Any]:
+    """Replace the labels that a budget selects by, and the pods that it counts as disrupted."""
+    spec, status = dict(document.get("spec") or {}), dict(document.get("status") or {})
+    selector = spec.get("selector")
+    if isinstance(selector, Mapping):
+        spec["selector"] = {
+            "matchLabels": _renamed(names.labels, selector.get("matchLabels") or {}),
+            "matchExpressions": [
+                {
+                    **one,
+                    "key": names.labels.get(str(one.get("key")), _HIDDEN),
+                    "values": [names.labels.get(v, _HIDDEN) for v in one.get("values") or ()],
+                }
+                for one in selector.get("matchExpressions") or ()
+            ],
+        }
+    if status.get("disruptedPods"):
+        status["disruptedPods"] = {
+            names.objects.get(name, _HIDDEN): when for name, when in status["disruptedPods"].items()
+        }
+    return {**document, "spec": spec, "status": status}
 
 
 def _metadata(names: _Names, own: Mapping[str, str], metadata: Document) -> dict[str, Any]:
@@ -169,6 +239,7 @@ def _consumer(names: _Names, consumer: Document) -> dict[str, Any]:
 
 _FIELDS: Final[Mapping[str, Callable[[_Names], Mapping[str, str]]]] = {
     "nodeName": lambda names: names.nodes,
+    "nominatedNodeName": lambda names: names.nodes,
     "pool": lambda names: names.nodes,
     # Values of node selectors: metadata.name and hostname.
     "values": lambda names: names.nodes,

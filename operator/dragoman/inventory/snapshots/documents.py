@@ -20,6 +20,11 @@ AUTHOR: Final = "dragoman.dev/author"
 DEVICE: Final = "dragoman.dev/device"
 OVERLAPPED: Final = "dragoman.dev/overlapped"
 MAINTENANCE: Final = "dragoman.dev/maintenance"
+PREEMPTIBLE: Final = "dragoman.dev/preemptible"
+MIRROR: Final = "kubernetes.io/config.mirror"
+"""Of a pod that the kubelet read from a file of its node."""
+KUEUE: Final = "kueue.x-k8s.io/managed"
+"""Label of a pod whose place in the cluster Kueue decides."""
 WELL_KNOWN_LABELS: Final = frozenset(
     {
         "kubernetes.io/arch",
@@ -56,7 +61,15 @@ _METADATA: Final[Mapping[str, Tree]] = {
 _CONDITIONS: Final[Tree] = [
     {"type": True, "status": True, "reason": True, "lastTransitionTime": True}
 ]
-_CONTAINERS: Final[Tree] = [{"name": True, "restartPolicy": True, "resources": True}]
+_POD_METADATA: Final[Mapping[str, Tree]] = {
+    **_METADATA,
+    "annotations": {PREEMPTIBLE: True, MIRROR: True},
+    # PodDisruptionBudgets select by them; `dump` keeps those that one does.
+    "labels": True,
+}
+_CONTAINERS: Final[Tree] = [
+    {"name": True, "restartPolicy": True, "resources": True, "ports": [{"hostPort": True}]}
+]
 _CONTAINER_STATUSES: Final[Tree] = [
     {"name": True, "allocatedResourcesStatus": True, "state": {"waiting": {"reason": True}}}
 ]
@@ -70,15 +83,26 @@ _POD_SPEC: Final[Tree] = {
     "schedulingGates": True,
     "schedulingGroup": True,
     "nodeSelector": True,
-    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": True}},
+    "affinity": {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": True},
+        # That there is one is all that counts: plans say that it is not computed.
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+    },
+    "topologySpreadConstraints": [{"whenUnsatisfiable": True}],
+    "priority": True,
+    "preemptionPolicy": True,
+    "terminationGracePeriodSeconds": True,
     "tolerations": True,
     "overhead": True,
     "resourceClaims": True,
     "resources": True,
     "containers": _CONTAINERS,
     "initContainers": _CONTAINERS,
-    # Kubelet plugins mount the folder of their registration.
-    "volumes": [{"hostPath": {"path": True}}],
+    # Kubelet plugins mount the folder of their registration; of others only the kind counts.
+    "volumes": [
+        {"hostPath": {"path": True}, "persistentVolumeClaim": {}, "ephemeral": {}, "csi": {}}
+    ],
 }
 KEPT: Final[Mapping[str, Tree]] = {
     "nodes": {
@@ -87,10 +111,11 @@ KEPT: Final[Mapping[str, Tree]] = {
         "status": {"allocatable": True, "declaredFeatures": True, "conditions": _CONDITIONS},
     },
     "pods": {
-        "metadata": _METADATA,
+        "metadata": _POD_METADATA,
         "spec": _POD_SPEC,
         "status": {
             "phase": True,
+            "nominatedNodeName": True,
             "startTime": True,
             "resourceClaimStatuses": True,
             "extendedResourceClaimStatus": True,
@@ -140,6 +165,18 @@ KEPT: Final[Mapping[str, Tree]] = {
         "spec": {"hard": True},
         "status": {"hard": True, "used": True},
     },
+    "namespaces": {"metadata": {**_METADATA, "annotations": {PREEMPTIBLE: True}}},
+    "poddisruptionbudgets": {
+        "metadata": {**_METADATA, "generation": True},
+        "spec": {"selector": True, "unhealthyPodEvictionPolicy": True},
+        "status": {
+            "disruptionsAllowed": True,
+            "currentHealthy": True,
+            "desiredHealthy": True,
+            "disruptedPods": True,
+            "observedGeneration": True,
+        },
+    },
     "driverconfigschemas": {
         "metadata": _METADATA,
         "spec": {"driver": True, "mode": True},
@@ -160,13 +197,17 @@ KINDS: Final = {
     "DeviceClass": "deviceclasses",
     "DeviceTaintRule": "devicetaintrules",
     "ResourceQuota": "resourcequotas",
+    "Namespace": "namespaces",
+    "PodDisruptionBudget": "poddisruptionbudgets",
     "DriverConfigSchema": "driverconfigschemas",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
 """Plural by kind."""
 
-OPTIONAL: Final = frozenset({"driverconfigschemas", "validatingwebhookconfigurations"})
-"""What few users may list, and only findings need: a refusal leaves other answers complete."""
+PLANNING: Final = frozenset({"namespaces", "poddisruptionbudgets"})
+"""What only plans of preemption need."""
+OPTIONAL: Final = PLANNING | {"driverconfigschemas", "validatingwebhookconfigurations"}
+"""What few users may list, and only findings or plans need: a refusal leaves others complete."""
 
 
 def reduced(plural: str, document: Document) -> dict[str, Any]:
@@ -218,8 +259,21 @@ def _selector_keys(value: Any) -> Iterator[str]:
         yield from _selector_keys(inner)
 
 
+def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
+    """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
+    found = {KUEUE, MAINTENANCE}
+    for budget in budgets:
+        spec = budget.get("spec")
+        selector = spec.get("selector") if isinstance(spec, Mapping) else None
+        if isinstance(selector, Mapping):
+            found.update(_selector_keys(selector))
+            labels = selector.get("matchLabels")
+            found.update(map(str, labels) if isinstance(labels, Mapping) else ())
+    return frozenset(found)
+
+
 def with_labels(node: Document, keys: frozenset[str]) -> dict[str, Any]:
-    """Return a reduced Node with these of its labels alone."""
+    """Return a reduced Node or Pod with these of its labels alone."""
     metadata = node.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not isinstance(labels, Mapping):

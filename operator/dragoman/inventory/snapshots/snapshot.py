@@ -17,6 +17,7 @@ from dragoman.inventory.snapshots.documents import (
     Document,
     named_labels,
     reduced,
+    selected_labels,
     with_labels,
 )
 
@@ -26,9 +27,13 @@ MAX_LINE: Final = 4 * 1024 * 1024
 """Bytes of one line; the API server takes objects of at most 3 MiB."""
 MAX_OBJECTS: Final = 1_000_000
 """Objects of one file."""
+FORMAT: Final = 2
+"""Of the files that are written. 2: what plans of preemption need."""
 _VERSIONS: Final = {
+    "Namespace": "v1",
     "Node": "v1",
     "Pod": "v1",
+    "PodDisruptionBudget": "policy/v1",
     "ResourceQuota": "v1",
     "DriverConfigSchema": "dragoman.dev/v1alpha1",
     "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
@@ -67,12 +72,14 @@ class Snapshot:
         kubernetes: The server's version, such as `v1.36.3`; empty where it is unknown.
         objects: Reduced objects by plural; a plural that was not listed is absent.
         unseen: What the API server refused to list.
+        format: Of the file that it was read from; see `FORMAT`.
     """
 
     taken: str
     kubernetes: str = ""
     objects: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
     unseen: tuple[Unseen, ...] = ()
+    format: int = FORMAT
 
     def of(self, plural: str) -> tuple[Document, ...]:
         """Return the objects of a resource."""
@@ -90,6 +97,7 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
         {
             "apiVersion": API_VERSION,
             "kind": KIND,
+            "format": snapshot.format,
             "taken": snapshot.taken,
             "kubernetes": snapshot.kubernetes,
             "dragoman": version,
@@ -100,11 +108,14 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
             "resources": sorted(snapshot.objects),
         }
     )
-    labels = named_labels(snapshot.objects)
+    kept = {
+        "nodes": named_labels(snapshot.objects),
+        "pods": selected_labels(snapshot.of("poddisruptionbudgets")),
+    }
     for kind, plural in KINDS.items():
         api_version = _VERSIONS.get(kind, "resource.k8s.io/v1")
         for document in snapshot.of(plural):
-            body = with_labels(document, labels) if plural == "nodes" else document
+            body = with_labels(document, kept[plural]) if plural in kept else document
             yield _line({"apiVersion": api_version, "kind": kind, **body})
 
 
@@ -130,6 +141,7 @@ def load(lines: Iterable[bytes]) -> Snapshot:
         kubernetes=str(header.get("kubernetes") or ""),
         objects={plural: tuple(found) for plural, found in objects.items()},
         unseen=tuple(_unseen(header)),
+        format=found if type(found := header.get("format")) is int else 1,
     )
 
 

@@ -175,6 +175,67 @@ def test_renaming_leaves_no_name_behind_and_selects_the_same_nodes() -> None:
     assert world.quotas[0].hard == {CLASS: 8}
 
 
+def budget(name: str, labels: dict[str, str], allowed: int = 1) -> dict[str, Any]:
+    status = {"disruptionsAllowed": allowed, "disruptedPods": {"trainer": "2026-11-22T11:00:00Z"}}
+    return {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "secret-team"},
+        "spec": {"selector": {"matchLabels": labels}},
+        "status": status,
+    }
+
+
+def planned() -> Snapshot:
+    """Return a cluster with what plans of preemption need, under planted names."""
+    user = pod("trainer", "secret-team", node="host-b", labels={"secret-key": "secret-value"})
+    user["metadata"]["labels"] |= {"other": "secret-label", "kueue.x-k8s.io/managed": "true"}
+    user["metadata"]["annotations"] = {"dragoman.dev/preemptible": "false", "a": "secret-note"}
+    user["spec"] |= {
+        "priority": 7,
+        "preemptionPolicy": "Never",
+        "priorityClassName": "secret-class",
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "secret-disk"}}],
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "secret-zone", "namespaces": ["secret-team"]}
+                ]
+            }
+        },
+    }
+    user["status"] = {"nominatedNodeName": "host-b"}
+    space = {"kind": "Namespace", "metadata": {"name": "secret-team"}}
+    return snapshot(
+        objects.node("host-b"), user, space, budget("secret-budget", {"secret-key": "secret-value"})
+    )
+
+
+def test_what_plans_need_is_kept_and_nothing_else() -> None:
+    read = load(lines(planned()))
+    (user,) = read.of("pods")
+    assert user["spec"]["priority"] == 7
+    assert user["spec"]["volumes"] == [{"persistentVolumeClaim": {}}]
+    assert set(user["metadata"]["labels"]) == {"secret-key", "kueue.x-k8s.io/managed"}
+    written = b"".join(lines(planned())).decode()
+    for text in ("secret-label", "secret-note", "secret-class", "secret-disk", "secret-zone"):
+        assert text not in written
+    assert (read.format, load([HEADER]).format) == (2, 1)
+
+
+def test_renaming_hides_what_plans_need_and_selects_the_same_pods() -> None:
+    other = anonymized(planned())
+    written = b"".join(lines(other)).decode()
+    for name in ("secret", "trainer", "host-b"):
+        assert name not in written
+    (user,), (found,) = other.of("pods"), other.of("poddisruptionbudgets")
+    assert found["spec"]["selector"]["matchLabels"].items() <= user["metadata"]["labels"].items()
+    assert user["metadata"]["namespace"] == found["metadata"]["namespace"]
+    assert user["metadata"]["name"] in found["status"]["disruptedPods"]
+    assert user["metadata"]["namespace"] in {
+        one["metadata"]["name"] for one in other.of("namespaces")
+    }
+
+
 def test_renaming_changes_names_and_no_number() -> None:
     user = pod("trainer", "secret-team", claims={"gpu": "claim"}, node="host-b")
     taken = snapshot(

@@ -86,9 +86,9 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     from dragoman.doctor.facts import Facts, Thresholds  # noqa: PLC0415 — as above
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
-    from dragoman.inventory.snapshots.documents import KINDS  # noqa: PLC0415 — as above
+    from dragoman.inventory.snapshots.documents import KINDS, PLANNING  # noqa: PLC0415 — as above
 
-    needed = [plural for plural in KINDS.values() if plural != "resourcequotas"]
+    needed = [one for one in KINDS.values() if one not in {"resourcequotas", *PLANNING}]
     snapshot = source.read(needed)
     world = parse(snapshot)
     inventory = take(world, source.profile(world))
