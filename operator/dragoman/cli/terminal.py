@@ -1,25 +1,43 @@
-"""Text for people: whatever a name or a message holds, a terminal finds nothing to obey in it."""
+"""Text for people: a terminal or the log of a pipeline finds nothing to obey in it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import click
 
+_COMMAND: Final = re.compile(r"(?m)^( *)::")
+"""A workflow command of GitHub: `::error::…`, also after spaces."""
+_OLD_COMMAND: Final = re.compile(r"##(?=\[|vso\[|teamcity\[)")
+"""Commands that runners of GitHub, Azure and TeamCity find anywhere in a line."""
 
-def plain(text: str) -> str:
-    """Return a text whose control characters are spelled out; line breaks stay."""
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else _spelled(letter) for letter in text
-    )
+
+def plain(text: str, *, keep: str = "\n") -> str:
+    r"""Return a text that a terminal only prints and the log of a pipeline takes for no command.
+
+    Control characters, direction marks and bytes that are no text are spelled out, such as `\x1b`;
+    at the start of a line `::` becomes `\x3a:`.
+
+    Args:
+        text: what is printed.
+        keep: control characters that stay.
+    """
+    if not text.isprintable():
+        text = "".join(
+            letter if letter.isprintable() or letter in keep else _spelled(letter)
+            for letter in text
+        )
+    if "::" in text:
+        text = _COMMAND.sub(r"\1\\x3a:", text)
+    return _OLD_COMMAND.sub(r"#\\x23", text) if "##" in text else text
 
 
 def line(text: str) -> str:
     """Return a text as one line: like `plain`, with line breaks spelled out as well."""
-    return plain(text).replace("\n", _spelled("\n"))
+    return plain(text, keep="")
 
 
 def say(text: str, *, err: bool = True) -> None:

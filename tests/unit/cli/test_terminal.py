@@ -69,3 +69,24 @@ def test_a_line_stays_one_line() -> None:
     assert line("a\nb\x1b") == "a\\x0ab\\x1b"
     assert plain("a\nb\x1b") == "a\nb\\x1b"
     assert plain("naïve 装置") == "naïve 装置"
+    assert line("a\n::error::b") == "a\\x0a::error::b"
+
+
+@pytest.mark.hostile("terminals")
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        pytest.param("a\x1b]0;x\x07b", "a\\x1b]0;x\\x07b", id="an escape sequence"),
+        pytest.param("a\x85b\u202ec\u200bd", "a\\x85b\\x202ec\\x200bd", id="C1, bidi, no width"),
+        pytest.param("a\rb\tc", "a\\x0db\\x09c", id="a carriage return"),
+        pytest.param("caf\udce9", "caf\\xdce9", id="a byte of a file name that is no text"),
+        pytest.param("a\nb", "a\nb", id="lines stay"),
+        pytest.param("::error::x", "\\x3a:error::x", id="a workflow command"),
+        pytest.param("a\n  ::add-mask::x", "a\n  \\x3a:add-mask::x", id="one behind spaces"),
+        pytest.param("a ##[add-mask]x", "a #\\x23[add-mask]x", id="an old workflow command"),
+        pytest.param("##vso[task]x", "#\\x23vso[task]x", id="a command of Azure"),
+        pytest.param("std::vector ## x", "std::vector ## x", id="none of them"),
+    ],
+)
+def test_nothing_obeys_it(text: str, printed: str) -> None:
+    assert plain(text) == printed

@@ -16,6 +16,7 @@ from dragoman.cli.check import output as formats
 from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
 from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
 from dragoman.cli.manifests import STANDARD_INPUT, texts
+from dragoman.cli.terminal import plain, say
 from dragoman.cli.unusable import Unusable
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Failure
@@ -137,7 +138,7 @@ def check(**options: Any) -> None:
         arguments = _arguments(options)
         status = _run(arguments, options["output"], fix=options["fix"], diff=options["diff"])
     except Unusable as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(plain(f"Error: {error}"), err=True)
         status = UNUSABLE
     finally:
         gc.enable()
@@ -192,7 +193,7 @@ def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
     if text := formats.FORMATS[output](report):
         click.echo(text)
     if output != "json":
-        click.echo(report.summary(), err=True)
+        say(report.summary())
     return _status(report, sources, strict=arguments.strict)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman import __version__
+from dragoman.cli.terminal import line
 from dragoman.linting.findings.finding import ERROR, Finding, Report
 from dragoman.linting.rules.table import RULES
 
@@ -22,10 +23,12 @@ def text(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     for one in report.findings:
         place = f"{one.file}:{one.line}:{one.column}"
-        yield f"{place}: {one.severity}: {one.object}: {one.message} [{one.id}]"
+        text = f"{place}: {one.severity}: {one.object}: {one.message} [{one.id}]"
+        yield line(text)
         if one.suggestion:
-            yield f"  {one.suggestion}"
-    yield from (f"{failure.place}: error: {failure.message}" for failure in report.failures)
+            yield line(f"  {one.suggestion}")
+    for failure in report.failures:
+        yield line(f"{failure.place}: error: {failure.message}")
 
 
 def json_text(report: Report) -> str:
@@ -58,7 +61,8 @@ def _advice(one: Finding) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape what ends a workflow command; what a terminal would obey is spelled out before."""
+    return line(value).replace("%", "%25")
 
 
 def _property(value: str) -> str:

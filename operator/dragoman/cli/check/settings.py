@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman.cli.manifests import read_text
 from dragoman.cli.unusable import Unusable
-from dragoman.linting.findings.finding import SEVERITIES
+from dragoman.linting.findings.finding import SEVERITIES, Failure
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.rules.table import RULES
 from dragoman.spelling import closest
@@ -57,10 +58,11 @@ def load_settings(path: Path) -> CheckSettings:
     Raises:
         Unusable: it cannot be read, or says something unknown; the words name file and field.
     """
+    content = read_text(str(path))
+    if isinstance(content, Failure):
+        raise Unusable(str(content))
     try:
-        documents = list(read(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"{path}: {error}") from None
+        documents = list(read(content[1]))
     except UnreadableError as error:
         raise Unusable(f"{path}:{error.line}:{error.column}: {error}") from None
     tree = documents[0].tree if documents else {}

@@ -66,11 +66,11 @@ class Document:
 class Positions:
     """Finds where the values of one document stand."""
 
-    __slots__ = ("_document", "_root")
+    __slots__ = ("_document", "_nodes")
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._root = document.nodes()
+        self._nodes = Nodes(document.nodes())
 
     def find(
         self, steps: Steps, *, at_key: bool = True, offset: tuple[int, int] = (0, 0)
@@ -82,14 +82,9 @@ class Positions:
             at_key: whether a field's position is that of its name.
             offset: line and column inside a string, both from 0; only in block scalars (`|`).
         """
-        node = key = self._root
-        if node is None:
+        if self._nodes.root is None:
             return Position(self._document.line + 1, 1)
-        for step in steps:
-            found = _child(node, step)
-            if found is None:
-                break
-            key, node = found
+        key, node, _ = self._nodes.nearest(steps)
         mark = (key if at_key else node).start_mark
         line, column = mark.line, mark.column
         if not at_key and getattr(node, "style", None) == "|":
@@ -107,35 +102,58 @@ def _inside(node: Any, text: str, offset: tuple[int, int]) -> tuple[int, int]:
     return line, indent + offset[1]
 
 
-def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
-    if isinstance(node, yaml.SequenceNode):
-        index = step if isinstance(step, int) else int(step) if step.isdigit() else -1
-        return (node.value[index],) * 2 if 0 <= index < len(node.value) else None
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key, value
-        for key, value in node.value:
-            if key.value == "<<" and (found := _merged(value, step)):
-                return found
-    return None
+class Nodes:
+    """The nodes of one document, found by path; each mapping is indexed once.
 
+    Args:
+        root: of the document; None finds nothing.
+    """
 
-def _merged(node: Any, step: str | int) -> tuple[Any, Any] | None:
-    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    return next((found for source in sources if (found := _child(source, step))), None)
+    __slots__ = ("_indexes", "root")
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self._indexes: dict[int, dict[str, tuple[Any, Any]]] = {}
+
+    def nearest(self, steps: Steps) -> tuple[Any, Any, int]:
+        """Return key and value of a path, or of what is nearest above it, and the steps taken."""
+        node = key = self.root
+        for taken, step in enumerate(steps):
+            found = self.child(node, step)
+            if found is None:
+                return key, node, taken
+            key, node = found
+        return key, node, len(steps)
+
+    def child(self, node: Any, step: str | int) -> tuple[Any, Any] | None:
+        """Return key and value of a field or an entry; None where there is none."""
+        if isinstance(node, yaml.SequenceNode):
+            index = step if isinstance(step, int) else int(step) if step.isdigit() else -1
+            return (node.value[index],) * 2 if 0 <= index < len(node.value) else None
+        return self._index(node).get(str(step)) if isinstance(node, yaml.MappingNode) else None
+
+    def _index(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """Return the fields of a mapping by name, its own before those that it merges."""
+        found = self._indexes.get(id(node))
+        if found is None:
+            # It is there before it is filled: a merge of itself finds nothing.
+            found = self._indexes[id(node)] = {}
+            for key, value in node.value:
+                found.setdefault(key.value, (key, value))
+            for value in [value for key, value in node.value if key.value == "<<"]:
+                for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(source, yaml.MappingNode):
+                        for name, pair in self._index(source).items():
+                            found.setdefault(name, pair)
+        return found
 
 
 def scalar_of(text: str, steps: Steps, *, at_key: bool) -> tuple[int, int, str] | None:
     """Return start, end and quotes of a scalar or of the name of a field; None without one."""
-    node = key = Document(None, text, 0, 0).nodes()
-    for step in steps:
-        found = _child(node, step) if node is not None else None
-        if found is None:
-            return None
-        key, node = found
+    nodes = Nodes(Document(None, text, 0, 0).nodes())
+    key, node, taken = nodes.nearest(steps)
     node = key if at_key else node
-    if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
+    if taken < len(steps) or not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
         return None
     return node.start_mark.index, node.end_mark.index, node.style or ""
 

@@ -18,7 +18,7 @@ from dragoman.driverconfigs.strictjson import InvalidJSONError
 from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
 
 MAX_VALUES: Final = 100_000
-"""Values of one document, aliases written out: a few bytes of YAML can stand for billions."""
+"""Values of one document with aliases and merge keys written out: few bytes can be billions."""
 
 _PLAIN: Final = "tag:dragoman.dev,plain"
 _CORE: Final = "tag:yaml.org,2002:"
@@ -138,10 +138,13 @@ class _Builder:
     def __init__(self) -> None:
         self.values = 0
 
-    def build(self, node: Any, depth: int) -> Any:
-        self.values += 1
+    def _count(self, node: Any, values: int = 1) -> None:
+        self.values += values
         if self.values > MAX_VALUES:
             raise _fault(f"more than {MAX_VALUES} values in one document", node)
+
+    def build(self, node: Any, depth: int) -> Any:
+        self._count(node)
         if type(node) is yaml.ScalarNode:
             return node.value if node.tag == _STRING else _scalar(node)
         if depth >= MAX_DOCUMENT_DEPTH:
@@ -160,7 +163,10 @@ class _Builder:
         for key_node, value_node in node.value:
             if key_node.value == "<<" and key_node.tag == _PLAIN:
                 for source in _merge_sources(value_node):
-                    for name, value in self.pairs(source, depth + 1):
+                    # A merge costs as much as what it copies, also where that is nothing.
+                    found = self.pairs(source, depth + 1)
+                    self._count(source, 1 + len(found))
+                    for name, value in found:
                         merged.setdefault(name, value)
                 continue
             pairs.append((_key(key_node), self.build(value_node, depth)))

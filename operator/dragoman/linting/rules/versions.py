@@ -27,6 +27,8 @@ REMOVED_KINDS: Final[Mapping[str, str]] = {
     "ResourceClaimParameters": "`selectors` and `config` of a claim replaced it",
     "PodSchedulingContext": "the scheduler allocates by itself; delete the object",
 }
+MAX_UNKNOWN: Final = 100
+"""Unknown fields of one object that are named one by one."""
 _GONE_ALPHAS: Final = ("v1alpha1", "v1alpha2", "v1alpha3")
 _CONVERTIBLE: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice")
 _SHAPES: Final = ("v1alpha3", "v1beta1", "v1beta2", "v1")
@@ -140,10 +142,13 @@ def unknown(obj: Object, context: Context, misfits: tuple[Misfit, ...]) -> Itera
         for steps, keys in flat_requests(obj):
             flat |= {(*steps, key) for key in keys}
             yield _flat(obj, steps, keys)
-    gone = {problem.steps for problem in removed(obj, context)}
-    for misfit in misfits:
-        if misfit.keyword == "unknown" and misfit.steps not in flat | gone:
-            yield _unknown(obj, misfit)
+    told = flat | {problem.steps for problem in removed(obj, context)}
+    found = [one for one in misfits if one.keyword == "unknown" and one.steps not in told]
+    for misfit in found[:MAX_UNKNOWN]:
+        yield _unknown(obj, misfit)
+    if len(found) > MAX_UNKNOWN:
+        message = f"and {len(found) - MAX_UNKNOWN} more unknown fields"
+        yield Problem(UNKNOWN, found[MAX_UNKNOWN].steps, message)
 
 
 def _flat(obj: Object, steps: Steps, keys: tuple[str, ...]) -> Problem:
