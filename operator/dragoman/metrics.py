@@ -25,7 +25,7 @@ _gauge = partial(Gauge, registry=REGISTRY)
 _histogram = partial(Histogram, registry=REGISTRY)
 
 MAINTENANCE_STATES = ("in-use", "idle", "expired", "failed")
-COPY_STATES = ("current", "missing", "outdated", "conflict", "unwanted", "leaving")
+COPY_STATES = ("current", "missing", "unverified", "outdated", "conflict", "unwanted", "leaving")
 DURATIONS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 REQUESTS = _counter(
@@ -200,7 +200,8 @@ FINDINGS_TIME = _gauge(
 CLUSTER_TEMPLATE_COPIES = _gauge(
     "dragoman_cluster_template_namespaces",
     "Namespaces of all ClusterResourceClaimTemplates, by the state of the copy: current, missing, "
-    "outdated, conflict (an own template of the name stays), unwanted, leaving.",
+    "unverified (its spec is not compared yet), outdated, conflict (an own template of the name "
+    "stays), unwanted, leaving.",
     ["state"],
 )
 _COPIES: dict[str, Mapping[str, int]] = {}

@@ -36,7 +36,12 @@ def status(
         now: The time as RFC 3339.
     """
     current = sum(state is CopyState.CURRENT for state in states.values())
-    open_states = {CopyState.MISSING, CopyState.OUTDATED, CopyState.LEAVING}
+    open_states = {
+        CopyState.MISSING,
+        CopyState.UNVERIFIED,
+        CopyState.OUTDATED,
+        CopyState.LEAVING,
+    }
     outdated = sorted(name for name, state in states.items() if state in open_states)
     conflicts = sorted(name for name, state in states.items() if state is CopyState.CONFLICT)
     refused = {name: refusals[name] for name in outdated if name in refusals}

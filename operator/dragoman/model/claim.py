@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from dragoman.model.allocated import AllocatedDevice, parse_results
-from dragoman.model.clustertemplate import HASH_ANNOTATION
+from dragoman.model.clustertemplate import HASH_ANNOTATION, digest
 from dragoman.model.fields import Document, check_depth, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
 
@@ -123,7 +123,9 @@ class Template:
         labels: `spec.metadata.labels`, for the claim.
         annotations: `spec.metadata.annotations`, for the claim.
         spec: `spec.spec`, opaque: it is copied into claims as it is, unknown fields included.
-        copied_hash: Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied.
+        copied_hash: Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied, by
+            its annotation, which users of the namespace may write.
+        content: Of such a copy: the hash of the spec that is stored; empty for other templates.
     """
 
     metadata: Metadata
@@ -131,6 +133,7 @@ class Template:
     annotations: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
     copied_hash: str | None = None
+    content: str = ""
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -139,12 +142,14 @@ class Template:
         metadata = mapping(spec, "metadata", "spec.")
         own = mapping(mapping(body, "metadata"), "annotations", "metadata.")
         check_depth(spec, "spec")
+        copied_hash = optional_text(own, HASH_ANNOTATION, "metadata.annotations.")
         return cls(
             metadata=Metadata.parse(body),
             labels=mapping(metadata, "labels", "spec.metadata."),
             annotations=mapping(metadata, "annotations", "spec.metadata."),
             spec=mapping(spec, "spec", "spec."),
-            copied_hash=optional_text(own, HASH_ANNOTATION, "metadata.annotations."),
+            copied_hash=copied_hash,
+            content=digest(spec) if copied_hash is not None else "",
         )
 
     @property

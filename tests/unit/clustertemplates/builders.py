@@ -37,11 +37,11 @@ def namespace(team: str = "ml", phase: str = "Active") -> Namespace:
     )
 
 
-def copy(of: ClusterTemplate | None = None, **more: Any) -> Template:
+def copy(of: ClusterTemplate | None = None, spec: Any = None, **more: Any) -> Template:
     """Return a copy as it is stored."""
     document = copy_document(of or cluster_template(), "ml-1", "resource.k8s.io/v1")
     document["metadata"] |= {"uid": "uid-copy", **more}
-    return Template.parse(document)
+    return Template.parse(document | {"spec": spec or document["spec"]})
 
 
 def own_template() -> Template:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.clustertemplates.copies import CopyState, copy_document, copy_state
+from dragoman.clustertemplates.copies import CopyState, MadeSpecs, copy_document, copy_state
 from dragoman.model import ClusterTemplate, MalformedObjectError, Namespace, Template
 from tests.unit.clustertemplates.builders import (
     SPEC,
@@ -44,6 +44,13 @@ FINALIZED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
             copy(annotations={}),
             CopyState.OUTDATED,
             id="hash removed",
+        ),
+        pytest.param(
+            cluster_template(),
+            namespace(),
+            copy(spec=OTHER),
+            CopyState.UNVERIFIED,
+            id="forged: the owner and the hash of a copy, and another spec",
         ),
         pytest.param(
             cluster_template(), namespace("web"), None, CopyState.NOTHING, id="unselected"
@@ -107,7 +114,22 @@ def test_the_state_of_a_copy(
     stored: Template | None,
     state: CopyState,
 ) -> None:
-    assert copy_state(template, place, stored) is state
+    assert copy_state(template, place, stored, {copy().content}) is state
+
+
+def test_the_specs_that_the_api_server_makes_are_known_by_template_and_namespace() -> None:
+    made, wanted = MadeSpecs(), cluster_template()
+    assert made.of(wanted, "ml-1") == frozenset()
+    made.learn(wanted, copy(namespace="ml-2"))
+    made.learn(wanted, copy(spec=OTHER))
+    assert made.of(wanted, "ml-2") == {copy().content}
+    assert made.of(wanted, "ml-1") == {copy().content, copy(spec=OTHER).content}
+    changed = cluster_template(template=OTHER)
+    assert made.of(changed, "ml-1") == frozenset()
+    made.learn(wanted, copy())
+    assert made.of(wanted, "ml-1") == {copy().content}
+    made.forget("gpu")
+    assert made.of(wanted, "ml-1") == made.of(None, "ml-1") == frozenset()
 
 
 def test_a_copy_has_the_spec_and_an_owner_but_no_labels_of_people() -> None:

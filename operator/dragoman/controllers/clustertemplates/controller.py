@@ -1,6 +1,7 @@
 """The ClusterResourceClaimTemplate controller: keeps one copy in each selected namespace."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -28,6 +29,8 @@ REFUSALS: frozenset[int] = frozenset({400, 403, 422})
 """HTTP statuses of a creation that the API server's rules refuse."""
 COPY, OBJECT = "copy", "object"
 """Lanes of the queue: keys of copies, and keys of objects."""
+ATTEMPTS = 3
+"""Namespaces in which a dry run is tried before each copy is verified on its own."""
 NAMESPACES_AT_ONCE = 256
 """Namespaces that are looked at before other tasks have their turn."""
 WEBHOOK = ' webhook "'
@@ -142,6 +145,8 @@ class ClusterTemplateController:
         try:
             if state is CopyState.MISSING and wanted is not None:
                 await self._writer.create(wanted, key.namespace)
+            elif state is CopyState.UNVERIFIED and wanted is not None and stored is not None:
+                await self._verify(wanted, stored)
             elif state is CopyState.OUTDATED and wanted is not None and stored is not None:
                 await self._writer.replace(wanted, stored)
             elif (
@@ -160,10 +165,19 @@ class ClusterTemplateController:
         finally:
             self.queue.add_after(Key("status", key.name), STATUS_DELAY)
 
+    async def _verify(self, wanted: ClusterTemplate, stored: Template) -> None:
+        """Replace what has the annotation of a copy, unless a dry run yields the same spec."""
+        namespace = stored.metadata.namespace
+        await self._writer.try_creation(wanted, namespace)
+        if stored.content not in self._writer.made.of(wanted, namespace):
+            await self._writer.delete(stored)
+            await self._writer.create(wanted, namespace)
+
     def _state(self, name: str, namespace: str) -> tuple[CopyState, Template | None]:
         stored = self._templates.store.get(namespace, name)
         place = self._namespaces.get("", namespace)
-        return copy_state(self._objects.get("", name), place, stored), stored
+        wanted = self._objects.get("", name)
+        return copy_state(wanted, place, stored, self._writer.made.of(wanted, namespace)), stored
 
     async def _states(self, name: str) -> dict[str, CopyState]:
         """Return the state of each namespace's copy; what changes by then enqueues its key."""
@@ -174,13 +188,27 @@ class ClusterTemplateController:
             states[one.metadata.name] = self._state(name, one.metadata.name)[0]
         return states
 
+    async def _verified_states(self, name: str) -> dict[str, CopyState]:
+        """Return all states; one dry run verifies most copies, as after a start."""
+        states = await self._states(name)
+        template = self._objects.get("", name)
+        unverified = [place for place, state in states.items() if state is CopyState.UNVERIFIED]
+        if template is None or not unverified or self._writer.made.of(template, ""):
+            return states
+        for namespace in unverified[:ATTEMPTS]:
+            with contextlib.suppress(ApiError):  # a quota may refuse it: each copy has its own turn
+                await self._writer.try_creation(template, namespace)
+                break
+        return await self._states(name)
+
     async def _write_status(self, name: str) -> None:
         template = self._objects.get("", name)
         if template is None or template.metadata.deleting:
             metrics.cluster_template_copies(name, {})
             self._refusals.pop(name, None)
+            self._writer.made.forget(name)
             return
-        states = await self._states(name)
+        states = await self._verified_states(name)
         refusals = self._refusals.get(name, {})
         metrics.cluster_template_copies(name, Counter(state.value for state in states.values()))
         now = timestamps.now()
@@ -208,7 +236,7 @@ class ClusterTemplateController:
 
     async def _enqueue_copies(self, name: str) -> None:
         idle = {CopyState.CURRENT, CopyState.NOTHING, CopyState.CONFLICT, CopyState.LEAVING}
-        for namespace, state in (await self._states(name)).items():
+        for namespace, state in (await self._verified_states(name)).items():
             if state not in idle:
                 self.queue.add(Key("copy", name, namespace))
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.clustertemplates.copies import copy_document
+from dragoman.clustertemplates.copies import MadeSpecs, copy_document
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -31,6 +31,9 @@ class CopyWriter:
         client: Where to.
         templates: Where responses go.
         may_write: Whether this process leads; checked before every write.
+
+    Attributes:
+        made: What the API server makes of templates.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class CopyWriter:
         self._client = client
         self._templates = templates
         self._may_write = may_write
+        self.made = MadeSpecs()
 
     async def create(self, template: ClusterTemplate, namespace: str) -> None:
         """Create a copy; raise ApiError.
@@ -54,7 +58,9 @@ class CopyWriter:
             if error.code == 409:
                 await self._templates.refresh(namespace, template.metadata.name)
             raise
-        self._templates.changed(Template.parse(created))
+        copy = Template.parse(created)
+        self.made.learn(template, copy)
+        self._templates.changed(copy)
         log.info("Copied template", namespace=namespace, name=template.metadata.name)
 
     async def replace(self, template: ClusterTemplate, stored: Template) -> None:
@@ -64,21 +70,29 @@ class CopyWriter:
         run comes first: a template that the API server would refuse never costs the old one.
         """
         namespace = stored.metadata.namespace
-        await self._try_creation(template, namespace)
+        await self.try_creation(template, namespace)
         await self.delete(stored)
         await self.create(template, namespace)
 
-    async def _try_creation(self, template: ClusterTemplate, namespace: str) -> None:
+    async def try_creation(self, template: ClusterTemplate, namespace: str) -> None:
+        """Learn by a dry run what the API server makes of a template; raise ApiError.
+
+        It teaches nothing where a webhook has side effects.
+        """
         resource = self._templates.resource
         document = copy_document(template, namespace, resource.api_version)
         # The stored template has the name: the dry run takes a generated one.
         name = document["metadata"].pop("name")
         document["metadata"]["generateName"] = f"{name}-"
         try:
-            await self._client.post(resource.path(namespace), document, dry_run=True, strict=True)
+            tried = await self._client.post(
+                resource.path(namespace), document, dry_run=True, strict=True
+            )
         except ApiError as error:
             if NO_DRY_RUN not in str(error):
                 raise _about(name, error) from error
+        else:
+            self.made.learn(template, Template.parse(tried))
 
     async def delete(self, stored: Template) -> None:
         """Delete a template, and only the one with this UID; raise ApiError."""

@@ -73,9 +73,9 @@ class Applier:
             return Outcome.FINISHED
         self._check_leading()
         if not _is_marked(status):
-            # Only once per pod: a repeated eviction finds the condition.
-            self._event(namespace, name, uid, "Marking for deletion")
             await self._mark(path, uid)
+            # Only once per pod, because a repeated eviction finds the condition: it comes first.
+            self._event(namespace, name, uid, "Marking for deletion")
         self._check_leading()
         try:
             await self._client.delete(path, {"preconditions": {"uid": uid}})

@@ -32,6 +32,8 @@ class Server:
         refusal: What creations are answered with, if anything.
         statuses: The statuses that were written.
         version: Of the stored object; a status for another one is refused.
+        deleted: UIDs of deleted templates.
+        mutate: Namespace in which a webhook changes templates.
     """
 
     def __init__(self) -> None:
@@ -39,6 +41,8 @@ class Server:
         self.posted: list[tuple[Json, bool, bool]] = []
         self.statuses: list[Json] = []
         self.version = "1"
+        self.deleted: list[str] = []
+        self.mutate = ""
 
     async def post(
         self, _path: str, body: Json, *, dry_run: bool = False, strict: bool = False
@@ -47,7 +51,29 @@ class Server:
         self.posted.append((body, dry_run, strict))
         if self.refusal is not None:
             raise self.refusal
-        return body | {"metadata": body["metadata"] | {"uid": "uid-new"}}
+        name = body["metadata"].get("name") or body["metadata"]["generateName"] + "x4k2z"
+        spec = body["spec"] | {"default": 1}
+        if body["metadata"]["namespace"] == self.mutate:
+            spec["mutated"] = True
+        return body | {
+            "spec": spec,
+            "metadata": body["metadata"] | {"uid": "uid-new", "name": name},
+        }
+
+    async def delete(self, _path: str, options: Json) -> Json:
+        """Delete a template."""
+        self.deleted.append(options["preconditions"]["uid"])
+        return {}
+
+    def created(self, namespace: str) -> Json:
+        """Return the last template that was created in a namespace, as the watch reports it."""
+        made = [
+            one
+            for one, dry_run, _ in self.posted
+            if not dry_run and one["metadata"]["namespace"] == namespace
+        ]
+        metadata = made[-1]["metadata"] | {"uid": "uid-new", "resourceVersion": "2"}
+        return made[-1] | {"spec": made[-1]["spec"] | {"default": 1}, "metadata": metadata}
 
     async def patch(self, _path: str, body: Json, _kind: str) -> Json:
         """Keep a status."""
@@ -229,3 +255,70 @@ async def test_a_refused_change_names_the_copy_and_not_the_name_of_the_attempt()
     (created, *first), (attempt, *second) = setup.server.posted
     assert (created["metadata"]["name"], first) == ("gpu", [False, True])
     assert (attempt["metadata"]["generateName"], second) == ("gpu-", [True, True])
+
+
+def stored_copy(namespace: str, **spec: Any) -> Json:
+    """Return a copy with a hash that says that it is current, as a list returns it."""
+    copy = copy_document(ClusterTemplate.parse(cluster_template()), namespace, "resource.k8s.io/v1")
+    copy["metadata"] |= {"uid": f"uid-{namespace}", "resourceVersion": "1"}
+    return copy | {"spec": copy["spec"] | spec}
+
+
+async def reconciled(setup: Setup) -> None:
+    """Reconcile what is enqueued, and the status."""
+    for _ in range(2):
+        waiting = setup.keys()
+        for key in waiting:
+            await setup.controller.reconcile(key)
+    await setup.controller.reconcile(Key("status", "gpu"))
+
+
+async def test_one_dry_run_verifies_all_copies_after_a_start() -> None:
+    setup = Setup()
+    for name in ("a", "b", "c"):
+        setup.namespace(name, team="ml")
+        setup.templates.handle({"type": "ADDED", "object": stored_copy(name, default=1)})
+    setup.template()
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert [dry_run for _, dry_run, _ in setup.server.posted] == [True]
+    assert setup.server.statuses[-1]["namespaces"] == 3
+    assert setup.server.deleted == []
+
+
+async def test_a_forged_copy_counts_as_current_at_no_time_and_is_replaced() -> None:
+    setup = Setup()
+    for name in ("a", "b"):
+        setup.namespace(name, team="ml")
+    setup.templates.handle({"type": "ADDED", "object": stored_copy("a", default=1)})
+    setup.templates.handle({"type": "ADDED", "object": stored_copy("b", default=1, evil=True)})
+    setup.template()
+    await setup.controller.reconcile(Key("status", "gpu"))
+    assert (setup.server.statuses[-1]["namespaces"], setup.server.statuses[-1]["outdated"]) == (
+        1,
+        1,
+    )
+    await reconciled(setup)
+    assert setup.server.deleted == ["uid-b"]
+    setup.templates.handle({"type": "MODIFIED", "object": setup.server.created("b")})
+    await reconciled(setup)
+    assert setup.server.statuses[-1]["namespaces"] == 2
+    forged = stored_copy("b", evil=True)
+    forged["metadata"] |= {"uid": "uid-again", "resourceVersion": "9"}
+    setup.templates.handle({"type": "DELETED", "object": setup.server.created("b")})
+    setup.templates.handle({"type": "ADDED", "object": forged})
+    await reconciled(setup)
+    assert setup.server.deleted == ["uid-b", "uid-again"]
+
+
+async def test_a_copy_that_a_webhook_makes_differently_in_its_namespace_stays() -> None:
+    setup = Setup()
+    setup.server.mutate = "b"
+    for name in ("a", "b"):
+        setup.namespace(name, team="ml")
+    setup.templates.handle({"type": "ADDED", "object": stored_copy("a", default=1)})
+    setup.templates.handle({"type": "ADDED", "object": stored_copy("b", default=1, mutated=True)})
+    setup.template()
+    await reconciled(setup)
+    await reconciled(setup)
+    assert setup.server.deleted == []
+    assert setup.server.statuses[-1]["namespaces"] == 2

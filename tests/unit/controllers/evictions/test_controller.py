@@ -136,6 +136,21 @@ def test_no_pod_is_evicted_twice_and_none_that_may_stay(seed: int) -> None:
     assert api.deletions == {f"leaves-{index}": 1 for index in range(8)}
 
 
+@in_virtual_time
+async def test_the_event_of_an_eviction_is_posted_once_however_often_the_mark_fails() -> None:
+    user, held = pair()
+    refused = [ApiError(500, "InternalError", "no")] * 3
+
+    def fate(kind: str) -> Fate:
+        return refused.pop() if kind == "PATCH" and refused else None
+
+    api = Pods(user, fate=fate)
+    async with controlling(api, held, rules=(RULE,)):
+        await asyncio.sleep(120)
+    assert refused == []
+    assert [one["note"] for one in api.events] == ["Marking for deletion"]
+
+
 LATER = {"operator": "Exists", "tolerationSeconds": 10**12}
 SOON = {"operator": "Exists", "tolerationSeconds": 60}
 DEVICES = tuple(f"gpu-{index}" for index in range(4))
