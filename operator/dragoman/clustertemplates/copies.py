@@ -53,8 +53,8 @@ def copy_state(
         stored: The ResourceClaimTemplate of the same name in it, or None.
         made: Hashes of the specs that the API server makes of the template there.
 
-    Users of the namespace can write owner and annotation of a template, so that only its spec
-    tells a copy from a forged one.
+    Users of the namespace can write owner and annotation of a template: only its spec
+    distinguishes a copy from a forged one.
     """
     if namespace is None or namespace.terminating:
         return CopyState.NOTHING  # the deletion of a namespace deletes what is in it
