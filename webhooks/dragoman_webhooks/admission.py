@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from dragoman.driverconfigs import strictjson
@@ -17,13 +18,22 @@ from dragoman.driverconfigs.review.verdict import Verdict
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.request import CLAIM, SCHEMA, AdmissionRequest, parse_request
 from dragoman_webhooks.response import ReviewResponse
-from dragoman_webhooks.targets import TARGETED, review_target
+from dragoman_webhooks.targets import TARGETED, review_target, review_text
 
 _UNREVIEWED = ReviewResponse.of(Verdict())
 
 
 class TooExpensiveError(Exception):
     """The review takes more steps than it was given."""
+
+
+class Costly(Enum):
+    """Reviews whose steps are not counted, so that they need a thread of their own."""
+
+    SCHEMA = auto()
+    """Of a DriverConfigSchema, which is compiled."""
+    TARGET = auto()
+    """Of a target of devices, which are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +66,14 @@ def review(body: bytes, registry: Registry, caches: Caches | None = None) -> Rev
         UnreviewableError: The body is no AdmissionReview of a reviewed resource.
     """
     caches = caches or Caches()
-    return review_configs(body, registry, caches) or review_schema(body, registry, caches)
+    result = review_configs(body, registry, caches)
+    return result if isinstance(result, ReviewResult) else review_costly(body, registry, caches)
 
 
 def review_configs(
     body: bytes, registry: Registry, caches: Caches, max_steps: int = MAX_STEPS
-) -> ReviewResult | None:
-    """Review the configs of a claim, template or class.
+) -> ReviewResult | Costly:
+    """Review the configs of a claim, template or class, and whatever else costs little.
 
     Args:
         body: As for `review`.
@@ -71,7 +82,7 @@ def review_configs(
         max_steps: Steps after which the review gives up.
 
     Returns:
-        None for other kinds; `review_schema` reviews them.
+        What makes the review costly where `review_costly` must do it.
 
     Raises:
         TooExpensiveError: `max_steps` did not suffice.
@@ -82,13 +93,16 @@ def review_configs(
         return _result(request, _UNREVIEWED)
     if request.too_large:
         return _result(request, ReviewResponse.denial("object", request.too_large))
-    if request.kind == SCHEMA or request.kind in TARGETED:
-        return None
+    if request.kind == SCHEMA:
+        return Costly.SCHEMA
+    if request.kind in TARGETED:
+        response = review_text(request, counted=caches.count_devices is not None)
+        return Costly.TARGET if response is None else _result(request, response)
     return _result(request, _validated(request, registry, caches, max_steps))
 
 
-def review_schema(body: bytes, registry: Registry, caches: Caches) -> ReviewResult:
-    """Review a DriverConfigSchema, or a target of devices; neither is counted in steps.
+def review_costly(body: bytes, registry: Registry, caches: Caches) -> ReviewResult:
+    """Review a DriverConfigSchema, or a target of devices.
 
     Args:
         body: As for `review`.

@@ -2,7 +2,7 @@
 
 Python runs one thread at a time, so several threads would finish no earlier and would delay the
 event loop. Reviews of configs share one thread; schemas have another, because compiling one may
-take a second in which configs must not wait.
+take a second in which configs must not wait; targets have a third, in turns between clients.
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ from contextlib import contextmanager
 from enum import Enum, auto
 
 from dragoman.driverconfigs.compile.registry import Registry
-from dragoman_webhooks.admission import ReviewResult, TooExpensiveError, review, review_configs
+from dragoman_webhooks.admission import (
+    Costly,
+    ReviewResult,
+    TooExpensiveError,
+    review,
+    review_configs,
+)
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.targets import CountDevices
+from dragoman_webhooks.turns import FairThread, OverloadedError
 
 INLINE_BYTES = 64 * 1024
 """Bytes of a body that is reviewed in the event loop; 32 ordinary configs have 12 KiB."""
@@ -33,6 +40,10 @@ SCHEMA_PLACES = 8
 """Reviews of schemas that run or wait; they must not take the places of configs."""
 SCHEMA_PATIENCE = 1.0
 """Seconds of one review of a schema after which others are refused, not queued behind it."""
+TARGET_PLACES = 32
+"""Reviews of targets that wait, of all clients; they must not take the places of configs."""
+TARGET_SHARE = 8
+"""Those of one client: a flood from one address leaves room for the API server's reviews."""
 SWITCH_INTERVAL = 0.0005
 """Seconds between thread switches while a review runs in a thread, and so the delay of others."""
 
@@ -46,13 +57,8 @@ class Lane(Enum):
     """In the same thread, with all steps, one after the other."""
     SCHEMA = auto()
     """In the thread for schemas."""
-
-
-class OverloadedError(Exception):
-    """The review could not be completed in time, because others wait already."""
-
-    def __init__(self, reason: str = "too many reviews at the same time") -> None:
-        super().__init__(reason)
+    TARGET = auto()
+    """In the thread for targets, in turns between clients."""
 
 
 class ReviewExecutor:
@@ -65,7 +71,8 @@ class ReviewExecutor:
 
     Attributes:
         caches: Results of earlier reviews.
-        waiting: Reviews that wait for a thread or run there.
+        waiting: Reviews of configs and schemas that wait for a thread or run there.
+        targets: The thread for targets.
     """
 
     def __init__(
@@ -82,6 +89,7 @@ class ReviewExecutor:
         self._turn = asyncio.Lock()
         self._configs = ThreadPoolExecutor(1, thread_name_prefix="review-configs")
         self._schemas = ThreadPoolExecutor(1, thread_name_prefix="review-schema")
+        self.targets = FairThread("review-target", places=TARGET_PLACES, share=TARGET_SHARE)
 
     def inline(self, body: bytes, registry: Registry) -> ReviewResult | Lane:
         """Review in the event loop; return the lane of a review that `queued` must run.
@@ -96,8 +104,16 @@ class ReviewExecutor:
         lane = self._attempt(body, registry, BRIEF_STEPS)
         return Lane.UNTRIED if lane is Lane.EXPENSIVE else lane
 
-    async def queued(self, body: bytes, registry: Registry, lane: Lane) -> ReviewResult:
+    async def queued(
+        self, body: bytes, registry: Registry, lane: Lane, client: str = ""
+    ) -> ReviewResult:
         """Review in a thread.
+
+        Args:
+            body: As for `review`.
+            registry: As for `review`.
+            lane: As `inline` returned it.
+            client: Address of the client.
 
         Raises:
             UnreviewableError: The body is no AdmissionReview of a reviewed resource.
@@ -105,12 +121,15 @@ class ReviewExecutor:
                 with one of them for SCHEMA_PATIENCE seconds.
             TimeoutError: The review took longer than the deadline.
         """
+        if lane is Lane.TARGET:
+            async with asyncio.timeout(self._deadline):
+                return await self._target(body, registry, client)
         if self.waiting >= self._places:
             raise OverloadedError
         self.waiting += 1
         try:
             async with asyncio.timeout(self._deadline):
-                return await self._in_thread(body, registry, lane)
+                return await self._in_thread(body, registry, lane, client)
         finally:
             self.waiting -= 1
 
@@ -118,6 +137,7 @@ class ReviewExecutor:
         """Stop the threads after the reviews that run in them."""
         for thread in (self._configs, self._schemas):
             thread.shutdown(wait=False, cancel_futures=True)
+        self.targets.close()
 
     def _attempt(self, body: bytes, registry: Registry, max_steps: int) -> ReviewResult | Lane:
         """Review with few steps; return the lane of a review that needs more."""
@@ -125,15 +145,19 @@ class ReviewExecutor:
             result = review_configs(body, registry, self.caches, max_steps)
         except TooExpensiveError:
             return Lane.EXPENSIVE
-        return Lane.SCHEMA if result is None else result
+        return _LANES[result] if isinstance(result, Costly) else result
 
-    async def _in_thread(self, body: bytes, registry: Registry, lane: Lane) -> ReviewResult:
+    async def _in_thread(
+        self, body: bytes, registry: Registry, lane: Lane, client: str
+    ) -> ReviewResult:
         run = asyncio.get_running_loop().run_in_executor
         if lane is Lane.UNTRIED:
             found = await run(self._configs, self._attempt, body, registry, INLINE_STEPS)
             if isinstance(found, ReviewResult):
                 return found
             lane = found
+        if lane is Lane.TARGET:
+            return await self._target(body, registry, client)
         if lane is Lane.SCHEMA:
             return await self._schema(body, registry)
         # Only one expensive review is in the thread's own queue, so that others run in between.
@@ -159,6 +183,9 @@ class ReviewExecutor:
         finally:
             self._schema_reviews -= 1
 
+    async def _target(self, body: bytes, registry: Registry, client: str) -> ReviewResult:
+        return await self.targets.run(client, lambda: self._review(body, registry))
+
     def _timed_review(self, body: bytes, registry: Registry) -> ReviewResult:
         """Review a schema; also after its client has left, the time since its begin is known."""
         self._schema_began = time.monotonic()
@@ -171,6 +198,9 @@ class ReviewExecutor:
         """Review with all steps, while the event loop gets its turns often."""
         with _SWITCHING.often():
             return review(body, registry, self.caches)
+
+
+_LANES = {Costly.SCHEMA: Lane.SCHEMA, Costly.TARGET: Lane.TARGET}
 
 
 class _SwitchInterval:

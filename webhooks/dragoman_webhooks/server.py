@@ -19,13 +19,14 @@ import structlog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks import metrics
 from dragoman_webhooks.admission import ReviewResult
-from dragoman_webhooks.executor import INLINE_BYTES, OverloadedError, ReviewExecutor
+from dragoman_webhooks.executor import INLINE_BYTES, ReviewExecutor
 from dragoman_webhooks.http.bodies import BodyBudget
 from dragoman_webhooks.http.connections import Connections
 from dragoman_webhooks.http.listener import Listener
 from dragoman_webhooks.http.messages import JSON, Request, Response
 from dragoman_webhooks.request import UnreviewableError
 from dragoman_webhooks.targets import CountDevices
+from dragoman_webhooks.turns import OverloadedError
 
 PATH = "/validate"
 METHODS = {PATH: "POST", "/livez": "GET", "/readyz": "GET"}
@@ -81,7 +82,9 @@ class WebhookServer:
         bodies = BodyBudget(limits.body_bytes, guaranteed=INLINE_BYTES)
         self._connections = Connections(self, bodies, limits.connections, limits.read_timeout)
         self._listener = Listener(self._connections.make, tls, limits.read_timeout)
-        metrics.IN_FLIGHT.set_function(lambda: self._executor.waiting)
+        metrics.IN_FLIGHT.set_function(
+            lambda: self._executor.waiting + self._executor.targets.waiting
+        )
         metrics.CACHED.set_function(lambda: len(self._executor.caches.results))
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -114,7 +117,7 @@ class WebhookServer:
     def respond(self, request: Request) -> Response | asyncio.Future[Response]:
         """Answer a routed request; an error becomes a response."""
         if request.path == PATH:
-            return self._review(request.body)
+            return self._review(request)
         reason = self._ready() if request.path == "/readyz" else None
         return Response.plain(503 if reason else 200, reason or "ok")
 
@@ -127,8 +130,9 @@ class WebhookServer:
 
     # Reviews --------------------------------------------------------------------------------------
 
-    def _review(self, body: bytes) -> Response | asyncio.Future[Response]:
+    def _review(self, request: Request) -> Response | asyncio.Future[Response]:
         began = time.perf_counter()
+        body = request.body
         registry = self._registry()
         try:
             result = self._executor.inline(body, registry)
@@ -136,7 +140,7 @@ class WebhookServer:
             return self._failed(error)
         if isinstance(result, ReviewResult):
             return _reviewed(result, began)
-        queued = self._executor.queued(body, registry, result)
+        queued = self._executor.queued(body, registry, result, request.peer)
         return asyncio.get_running_loop().create_task(self._respond_later(queued, began))
 
     async def _respond_later(

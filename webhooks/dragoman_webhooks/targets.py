@@ -17,6 +17,8 @@ from dragoman_webhooks.response import ReviewResponse
 
 ANNOTATION: Final = "dragoman.dev/allow-any-target"
 """With the value `true`, the target is accepted whatever it matches."""
+MAX_EXPRESSION: Final = 10 * 1024
+"""Characters of `where`, as of a selector in a DeviceClass and as in the CRD."""
 TARGETED: Final = frozenset({MAINTENANCE, TAINT_RULE})
 _ALLOWED: Final = ReviewResponse.of(Verdict())
 _REMEDY: Final = f'annotate the object with {ANNOTATION}: "true" if that is meant'
@@ -27,12 +29,15 @@ class Matches:
     """What a target matches in the cluster.
 
     Attributes:
-        selected: Devices that meet it.
+        some: Whether a device meets it.
+        every: Whether all devices meet it.
         published: Devices of the cluster.
-        problem: Why its expression does not compile, or fails on each device; empty otherwise.
+        problem: Why its expression does not compile, takes too long, or fails on each device;
+            empty otherwise.
     """
 
-    selected: int
+    some: bool
+    every: bool
     published: int
     problem: str = ""
 
@@ -42,9 +47,21 @@ CountDevices = Callable[[Mapping[str, Any]], Matches | None]
 
 
 def review_target(request: AdmissionRequest, count_devices: CountDevices | None) -> ReviewResponse:
-    """Return the response for a DeviceMaintenance or a DeviceTaintRule.
+    """Return the response for a DeviceMaintenance or a DeviceTaintRule."""
+    response = review_text(request, counted=count_devices is not None)
+    if response is not None or count_devices is None:
+        return response or _ALLOWED
+    return _counted(count_devices(_mapping(_mapping(request.object, "spec"), "target")))
+
+
+def review_text(request: AdmissionRequest, *, counted: bool) -> ReviewResponse | None:
+    """Return the response as far as the object decides; None where devices must be counted.
 
     A target that is stored already passes, so that labels and finalizers can be changed later.
+
+    Args:
+        request: About a DeviceMaintenance or a DeviceTaintRule.
+        counted: Whether the devices of the cluster are known.
     """
     document = request.object
     field = "target" if request.kind == MAINTENANCE else "deviceSelector"
@@ -62,21 +79,26 @@ def review_target(request: AdmissionRequest, count_devices: CountDevices | None)
         return ReviewResponse.denial(
             f"spec.{field}", f"it is empty and matches every device of the cluster: {_REMEDY}"
         )
-    if request.kind == TAINT_RULE or count_devices is None:
+    if request.kind == TAINT_RULE or not counted:
         return _ALLOWED
-    return _counted(count_devices(wanted))
+    where = wanted.get("where")
+    if isinstance(where, str) and len(where) > MAX_EXPRESSION:
+        return ReviewResponse.denial(
+            "spec.target.where", f"it has more than {MAX_EXPRESSION} characters"
+        )
+    return None
 
 
 def _counted(matches: Matches | None) -> ReviewResponse:
     if matches is None:
         return _ALLOWED
-    if not matches.selected and matches.problem:
+    if not matches.some and matches.problem:
         return ReviewResponse.denial("spec.target.where", matches.problem)
-    if not matches.selected:
+    if not matches.some:
         return ReviewResponse.denial(
             "spec.target", f"it matches none of {matches.published} devices: {_REMEDY}"
         )
-    if matches.selected == matches.published > 1:
+    if matches.every and matches.published > 1:
         return ReviewResponse.denial(
             "spec.target", f"it matches all {matches.published} devices of the cluster: {_REMEDY}"
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman.allocation.facts.objects import DeviceID, PoolID
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
+from dragoman.cel.budget import StepBudget
 from dragoman.inventory.inventory import Device, Inventory
 
 NAMES: Final = 10
@@ -136,29 +137,84 @@ def select(
     Raises:
         TargetError: An expression does not compile, or takes too long.
     """
-    views = Views(inventory.profile)
+    failures: dict[str, None] = {}
+    found = []
+    for device, meets in _answers(inventory, wanted, failures, late, Views(inventory.profile)):
+        if meets:
+            found.append(device)
+    published = sum(device.content is not None for device in inventory.devices.values())
+    return Selection(tuple(found), published, tuple(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a cluster a target selects.
+
+    Attributes:
+        some: Whether it selects any device.
+        others: Whether there is a device that it does not select.
+        failure: `device: message` for the first device on which its expression fails.
+    """
+
+    some: bool
+    others: bool
+    failure: str = ""
+
+
+def extent(
+    inventory: Inventory, wanted: Target, budget: StepBudget, late: Callable[[], bool]
+) -> Extent:
+    """Return how much of a cluster a target selects, as soon as that is clear.
+
+    Args:
+        inventory: Has the devices.
+        wanted: The target.
+        budget: Steps of all evaluations of its expression.
+        late: Whether the answer has taken too long.
+
+    Raises:
+        TargetError: As `select`.
+    """
+    failures: dict[str, None] = {}
+    seen = set()
+    views = Views(inventory.profile, budget)
+    for _, meets in _answers(
+        inventory, [wanted], failures, lambda: late() or not budget.remaining, views
+    ):
+        seen.add(meets)
+        if len(seen) > 1:
+            break
+    return Extent(True in seen, False in seen, next(iter(failures), ""))
+
+
+def _answers(
+    inventory: Inventory,
+    wanted: Sequence[Target],
+    failures: dict[str, None],
+    late: Callable[[], bool],
+    views: Views,
+) -> Iterator[tuple[Device, bool]]:
+    """Yield whether each device meets any of the targets; note where an expression fails."""
     expressions = {
         one.where: Expression(one.where, inventory.profile, views) for one in wanted if one.where
     }
-    failures: dict[str, None] = {}
-    found = []
     for device in inventory.devices.values():
+        meets = False
         for target in wanted:
             if not _named(target, device):
                 continue
+            answer = _meets(expressions.get(target.where), device)
             if target.where and late():
                 raise TargetError(
                     f"expression {target.where!r} takes too long on {len(inventory.devices)} "
                     "devices: name a driver, pool or node as well"
                 )
-            answer = _meets(expressions.get(target.where), device)
             if isinstance(answer, Failure):
                 failures[f"{device.id}: {answer.message}"] = None
             elif answer:
-                found.append(device)
+                meets = True
                 break
-    published = sum(device.content is not None for device in inventory.devices.values())
-    return Selection(tuple(found), published, tuple(failures))
+        yield device, meets
 
 
 def _named(target: Target, device: Device) -> bool:

@@ -13,6 +13,7 @@ import aiohttp
 
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
+from dragoman_webhooks.targets import CountDevices
 from tests.unit.webhooks.builders import REGISTRY, Json
 
 Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -58,10 +59,13 @@ async def serving(
     registry: Registry = REGISTRY,
     limits: Limits | None = None,
     ready: Callable[[], str | None] = lambda: None,
+    count_devices: CountDevices | None = None,
     **tls: Any,
 ) -> AsyncIterator[Client]:
     """Run a webhook on loopback, over plain HTTP."""
-    server = WebhookServer(lambda: registry, ready, tls=tls.get("tls"), limits=limits)
+    server = WebhookServer(
+        lambda: registry, ready, tls=tls.get("tls"), limits=limits, count_devices=count_devices
+    )
     host, port = await server.start("127.0.0.1", 0)
     scheme = "https" if tls else "http"
     try:

@@ -1,7 +1,7 @@
 """A webhook in a process of its own, under a limit of memory.
 
-`python -m tests.unit.webhooks.process MIB` prints the port and the CA, and serves until its
-standard input ends.
+`python -m tests.unit.webhooks.process MIB DEVICES` prints the port and the CA, and serves until its
+standard input ends. With devices, it reviews targets of DeviceMaintenances.
 """
 
 import asyncio
@@ -13,12 +13,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+from dragoman.controllers.maintenance.published import PublishedDevices, _inventory
 from dragoman_webhooks.server import Limits, WebhookServer
+from tests.support.controlplane import objects
 from tests.unit.webhooks.builders import REGISTRY, certified
 
 ROOT = Path(__file__).parents[3]
 MIB = 1024 * 1024
+DEVICES_PER_SLICE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +51,15 @@ class Webhook:
 
 
 @asynccontextmanager
-async def webhook(limit: int) -> AsyncIterator[Webhook]:
+async def webhook(limit: int, devices: int = 0) -> AsyncIterator[Webhook]:
     """Run a webhook.
 
     Args:
         limit: MiB of its private memory.
+        devices: Devices of the cluster, no two of which are alike.
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.unit.webhooks.process", str(limit)),
+        *(sys.executable, "-m", "tests.unit.webhooks.process", str(limit), str(devices)),
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -72,10 +77,32 @@ async def webhook(limit: int) -> AsyncIterator[Webhook]:
         await process.wait()
 
 
-async def _serve() -> None:
+def _published(devices: int) -> PublishedDevices:
+    found = PublishedDevices(cast(Any, None))
+    slices = [
+        objects.resource_slice(
+            f"n{first}",
+            [
+                {"name": f"d{one}", "attributes": {"id": {"int": first + one}}}
+                for one in range(DEVICES_PER_SLICE)
+            ],
+        )
+        for first in range(0, devices, DEVICES_PER_SLICE)
+    ]
+    found._inventory = _inventory(slices, "1.36")
+    return found
+
+
+async def _serve(devices: int) -> None:
     context, ca = certified()
     limits = Limits(read_timeout=60, deadline=60)
-    server = WebhookServer(lambda: REGISTRY, lambda: None, tls=context, limits=limits)
+    server = WebhookServer(
+        lambda: REGISTRY,
+        lambda: None,
+        tls=context,
+        limits=limits,
+        count_devices=_published(devices).count if devices else None,
+    )
     _, port = await server.start("127.0.0.1", 0)
     print(json.dumps({"port": port, "ca": ca.certificate.pem.decode()}), flush=True)
     await asyncio.to_thread(sys.stdin.read)
@@ -85,4 +112,4 @@ async def _serve() -> None:
 if __name__ == "__main__":
     most = int(sys.argv[1]) * MIB
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    asyncio.run(_serve())
+    asyncio.run(_serve(int(sys.argv[2])))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.compile.registry import Registry
-from dragoman_webhooks.admission import TooExpensiveError, review, review_configs
+from dragoman_webhooks.admission import Costly, TooExpensiveError, review, review_configs
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.executor import INLINE_STEPS
 from tests.unit.driverconfigs import builders as worlds
@@ -119,7 +119,7 @@ def test_an_expensive_review_gives_up_and_is_cached_once_it_is_complete() -> Non
 
 def test_review_configs_never_compiles_a_schema() -> None:
     schema = worlds.schema(worlds.config())
-    assert review_configs(body(schema), REGISTRY, Caches()) is None
+    assert review_configs(body(schema), REGISTRY, Caches()) is Costly.SCHEMA
     assert response(review(body(schema), REGISTRY))["allowed"]
 
 

@@ -13,8 +13,10 @@ import pytest
 
 from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.admission import ReviewResult, review
-from dragoman_webhooks.executor import INLINE_BYTES, Lane, OverloadedError, ReviewExecutor
+from dragoman_webhooks.executor import INLINE_BYTES, Lane, ReviewExecutor
 from dragoman_webhooks.server import Limits
+from dragoman_webhooks.targets import Matches
+from dragoman_webhooks.turns import OverloadedError
 from tests.unit.driverconfigs import builders as worlds
 from tests.unit.webhooks import builders
 from tests.unit.webhooks.builders import GOOD, Json, claim, post
@@ -229,6 +231,52 @@ async def test_a_flood_of_schemas_takes_no_places_of_configs(
     accepted = answers.count((200, None))
     assert accepted >= executor.SCHEMA_PLACES
     assert accepted + answers.count((503, "1")) == len(flood)
+
+
+@pytest.mark.hostile("targets")
+async def test_reviews_of_targets_delay_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without devices to count, and where the object decides, targets need no thread at all."""
+    release, started = threading.Event(), threading.Event()
+
+    def count(_: Any) -> Matches:
+        started.set()
+        release.wait(30)
+        return Matches(some=True, every=False, published=2)
+
+    monkeypatch.setattr(executor, "SCHEMA_PATIENCE", 0.0)
+    limits = Limits(deadline=60, queued_reviews=2)
+    async with serving(REGISTRY, limits=limits, count_devices=count) as client:
+        flood = [
+            asyncio.create_task(posted(client, target({"where": f"{one} > 0"})))
+            for one in range(executor.TARGET_SHARE * 2)
+        ]
+        await asyncio.to_thread(started.wait, 30)
+        schema = builders.review(worlds.schema(worlds.config()))
+        for body in (schema, builders.review(claim(GOOD)), builders.review(expensive())):
+            assert (await client.reviewed(body))["allowed"] is True
+        assert (await client.reviewed(target({})))["allowed"] is False
+        rule = target({"driver": "a"}, "DeviceTaintRule")
+        assert (await client.reviewed(rule))["allowed"] is True
+        release.set()
+        answers = [await one for one in flood]
+    assert answers.count((200, None)) == executor.TARGET_SHARE + 1
+    assert answers.count((503, "1")) == executor.TARGET_SHARE - 1
+
+
+def target(selector: Json, kind: str = "DeviceMaintenance") -> Json:
+    """Return a review of a target."""
+    group, plural, field = {
+        "DeviceMaintenance": ("dragoman.dev", "devicemaintenances", "target"),
+        "DeviceTaintRule": ("resource.k8s.io", "devicetaintrules", "deviceSelector"),
+    }[kind]
+    request = {
+        "uid": "0a1b",
+        "operation": "CREATE",
+        "resource": {"group": group, "version": "v1", "resource": plural},
+        "kind": {"kind": kind},
+        "object": {"kind": kind, "metadata": {"name": "m"}, "spec": {field: selector}},
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 async def test_ordinary_reviews_run_inline_however_many_expensive_ones_were_tried() -> None:

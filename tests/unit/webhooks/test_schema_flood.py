@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dragoman_webhooks import executor
-from dragoman_webhooks.admission import review_schema
+from dragoman_webhooks.admission import review_costly
 from dragoman_webhooks.cache import Caches
 from tests.support.hostile import Tries, scaled
 from tests.unit.driverconfigs import builders as worlds
@@ -175,7 +175,7 @@ def longest_turn(body: bytes) -> float:
     def work() -> None:
         began.wait()
         with executor._SWITCHING.often():
-            review_schema(body, REGISTRY, Caches())
+            review_costly(body, REGISTRY, Caches())
         ended.wait()
 
     thread = threading.Thread(target=work)

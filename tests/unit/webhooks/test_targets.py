@@ -72,12 +72,14 @@ def test_a_target_that_is_stored_already_passes(kind: str) -> None:
 @pytest.mark.parametrize(
     ("matches", "said"),
     [
-        pytest.param(Matches(1, 8), "", id="one of eight"),
-        pytest.param(Matches(1, 1), "", id="the only one"),
+        pytest.param(Matches(True, False, 8), "", id="one of eight"),
+        pytest.param(Matches(True, True, 1), "", id="the only one"),
         pytest.param(None, "", id="devices are not known yet"),
-        pytest.param(Matches(0, 8), "it matches none of 8 devices", id="none"),
-        pytest.param(Matches(8, 8), "it matches all 8 devices of the cluster", id="all"),
-        pytest.param(Matches(0, 8, "no such key: x"), "where: Invalid value: no such", id="CEL"),
+        pytest.param(Matches(False, False, 8), "it matches none of 8 devices", id="none"),
+        pytest.param(Matches(True, True, 8), "it matches all 8 devices of the cluster", id="all"),
+        pytest.param(
+            Matches(False, False, 8, "no such key: x"), "where: Invalid value: no such", id="CEL"
+        ),
     ],
 )
 def test_what_a_maintenance_matches_counts(matches: Matches | None, said: str) -> None:

@@ -227,6 +227,7 @@ class Connection(asyncio.Protocol):
             with incoming.body:
                 self._send(incoming, self._service.refused(incoming.refusal))
             return
+        incoming.request.peer = self.peer
         answer = self._service.respond(incoming.request)
         if isinstance(answer, Response):
             with incoming.body:

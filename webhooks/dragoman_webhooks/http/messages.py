@@ -20,12 +20,14 @@ class Request:
         path: Of the URL, without the query.
         content_type: The media type in lower case, without parameters; empty if absent.
         body: The whole body, once the request is complete.
+        peer: Address of the client.
     """
 
     method: str = ""
     path: str = ""
     content_type: str = ""
     body: bytes = b""
+    peer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

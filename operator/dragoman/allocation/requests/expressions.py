@@ -14,6 +14,7 @@ from dragoman.allocation.features import Profile
 from dragoman.cel.errors import CompileError, EvaluationError
 
 if TYPE_CHECKING:
+    from dragoman.cel.budget import StepBudget
     from dragoman.cel.deviceview import Device as View
     from dragoman.cel.selectors import Selector
 
@@ -117,7 +118,7 @@ class Expression:
 
     def _run(self, selector: Selector, content: Content) -> Result:
         try:
-            return selector.matches(self._views(content))
+            return selector.matches(self._views(content), budget=self._views.budget)
         except EvaluationError as error:
             return Failure(error.message)
 
@@ -127,9 +128,11 @@ class Views:
 
     Attributes:
         entries: Results that expressions remember.
+        budget: Steps that all evaluations share; None where each has its own limits alone.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, budget: StepBudget | None = None) -> None:
+        self.budget = budget
         self._lists = profile.list_attributes or profile.new
         self._shares = profile.features.ConsumableCapacity and not profile.stable
         self.entries = 0

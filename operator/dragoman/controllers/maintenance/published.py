@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.features import profile
+from dragoman.cel.budget import StepBudget
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.documents import reduced
@@ -19,15 +20,17 @@ from dragoman.kube.discovery import NotServedError, discover
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman.maintenance.targets import Target, TargetError, select
+from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman_webhooks.targets import Matches
 
 DEFAULT_VERSION: Final = "1.36"
 """Profile of the CEL environment for a server of an unknown version."""
 INTERVAL: Final = 15.0
 """Seconds between two lists of ResourceSlices."""
-REVIEW_SECONDS: Final = 2.0
-"""Longest time for the expression of a target in a review."""
+REVIEW_SECONDS: Final = 0.2
+"""Longest processor time for the expression of a target in a review."""
+REVIEW_STEPS: Final = 400_000
+"""The same in steps, so that no single evaluation takes longer; a step is half a microsecond."""
 PASS_SECONDS: Final = 20.0
 """The same in a pass of the controller, which runs beside all other work of the operator."""
 
@@ -67,18 +70,18 @@ class PublishedDevices:
             str(target.get(key) or "") for key in ("driver", "pool", "device", "node", "where")
         )
         published = len(inventory.devices)
+        late = late_after(REVIEW_SECONDS, time.thread_time)
         try:
-            found = select(inventory, [Target(*parts)], late_after(REVIEW_SECONDS))
+            found = extent(inventory, Target(*parts), StepBudget(REVIEW_STEPS), late)
         except TargetError as error:
-            return Matches(0, published, str(error))
-        problem = found.failures[0] if found.failures else ""
-        return Matches(len(found.devices), published, problem)
+            return Matches(some=False, every=False, published=published, problem=str(error))
+        return Matches(found.some, found.some and not found.others, published, found.failure)
 
 
-def late_after(seconds: float) -> Callable[[], bool]:
+def late_after(seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
     """Return a function that says whether these seconds have passed."""
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() > end
+    end = clock() + seconds
+    return lambda: clock() > end
 
 
 async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]:

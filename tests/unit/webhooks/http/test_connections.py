@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_webhooks import executor
-from dragoman_webhooks.admission import ReviewResult, review_configs
+from dragoman_webhooks.admission import Costly, ReviewResult, review_configs
 from dragoman_webhooks.server import Limits
 from tests.unit.webhooks.builders import claim, post, review
 from tests.unit.webhooks.harness import address, exchange, response, serving, turns, wire
@@ -64,7 +64,7 @@ async def test_incomplete_requests_are_evicted_for_new_connections() -> None:
 async def test_a_review_under_way_is_never_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
 
-    def slow(*given: Any) -> ReviewResult | None:
+    def slow(*given: Any) -> ReviewResult | Costly:
         release.wait(30)
         return review_configs(*given)
 
