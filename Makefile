@@ -1,4 +1,4 @@
-# `make demo` and `make test` install all their dependencies.
+# `make demo` and `make test` install their dependencies.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -8,7 +8,15 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
+# The packages of dragoman itself, which suffice for the demo, and those of everything else as well.
+RUNTIME := .venv/.runtime
 INSTALLED := .venv/.installed
+define FIND_PYTHON
+python=; for name in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then python=$$name; break; fi; done; \
+if [ -z "$$python" ]; then echo "no Python >= 3.11 found: install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; fi
+endef
 COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 PYTEST := $(PY) -m pytest
@@ -25,19 +33,14 @@ help: ## List the targets
 # Set-up ------------------------------------------------------------------------------------------
 
 .PHONY: setup
-setup: $(INSTALLED) ## Create .venv with all dependencies (Python >= 3.11)
+setup: $(INSTALLED) ## Create .venv with the packages of tests, lint and docs (Python >= 3.11)
 
-$(INSTALLED): pyproject.toml tests/requirements.txt
-	@python=; for name in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do \
-		if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
-		then python=$$name; break; fi; done; \
-	if [ -z "$$python" ]; then echo "no Python >= 3.11 found: install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; fi; \
-	if ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-		echo "making .venv with $$($$python --version)"; \
-		$$python -m venv --clear .venv || { echo "python -m venv failed: install the venv module of this Python (on Debian: python3-venv)" >&2; exit 1; }; fi
-	@echo "installing pinned packages into .venv, usually a minute"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.txt
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+$(RUNTIME): pyproject.toml requirements.txt $(wildcard tests/setup/*.txt)
+	@$(FIND_PYTHON); $$python -m tests.setup demo
+	@touch $@
+
+$(INSTALLED): pyproject.toml tests/requirements.txt tests/setup/uv.txt
+	@$(FIND_PYTHON); $$python -m tests.setup tests
 	@touch $@
 
 .PHONY: controlplane
@@ -52,11 +55,13 @@ release-digests: setup ## Pin the digests of official binaries, which the demo d
 requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(COMPILE) pyproject.toml $(ARGS) -o requirements.txt
 	@$(COMPILE) pyproject.toml --group dev --group docs $(ARGS) -o tests/requirements.txt
+	@for group in build uv; do \
+		$(COMPILE) --group pyproject.toml:$$group -c tests/requirements.txt -o tests/setup/$$group.txt; done
 
 # Seeing it ---------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## Show on a real control plane what dragoman does (KEEP=1 leaves it running; NODE=1: real pods)
+demo: $(if $(or $(NODE),$(wildcard $(INSTALLED))),$(INSTALLED),$(RUNTIME)) ## Show on a real control plane what dragoman does (KEEP=1 leaves it running; NODE=1: real pods)
 	@KEEP=$(KEEP) NODE=$(NODE) $(PY) -m tests.demo
 
 # Checking it -------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """What steps do: apply files, let pods finish, expect what must follow, show it."""
 
+from __future__ import annotations
+
 import io
 import re
 import subprocess
@@ -8,14 +10,17 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from tests.demo import table
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
-from tests.demo.nodes import Nodes
 from tests.demo.overview import Overview, Row, overview_of
 from tests.demo.screen import Screen, Style, console, styled
 from tests.support.controlplane.plane import ControlPlane
+
+if TYPE_CHECKING:
+    from tests.demo.nodes import Nodes
 
 NAMESPACE = "default"
 OPERATOR, WEBHOOK = "dragoman", "dragoman-webhook"

@@ -1,17 +1,19 @@
 """What runs before the first step: binaries, control plane, operator, webhook."""
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import urllib3
 import yaml
 
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
-from tests.demo.nodes import Nodes
 from tests.demo.screen import Screen
 from tests.demo.session import NAMESPACE, OPERATOR, WEBHOOK, Session
 from tests.demo.steps import BEFORE
@@ -23,6 +25,9 @@ from tests.support.controlplane.node.node import NODE_FLAGS
 from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
 from tests.support.controlplane.process import free_ports
 from tests.support.controlplane.recipes import NETWORK, NODE, RECIPES
+
+if TYPE_CHECKING:  # needs packages of the tests
+    from tests.demo.nodes import Nodes
 
 NEEDED = (ETCD, API_SERVER, SCHEDULER)
 EXAMPLES = Path("examples")
@@ -95,7 +100,11 @@ def control_plane(version: str, *, real: bool) -> ControlPlane:
 
 def kubelets(plane: ControlPlane, *, real: bool) -> AbstractContextManager[Kubelet | Nodes]:
     """Return those that run the pods: kubelets, or one that says so."""
-    return Nodes(plane, NAMESPACE) if real else nullcontext(Kubelet(plane, NAMESPACE))
+    if not real:
+        return nullcontext(Kubelet(plane, NAMESPACE))
+    from tests.demo.nodes import Nodes  # noqa: PLC0415 — needs packages of the tests
+
+    return Nodes(plane, NAMESPACE)
 
 
 def started(version: str, *, real: bool) -> str:
