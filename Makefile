@@ -44,11 +44,11 @@ $(INSTALLED): pyproject.toml tests/requirements.txt tests/setup/uv.txt
 	@touch $@
 
 .PHONY: controlplane
-controlplane: setup ## Build the control plane's binaries; the last line is their folder
+controlplane: setup ## Download or build the control plane's binaries; the last line is their folder
 	@$(PY) -m tests.support.controlplane.binaries
 
 .PHONY: release-digests
-release-digests: setup ## Pin the digests of official binaries, which the demo downloads (ARGS=--check)
+release-digests: setup ## Pin the digests of official binaries, which CI may download (ARGS=--check)
 	@$(PY) -m tests.support.controlplane.releases $(ARGS)
 
 .PHONY: requirements

@@ -19,6 +19,7 @@ from tests.demo.session import NAMESPACE, OPERATOR, WEBHOOK, Session
 from tests.demo.steps import BEFORE
 from tests.support.controlplane import binaries, network
 from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.artifacts import Artifact
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS
@@ -50,17 +51,20 @@ def build(screen: Screen, version: str, *, real: bool) -> None:
         minutes = sum(recipe.minutes for recipe in missing)
         names = ", ".join(recipe.name for recipe in missing)
         screen.say(
-            f"The first run downloads or builds {names};",
-            f"a build takes about {minutes:g} min on 2 cores. Later runs start in seconds.",
+            f"The first run downloads {names}, or builds what it cannot download,",
+            f"which takes about {minutes:g} min on 2 cores. Later runs start in seconds.",
             "",
         )
-    binaries.find([*needed, "kubectl"], version, download=True)
+    binaries.find([*needed, "kubectl"], version)
 
 
 def is_there(name: str, version: str) -> bool:
-    """Whether a binary need not be built."""
-    built = binaries.cache_root() / version / name
-    return built.exists() or binaries.ready_made(RECIPES[name], version) is not None
+    """Whether a binary need be neither downloaded nor built."""
+    recipe = RECIPES[name]
+    return (
+        binaries.ready_made(recipe, version) is not None
+        or Artifact.of(recipe, version).is_current()
+    )
 
 
 @contextmanager

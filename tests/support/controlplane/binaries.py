@@ -1,22 +1,22 @@
-"""Build the real control plane's binaries from pinned Go modules into a cache, once.
+"""Provide the real control plane's binaries in a cache: downloaded, or built from pinned modules.
 
-`python -m tests.support.controlplane.binaries [NAME …]` builds what is missing and prints the
+`python -m tests.support.controlplane.binaries [NAME …]` provides what is missing and prints the
 folder that holds the binaries as its last line. Progress goes to standard error.
 
 The cache is `$XDG_CACHE_HOME/dragoman/controlplane/<Kubernetes version>/`. `DRAGOMAN_KUBERNETES`
 chooses the version. Binaries come from, in this order: the folder `DRAGOMAN_BINARIES`,
 `KUBEBUILDER_ASSETS` for those that envtest defines, the PATH for kubectl, the cache, the official
-downloads (`downloads.py`; for the demo only), and the build.
+downloads (`downloads.py`), and the build. Where only pinned digests count (DRAGOMAN_DOWNLOADS is
+`pinned`, or CI is set), a cached binary that was downloaded without one is replaced.
 """
 
 import fcntl
-import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -24,7 +24,14 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from tests.support.controlplane import downloads, gobuild
+from tests.support.controlplane import downloads, gobuild, official
+from tests.support.controlplane.artifacts import (
+    PINNED,
+    UNPINNED,
+    Artifact,
+    cache_root,
+    replace_text,
+)
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe
 from tests.support.controlplane.toolchain import MODULES
@@ -46,29 +53,18 @@ def chosen_version() -> str:
     raise ValueError(f"DRAGOMAN_KUBERNETES={asked} is not pinned here; known: {', '.join(known)}")
 
 
-def cache_root() -> Path:
-    """Return the folder of everything that is built once per machine."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "dragoman" / "controlplane"
-
-
-def find(
-    names: Iterable[str], version: str | None = None, *, download: bool = False
-) -> dict[str, Path]:
-    """Return the path of each named binary, building those that are missing.
+def find(names: Iterable[str], version: str | None = None) -> dict[str, Path]:
+    """Return the path of each named binary, providing those that are missing.
 
     Args:
         names: Keys of `RECIPES`.
         version: Kubernetes version; the environment's choice when absent.
-        download: Whether official downloads are tried before a build.
     """
     version = version or chosen_version()
-    found: dict[str, Path] = {}
-    for name in names:
-        recipe = RECIPES[name]
-        lent = ready_made(recipe, version)
-        found[name] = lent or built(recipe, version, download=download)
-    return found
+    recipes = [RECIPES[name] for name in names]
+    found = {recipe.name: ready_made(recipe, version) for recipe in recipes}
+    made = provide([recipe for recipe in recipes if not found[recipe.name]], version)
+    return {name: path or made[name] for name, path in found.items()}
 
 
 def ready_made(recipe: Recipe, version: str) -> Path | None:
@@ -98,95 +94,95 @@ def reports(binary: Path, recipe: Recipe, version: str) -> bool:
     return version in answer.stdout
 
 
-def built(recipe: Recipe, version: str, *, download: bool = False) -> Path:
+def built(recipe: Recipe, version: str) -> Path:
     """Return the cached binary, after fetching or building it when it or its pins are new."""
-    target = cache_root() / version / recipe.name
-    module = MODULES / recipe.module.format(version=version)
-    flags = linker_flags(recipe, module)
-    stamp = target.with_name(f".{recipe.name}.stamp")
-    pins = fingerprint(module, " ".join([flags, *recipe.tags]))
-    if is_current(target, stamp, pins):
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(target.with_name(".lock")):
-        if not is_current(target, stamp, pins):
-            got = linked(target, pins) or (download and fetched(recipe, version, target))
-            if not got:
-                gobuild.build(recipe, module, flags, target, cache_root())
-            replace_text(stamp, pins)
-    return target
+    return provide([recipe], version)[recipe.name]
 
 
-def linked(target: Path, pins: str) -> bool:
+def provide(recipes: Sequence[Recipe], version: str) -> dict[str, Path]:
+    """Return the cached binaries, after fetching or building those that, or whose pins, are new."""
+    artifacts = [Artifact.of(recipe, version) for recipe in recipes]
+    if not all(one.is_current() for one in artifacts):
+        folder = cache_root() / version
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / ".lock"):
+            missing = [one for one in artifacts if not one.is_current() and not linked(one)]
+            for group in gobuild.groups(fetch_all(missing)):
+                gobuild.build(group, cache_root())
+                for one in group:
+                    one.keep()
+    return {one.recipe.name: one.target for one in artifacts}
+
+
+def linked(artifact: Artifact) -> bool:
     """Whether another version's folder had the same binary: etcd and helm fit all versions."""
+    target = artifact.target
     for stamp in cache_root().glob(f"v*/.{target.name}.stamp"):
         same = stamp.with_name(target.name)
-        if same != target and is_current(same, stamp, pins):
+        if same != target and artifact.is_current(same):
             target.unlink(missing_ok=True)
             target.hardlink_to(same)
+            replace_text(artifact.stamp, stamp.read_text())
             return True
     return False
 
 
-def fetched(recipe: Recipe, version: str, target: Path) -> bool:
-    """Whether the official binary could be fetched; says why not where it could not."""
-    pin = downloads.pinned(recipe.name, version)
-    if pin is None or not downloads.wanted():
-        return False
+def fetch_all(missing: list[Artifact]) -> list[Artifact]:
+    """Download official binaries side by side; return those that have to be built."""
+    if not missing or not downloads.allowed():
+        return missing
+    with bars() as bar, ThreadPoolExecutor(len(missing)) as pool:
+        got = [*pool.map(lambda one: fetched(one, bar), missing)]
+    if UNPINNED in got:
+        say(
+            f"{downloads.PINS.name} pins no digest of {missing[0].version}: those above are "
+            f"recorded in {records()}. {downloads.ALLOWED}=pinned builds such binaries instead"
+        )
+    return [one for one, origin in zip(missing, got, strict=True) if origin is None]
+
+
+def fetched(artifact: Artifact, bar: Callable[[str], downloads.Progress]) -> str | None:
+    """Return how far an official binary that was fetched is trusted; None where none was.
+
+    It says what vouches for the binary, or why there is none.
+    """
+    name, version, target = artifact.recipe.name, artifact.version, artifact.target
+    pin = downloads.pinned(name, version)
+    if pin is None and not (official.has(name) and downloads.unpinned_allowed()):
+        return None
     try:
-        with bar(recipe.name) as progress:
-            downloads.fetch(pin, target, progress)
+        if pin:
+            downloads.fetch(pin, target, bar(name))
+            digest = official.shortened(f"{pin.algorithm}:{pin.digest}")
+            words = f"downloaded from {downloads.host(pin.url)}; {digest} equals the pinned digest"
+        else:
+            words = official.fetch(name, version, target, records(), bar(name))
     except downloads.DownloadError as error:
-        say(f"{recipe.name}: {error}; building it instead")
-        return False
-    return True
+        say(f"{name}: {error}; building it instead")
+        return None
+    say(f"{name}: {words}")
+    origin = PINNED if pin else UNPINNED
+    artifact.keep(origin)
+    return origin
+
+
+def records() -> Path:
+    """Return the folder with the digests that official binaries had when first downloaded."""
+    return cache_root() / "digests"
 
 
 @contextmanager
-def bar(name: str) -> Iterator[downloads.Progress]:
-    """Show a bar of a transfer on standard error, where that is a terminal."""
+def bars() -> Iterator[Callable[[str], downloads.Progress]]:
+    """Show a bar for each transfer on standard error, where that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as drawn:
-        task = drawn.add_task(name, total=None)
-        yield lambda done, total: drawn.update(task, completed=done, total=total or None)
 
+        def bar(name: str) -> downloads.Progress:
+            task = drawn.add_task(name, total=None)
+            return lambda done, total: drawn.update(task, completed=done, total=total or None)
 
-def is_current(target: Path, stamp: Path, pins: str) -> bool:
-    """Tell whether the binary was built from these pins."""
-    return target.exists() and stamp.exists() and stamp.read_text() == pins
-
-
-def fingerprint(module: Path, flags: str) -> str:
-    """Return a digest of everything that decides what a build yields."""
-    digest = hashlib.sha256(flags.encode())
-    for path in (module / "go.mod", module / "go.sum", *sorted(module.glob("*.go"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def linker_flags(recipe: Recipe, module: Path) -> str:
-    """Return -ldflags that strip the binary and stamp the version that go.mod pins."""
-    version = pinned_version(recipe, module)
-    major, minor, *_ = [*version.removeprefix("v").split("."), "", ""]
-    fields = {"version": version, "major": major, "minor": minor}
-    stamps = [f"-X {name}={value.format(**fields)}" for name, value in recipe.stamp]
-    static = ["-linkmode external -extldflags -static"] if recipe.library else []
-    return " ".join(["-s", "-w", *static, *stamps])
-
-
-def pinned_version(recipe: Recipe, module: Path) -> str:
-    """Return the version at which go.mod requires the recipe's stamped module, or nothing."""
-    text = (module / "go.mod").read_text()
-    found = re.search(rf"^(?:require)?\s*{re.escape(recipe.pinned)} (v\S+)", text, re.MULTILINE)
-    return found[1] if recipe.pinned and found else ""
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a small file so that readers see the old or the new text, never half of it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(path)
+        yield bar
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Fetch the official release binaries of Kubernetes and etcd, where they can be reached.
 
-A download is resumed where it ended, and is used only after its digest equals the pinned one in
-releases.json. That file has digests of releases that `python -m
-tests.support.controlplane.releases` has pinned; a binary without a digest is built from source.
+A download is resumed where it ended, and is used only after its digest equals the expected one:
+the pinned one in releases.json, which `make release-digests` writes, else the one that the release
+publishes (`official.py`). Anything else is built from source.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import platform
 import tarfile
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 PINS: Final = Path(__file__).with_name("releases.json")
-OFF: Final = "DRAGOMAN_DOWNLOADS"
-"""Environment variable: `off` keeps tests and CI from trying any download."""
+ALLOWED: Final = "DRAGOMAN_DOWNLOADS"
+"""Environment variable: `off` allows no download, `pinned` only those whose digest is pinned."""
+MIRROR: Final = "DRAGOMAN_MIRROR"
+"""Environment variable: an address below which the release servers are mirrored, by host."""
 REACH_SECONDS: Final = 3.0
 """After which an address that does not answer is passed over."""
 READ_SECONDS: Final = 30.0
@@ -30,6 +33,7 @@ READ_SECONDS: Final = 30.0
 ATTEMPTS: Final = 3
 _CHUNK: Final = 1 << 20
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
 
 Progress = Callable[[int, int], None]
 """Called with the bytes that are there, and the bytes that there will be (0: unknown)."""
@@ -64,19 +68,50 @@ def pinned(name: str, version: str, pins: Path = PINS) -> Pin | None:
         version: Kubernetes version.
         pins: The file with the digests.
     """
-    machine = _ARCHITECTURES.get(platform.machine(), platform.machine())
     releases: dict[str, Any] = json.loads(pins.read_text())
-    found = releases.get(version, {}).get(machine, {}).get(name)
+    found = releases.get(version, {}).get(machine(), {}).get(name)
     return Pin(**found) if found else None
 
 
-def wanted() -> bool:
-    """Whether downloads may be tried: never in CI, and not with DRAGOMAN_DOWNLOADS=off."""
-    return os.environ.get(OFF) != "off" and not os.environ.get("CI")
+def machine() -> str:
+    """Return the architecture of this machine, as releases name it."""
+    return _ARCHITECTURES.get(platform.machine(), platform.machine())
 
 
-def fetch(pin: Pin, target: Path, progress: Progress = lambda done, total: None) -> None:  # noqa: ARG005 — nothing is reported
+def allowed() -> bool:
+    """Whether any official binary may be downloaded."""
+    return os.environ.get(ALLOWED) != "off"
+
+
+def unpinned_allowed() -> bool:
+    """Whether binaries without a pinned digest serve: not in CI, and so not for releases."""
+    return allowed() and os.environ.get(ALLOWED) != "pinned" and not os.environ.get("CI")
+
+
+def address(url: str) -> str:
+    """Return where an official address is reached: there, or on the mirror."""
+    mirror = os.environ.get(MIRROR, "").rstrip("/")
+    return f"{mirror}/{url.partition('://')[2]}" if mirror else url
+
+
+def host(url: str) -> str:
+    """Return the server of an official address, or the mirror's."""
+    return urllib.parse.urlsplit(address(url)).netloc
+
+
+def fetch(
+    pin: Pin,
+    target: Path,
+    progress: Progress = lambda done, total: None,  # noqa: ARG005 — nothing is reported
+    verify: Callable[[Path], None] = lambda file: None,  # noqa: ARG005 — the digest suffices
+) -> None:
     """Put a verified binary at the target, in one step.
+
+    Args:
+        pin: What is fetched.
+        target: Where the binary goes.
+        progress: Called with the bytes transferred.
+        verify: Called with the file once its digest is right; raises DownloadError to reject it.
 
     Proxies come from the environment, as urllib reads it. What was transferred before a failure is
     kept beside the target and continued the next time.
@@ -97,14 +132,16 @@ def fetch(pin: Pin, target: Path, progress: Progress = lambda done, total: None)
     if (found := _digest(partial, pin.algorithm)) != pin.digest:
         partial.unlink()
         raise DownloadError(
-            f"{pin.url}: {pin.algorithm} is {found[:16]}…, pinned is {pin.digest[:16]}…"
+            f"{pin.url}: {pin.algorithm} is {found[:16]}…, expected is {pin.digest[:16]}…"
         )
+    verify(partial)
     _install(pin, partial, target)
 
 
 def _transfer(url: str, partial: Path, progress: Progress) -> None:
     there = partial.stat().st_size if partial.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={there}-"} if there else {})
+    headers = {"Range": f"bytes={there}-"} if there else {}
+    request = urllib.request.Request(address(url), headers=headers)
     try:
         # The wait for the first answer is short: the build from source is the other way.
         answer = urllib.request.build_opener().open(request, timeout=REACH_SECONDS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane import binaries
+from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.recipes import RECIPES, Recipe
 from tests.support.controlplane.toolchain import MODULES
 
@@ -41,7 +41,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (module / "go.mod").write_text("module example.com/hello\n\ngo 1.21\n")
     (module / "go.sum").write_text("")
     (module / "main.go").write_text('package main\n\nfunc main() { println("hello") }\n')
-    monkeypatch.setattr(binaries, "MODULES", tmp_path / "modules")
+    monkeypatch.setattr(artifacts, "MODULES", tmp_path / "modules")
     return module
 
 
@@ -72,7 +72,7 @@ def test_a_version_that_nothing_pins_is_named_with_those_that_are(
 @pytest.mark.parametrize("name", ["v1.34.4", "v1.36.3"])
 def test_the_linker_stamps_the_pinned_version(name: str) -> None:
     recipe = RECIPES["kube-apiserver"]
-    flags = binaries.linker_flags(recipe, MODULES / f"kubernetes-{name}")
+    flags = artifacts.linker_flags(recipe, MODULES / f"kubernetes-{name}")
     assert f"-X k8s.io/component-base/version.gitVersion={name}" in flags
     assert f"-X k8s.io/component-base/version.gitMinor={name.split('.')[1]}" in flags
 
@@ -141,8 +141,9 @@ def test_a_failed_build_shows_the_compilers_words_and_leaves_nothing(
 @needs_go
 def test_two_builds_at_once_compile_once(module: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tests.support.controlplane import binaries\n"
-        "binaries.MODULES = Path(sys.argv[1])\n"
+        "import sys; from pathlib import Path\n"
+        "from tests.support.controlplane import artifacts, binaries\n"
+        "artifacts.MODULES = Path(sys.argv[1])\n"
         f"binaries.built(binaries.Recipe({PROGRAM.name!r}, {PROGRAM.module!r}, '.', 1), 'v1')\n"
     )
     command = [sys.executable, "-c", code, str(module.parent)]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import socket
 import tarfile
 import threading
 import urllib.error
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane import binaries, downloads, gobuild, releases
+from tests.support.controlplane import binaries, downloads, gobuild, official, releases
+from tests.support.controlplane.artifacts import Artifact
 from tests.support.controlplane.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane.recipes import RECIPES
 
@@ -30,12 +32,14 @@ class Server:
     Attributes:
         address: Of the file.
         content: What it serves.
+        files: What it serves by path; everything is `content` where this is empty.
         cut: Bytes after which each connection ends early, one for each request.
         ranges: What was asked for.
     """
 
     address: str = ""
     content: bytes = BINARY
+    files: dict[str, bytes] = field(default_factory=dict)
     cut: list[int] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
 
@@ -48,11 +52,15 @@ def server() -> Iterator[Server]:
         def do_GET(self) -> None:
             asked = self.headers.get("Range", "")
             state.ranges.append(asked)
+            content = state.files.get(self.path) if state.files else state.content
+            if content is None:
+                self.send_error(404)
+                return
             start = int(asked.removeprefix("bytes=").rstrip("-") or 0)
-            if start >= len(state.content):
+            if start >= len(content):
                 self.send_error(416)
                 return
-            body = state.content[start:]
+            body = content[start:]
             self.send_response(206 if asked else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -90,7 +98,7 @@ def test_the_binary_is_verified_and_executable(pin: Pin, tmp_path: Path) -> None
 
 def test_a_wrong_digest_leaves_nothing(server: Server, pin: Pin, tmp_path: Path) -> None:
     server.content = BINARY[:-1] + b"!"
-    with pytest.raises(DownloadError, match=r"sha512 is .*, pinned is"):
+    with pytest.raises(DownloadError, match=r"sha512 is .*, expected is"):
         fetch(pin, tmp_path / "there")
     assert [*tmp_path.iterdir()] == []
 
@@ -123,12 +131,7 @@ def test_a_complete_part_is_not_transferred_again(server: Server, pin: Pin, tmp_
 
 
 def test_an_archive_gives_its_member(server: Server, tmp_path: Path) -> None:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        entry = tarfile.TarInfo("etcd-v3/etcd")
-        entry.size = len(BINARY)
-        archive.addfile(entry, io.BytesIO(BINARY))
-    server.content = packed.getvalue()
+    server.content = archive_of("etcd-v3/etcd")
     digest = hashlib.sha256(server.content).hexdigest()
     fetch(Pin(server.address, "sha256", digest, "etcd-v3/etcd"), tmp_path / "etcd")
     assert (tmp_path / "etcd").read_bytes() == BINARY
@@ -158,18 +161,18 @@ def test_a_proxy_of_the_environment_is_used(
 
 @pytest.fixture
 def pinned_here(pin: Pin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(downloads, "pinned", lambda name, version: pin)  # noqa: ARG005 — every one
-    for name in ("CI", downloads.OFF):
+    monkeypatch.setattr(downloads, "pinned", lambda *_: pin)
+    for name in ("CI", downloads.ALLOWED):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.usefixtures("pinned_here")
 def test_the_demo_takes_the_download_and_keeps_it(server: Server) -> None:
-    found = binaries.built(RECIPES["kube-apiserver"], "v1.36.3", download=True)
+    found = binaries.built(RECIPES["kube-apiserver"], "v1.36.3")
     assert found.read_bytes() == BINARY
     server.ranges.clear()
-    assert binaries.built(RECIPES["kube-apiserver"], "v1.36.3", download=True) == found
+    assert binaries.built(RECIPES["kube-apiserver"], "v1.36.3") == found
     assert server.ranges == []
 
 
@@ -178,27 +181,200 @@ def test_a_download_that_fails_is_built_instead(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.content = b"another"
+    built = note_builds(monkeypatch)
+    binaries.built(RECIPES["kube-apiserver"], "v1.36.3")
+    assert built == ["kube-apiserver"]
+    assert "expected is" in capsys.readouterr().err
+
+
+def note_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Build empty files; return the list of what was built."""
     built: list[str] = []
 
-    def build(*arguments: Path) -> None:
-        target = arguments[3]
-        built.append(target.name)
-        target.touch()
+    def build(group: list[Artifact], _: Path) -> None:
+        for one in group:
+            built.append(one.recipe.name)
+            one.target.touch()
 
     monkeypatch.setattr(gobuild, "build", build)
-    binaries.built(RECIPES["kube-apiserver"], "v1.36.3", download=True)
-    assert built == ["kube-apiserver"]
-    assert "pinned is" in capsys.readouterr().err
+    return built
 
 
-@pytest.mark.parametrize("variable", ["CI", downloads.OFF])
 @pytest.mark.usefixtures("pinned_here")
-def test_ci_and_tests_try_no_download(
-    server: Server, variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_no_download_is_tried_where_it_is_off(
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, "off")
-    assert not binaries.fetched(RECIPES["kube-apiserver"], "v1.36.3", tmp_path / "there")
-    assert server.ranges == []
+    monkeypatch.setenv(downloads.ALLOWED, "off")
+    built = note_builds(monkeypatch)
+    binaries.built(RECIPES["kube-apiserver"], "v1.36.3")
+    assert (built, server.ranges) == (["kube-apiserver"], [])
+
+
+VERSION = "v1.36.3"
+NEEDED = ("etcd", "kube-apiserver", "kube-scheduler")
+
+
+@pytest.fixture
+def mirror(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, bytes]:
+    """Serve the official files in place of the release servers, no digest of which is pinned."""
+    machine, version = downloads.machine(), official.etcd_version()
+    kubernetes = f"/dl.k8s.io/release/{VERSION}/bin/linux/{machine}"
+    folder = f"etcd-{version}-linux-{machine}"
+    etcd = f"/github.com/etcd-io/etcd/releases/download/{version}"
+    packed = archive_of(f"{folder}/etcd")
+    server.files |= {f"{etcd}/{folder}.tar.gz": packed}
+    sums = f"{'f' * 64}  {folder}.zip\n{hashlib.sha256(packed).hexdigest()}  {folder}.tar.gz\n"
+    server.files |= {f"{etcd}/SHA256SUMS": sums.encode()}
+    for name in ("kube-apiserver", "kube-scheduler"):
+        content = BINARY + name.encode()
+        server.files |= {
+            f"{kubernetes}/{name}": content,
+            f"{kubernetes}/{name}.sha512": hashlib.sha512(content).hexdigest().encode(),
+        }
+    monkeypatch.setattr(downloads, "pinned", lambda *_: None)
+    for name in ("CI", downloads.ALLOWED, "KUBEBUILDER_ASSETS", "DRAGOMAN_BINARIES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv(downloads.MIRROR, server.address.rpartition("/")[0])
+    return server.files
+
+
+def archive_of(member: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(member)
+        entry.size = len(BINARY)
+        archive.addfile(entry, io.BytesIO(BINARY))
+    return packed.getvalue()
+
+
+def path_of(files: dict[str, bytes], end: str) -> str:
+    return next(path for path in files if path.endswith(end))
+
+
+@pytest.mark.usefixtures("mirror")
+def test_unpinned_binaries_are_downloaded_and_the_output_says_what_vouches_for_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = note_builds(monkeypatch)
+    found = binaries.find(NEEDED, VERSION)
+    assert built == []
+    assert found["etcd"].read_bytes() == BINARY
+    assert found["kube-apiserver"].read_bytes() == BINARY + b"kube-apiserver"
+    said = capsys.readouterr().err
+    assert re.search(
+        r"^kube-scheduler: downloaded from 127\.0\.0\.1:\d+; sha512 \w{12}… equals the published "
+        r"digest, now recorded; signature not verified: cosign is not on PATH$",
+        said,
+        re.MULTILINE,
+    )
+    assert "etcd publishes no signature" in said
+    assert "releases.json pins no digest of v1.36.3" in said
+    assert binaries.find(NEEDED, VERSION) == found
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("variable", [("CI", "true"), (downloads.ALLOWED, "pinned")])
+@pytest.mark.usefixtures("mirror")
+def test_ci_and_releases_build_in_place_of_an_unpinned_download(
+    variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = note_builds(monkeypatch)
+    binaries.find(NEEDED, VERSION)
+    monkeypatch.setenv(*variable)
+    binaries.find(NEEDED, VERSION)
+    assert sorted(built) == sorted(NEEDED)
+
+
+WRONG: dict[str, tuple[Callable[[dict[str, bytes], str], None], str]] = {
+    "another file": (
+        lambda files, path: files.update({path: BINARY}),
+        r"sha512 is \w+…, expected is",
+    ),
+    "a file without its end": (
+        lambda files, path: files.update({path: files[path][:-100]}),
+        r"sha512 is \w+…, expected is",
+    ),
+    "a page in place of the digest": (
+        lambda files, path: files.update({f"{path}.sha512": b"<html>Sorry</html>"}),
+        "instead of a digest",
+    ),
+    "no digest": (lambda files, path: files.pop(f"{path}.sha512") and None, "Not Found"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_file_is_refused_and_built(
+    fault: str,
+    mirror: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    built = note_builds(monkeypatch)
+    change, reason = WRONG[fault]
+    change(mirror, path_of(mirror, "/kube-apiserver"))
+    binaries.find(NEEDED, VERSION)
+    assert built == ["kube-apiserver"]
+    assert re.search(
+        f"^kube-apiserver: .*{reason}.*; building it", capsys.readouterr().err, re.MULTILINE
+    )
+
+
+def test_a_release_that_changes_after_the_first_download_is_refused(
+    mirror: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = note_builds(monkeypatch)
+    found = binaries.find(NEEDED, VERSION)
+    found["kube-scheduler"].unlink()
+    found["kube-apiserver"].unlink()
+    path = path_of(mirror, "/kube-apiserver")
+    mirror |= {path: b"other", f"{path}.sha512": hashlib.sha512(b"other").hexdigest().encode()}
+    capsys.readouterr()
+    binaries.find(NEEDED, VERSION)
+    said = capsys.readouterr().err
+    assert built == ["kube-apiserver"]
+    assert "was recorded when it was first downloaded. If the release was replaced, delete" in said
+    assert "equals the published digest and the recorded one" in said.replace(",", "")
+
+
+@pytest.mark.parametrize(("status", "word"), [(0, "signature verified by cosign"), (1, "forged")])
+def test_cosign_verifies_the_signature_of_kubernetes(
+    status: int,
+    word: str,
+    mirror: dict[str, bytes],
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    path = path_of(mirror, "/kube-apiserver")
+    mirror |= {f"{path}.sig": b"signature", f"{path}.cert": b"certificate"}
+    (tmp_path / "bin").mkdir()
+    cosign = tmp_path / "bin/cosign"
+    cosign.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/asked\necho forged >&2\nexit {status}\n")
+    cosign.chmod(0o755)
+    built = note_builds(monkeypatch)
+    binaries.find(["kube-apiserver"], VERSION)
+    assert word in capsys.readouterr().err
+    assert built == (["kube-apiserver"] if status else [])
+    assert f"--certificate-identity={official.SIGNER}" in (tmp_path / "asked").read_text()
+
+
+def test_pinned_digests_win_over_published_ones(
+    mirror: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = path_of(mirror, "/kube-apiserver")
+    pin = Pin(f"https:/{path}", "sha512", hashlib.sha512(b"reviewed").hexdigest())
+    monkeypatch.setattr(downloads, "pinned", lambda *_: pin)
+    built = note_builds(monkeypatch)
+    binaries.find(["kube-apiserver"], VERSION)
+    assert built == ["kube-apiserver"]
+    mirror[path] = b"reviewed"
+    monkeypatch.setenv("CI", "true")
+    (binaries.cache_root() / VERSION / "kube-apiserver").unlink()
+    assert binaries.find(["kube-apiserver"], VERSION)["kube-apiserver"].read_bytes() == b"reviewed"
+    assert "equals the pinned digest" in capsys.readouterr().err
 
 
 def test_a_given_folder_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -236,7 +412,7 @@ def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     pins = tmp_path / "releases.json"
     pins.write_text("{}")
-    monkeypatch.setattr(releases, "read", read)
+    monkeypatch.setattr(official, "read", read)
     monkeypatch.setattr(releases, "PINS", pins)
     return pins
 
@@ -261,7 +437,7 @@ def test_places_that_cannot_be_reached_change_no_pin(
     def unreachable(_: str) -> str:
         raise urllib.error.URLError("no route")
 
-    monkeypatch.setattr(releases, "read", unreachable)
+    monkeypatch.setattr(official, "read", unreachable)
     assert releases.main(["v1.36.3"]) == 2
     assert "no route" in capsys.readouterr().err
     assert published.read_text() == "{}"
@@ -270,7 +446,7 @@ def test_places_that_cannot_be_reached_change_no_pin(
 def test_a_page_instead_of_a_digest_is_not_pinned(
     published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(releases, "read", lambda _: "<html>Not found</html>")
+    monkeypatch.setattr(official, "read", lambda _: "<html>Not found</html>")
     with pytest.raises(ValueError, match="instead of a digest"):
         releases.main(["v1.36.3"])
     assert published.read_text() == "{}"

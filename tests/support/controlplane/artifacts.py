@@ -1,0 +1,101 @@
+"""Binaries in the cache: where they are, from which pins, and how far they are trusted."""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from tests.support.controlplane import downloads
+from tests.support.controlplane.recipes import Recipe
+from tests.support.controlplane.toolchain import MODULES
+
+PINNED: Final = ""
+UNPINNED: Final = " unpinned"
+"""Ends of a stamp: a pinned digest or a build vouches for the binary, or its release alone."""
+
+
+def cache_root() -> Path:
+    """Return the folder of everything that is built once per machine."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dragoman" / "controlplane"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A binary in the cache.
+
+    Attributes:
+        recipe: How it is built.
+        version: Kubernetes version.
+        module: Folder of its go.mod.
+        flags: For the linker.
+        target: Where it is.
+        pins: Digest of what decides what a build yields.
+    """
+
+    recipe: Recipe
+    version: str
+    module: Path
+    flags: str
+    target: Path
+    pins: str
+
+    @classmethod
+    def of(cls, recipe: Recipe, version: str) -> Self:
+        """Return the artifact of a recipe."""
+        module = MODULES / recipe.module.format(version=version)
+        flags = linker_flags(recipe, module)
+        pins = fingerprint(module, " ".join([flags, *recipe.tags]))
+        return cls(recipe, version, module, flags, cache_root() / version / recipe.name, pins)
+
+    @property
+    def stamp(self) -> Path:
+        """Return the file that says from which pins the binary is."""
+        return self.target.with_name(f".{self.recipe.name}.stamp")
+
+    def is_current(self, at: Path | None = None) -> bool:
+        """Tell whether the binary, or the one `at` another place, is of these pins, and trusted."""
+        target = at or self.target
+        stamp = target.with_name(f".{self.recipe.name}.stamp")
+        if not (target.exists() and stamp.exists()):
+            return False
+        text = stamp.read_text()
+        return text == self.pins or (text == self.pins + UNPINNED and downloads.unpinned_allowed())
+
+    def keep(self, origin: str = "") -> None:
+        """Write the stamp."""
+        replace_text(self.stamp, self.pins + origin)
+
+
+def fingerprint(module: Path, flags: str) -> str:
+    """Return a digest of everything that decides what a build yields."""
+    digest = hashlib.sha256(flags.encode())
+    for path in (module / "go.mod", module / "go.sum", *sorted(module.glob("*.go"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def linker_flags(recipe: Recipe, module: Path) -> str:
+    """Return -ldflags that strip the binary and stamp the version that go.mod pins."""
+    version = pinned_version(recipe, module)
+    major, minor, *_ = [*version.removeprefix("v").split("."), "", ""]
+    fields = {"version": version, "major": major, "minor": minor}
+    stamps = [f"-X {name}={value.format(**fields)}" for name, value in recipe.stamp]
+    static = ["-linkmode external -extldflags -static"] if recipe.library else []
+    return " ".join(["-s", "-w", *static, *stamps])
+
+
+def pinned_version(recipe: Recipe, module: Path) -> str:
+    """Return the version at which go.mod requires the recipe's stamped module, or nothing."""
+    text = (module / "go.mod").read_text()
+    found = re.search(rf"^(?:require)?\s*{re.escape(recipe.pinned)} (v\S+)", text, re.MULTILINE)
+    return found[1] if recipe.pinned and found else ""
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a small file so that readers see the old or the new text, never half of it."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(text)
+    partial.replace(path)
