@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.support.controlplane import binaries
+from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.libraries import unpack
 from tests.support.controlplane.node.image import write_image
 from tests.upstream.versions import needs
@@ -49,7 +49,7 @@ def images(version: str) -> list[Image]:
 
 def write(version: str, folder: Path) -> list[Path]:
     """Write an archive of each image."""
-    shell = busybox(binaries.cache_root())
+    shell = busybox(artifacts.cache_root())
     links = {f"bin/{name}": "busybox" for name in commands(shell)}
     made = []
     for number, one in enumerate(images(version)):

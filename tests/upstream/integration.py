@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.support.controlplane import binaries
+from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for
 from tests.upstream.results import Spec
@@ -46,14 +46,14 @@ STATES: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 def built(version: str) -> Path:
     """Return the test binary of a version, after building it where it or its pins are new."""
     module = MODULES / f"upstream-{version}"
-    target = binaries.cache_root() / version / NAME
+    target = artifacts.cache_root() / version / NAME
     stamp = target.with_name(f".{NAME}.stamp")
-    pins = binaries.fingerprint(module, "".join(one.read_text() for one in _sources()))
-    if not binaries.is_current(target, stamp, pins):
+    pins = artifacts.fingerprint(module, "".join(one.read_text() for one in _sources()))
+    if not artifacts.is_current(target, stamp, pins):
         target.parent.mkdir(parents=True, exist_ok=True)
         with binaries.locked(target.with_name(".lock")):
             _build(module, target)
-            binaries.replace_text(stamp, pins)
+            artifacts.replace_text(stamp, pins)
     return target
 
 
@@ -62,7 +62,7 @@ def _sources() -> list[Path]:
 
 
 def _build(module: Path, target: Path) -> None:
-    go = str(go_for(module, binaries.cache_root()))
+    go = str(go_for(module, artifacts.cache_root()))
     with tempfile.TemporaryDirectory(prefix=f".{NAME}-", dir=target.parent) as scratch:
         folder = Path(scratch)
         for name in ("go.mod", "go.sum"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.peer.competitors import Running
-from tests.support.controlplane.binaries import cache_root
+from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import go_for
 
 SOURCE = Path(__file__).parent / "load"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.controlplane import binaries
+from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.certificates import Authority, KeyPair
 from tests.support.controlplane.process import Process, free_ports, listens
 from tests.support.controlplane.recipes import Recipe
@@ -68,7 +68,7 @@ def vendor(key: str, module: str, package: str, **more: str | tuple[str, ...]) -
     """Make a vendor's webhook; its go.mod lies in the folder of its key."""
     folder = HERE / key
     recipe = Recipe(f"{key}-webhook", str(folder), f"{module}/{package}", 2, pinned=module)
-    version = binaries.pinned_version(recipe, folder)
+    version = artifacts.pinned_version(recipe, folder)
     title = f"{module.partition('/')[2]} {version}"
     return Competitor(
         key,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.peer import comparison, competitors, isolation
 from tests.conformance.peer.cases import NEWER, TABLES, all_cases
-from tests.support.controlplane import binaries
+from tests.support.controlplane import artifacts
 from tests.unit.driverconfigs import tables
 
 ROWS = comparison.rows(comparison.recorded())
@@ -34,7 +34,7 @@ def obstacle() -> str:
     """Say why the vendors' webhooks cannot be asked, or nothing."""
     for vendor in comparison.VENDORS:
         assert vendor.recipe is not None
-        target = binaries.cache_root() / competitors.CACHE / vendor.recipe.name
+        target = artifacts.cache_root() / competitors.CACHE / vendor.recipe.name
         if not target.exists():
             return f"{target.name} is not built: make comparison"
     return isolation.obstacle() if shutil.which("unshare") else "util-linux is not installed"

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from tests.support.controlplane.api import Json
-from tests.support.controlplane.binaries import cache_root
+from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import MODULES, go_for
 
 

@@ -59,14 +59,18 @@ class Artifact:
         """Tell whether the binary, or the one `at` another place, is of these pins, and trusted."""
         target = at or self.target
         stamp = target.with_name(f".{self.recipe.name}.stamp")
-        if not (target.exists() and stamp.exists()):
-            return False
-        text = stamp.read_text()
-        return text == self.pins or (text == self.pins + UNPINNED and downloads.unpinned_allowed())
+        return is_current(target, stamp, self.pins) or (
+            downloads.unpinned_allowed() and is_current(target, stamp, self.pins + UNPINNED)
+        )
 
     def keep(self, origin: str = "") -> None:
         """Write the stamp."""
         replace_text(self.stamp, self.pins + origin)
+
+
+def is_current(target: Path, stamp: Path, pins: str) -> bool:
+    """Tell whether the binary was built from these pins."""
+    return target.exists() and stamp.exists() and stamp.read_text() == pins
 
 
 def fingerprint(module: Path, flags: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane import binaries, downloads, gobuild, official, releases
+from tests.support.controlplane import artifacts, binaries, downloads, gobuild, official, releases
 from tests.support.controlplane.artifacts import Artifact
 from tests.support.controlplane.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane.recipes import RECIPES
@@ -300,7 +300,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, bytes], str], None], str]] = {
         lambda files, path: files.update({f"{path}.sha512": b"<html>Sorry</html>"}),
         "instead of a digest",
     ),
-    "no digest": (lambda files, path: files.pop(f"{path}.sha512") and None, "Not Found"),
+    "no digest": (lambda files, path: files.__delitem__(f"{path}.sha512"), "Not Found"),
 }
 
 
@@ -372,7 +372,7 @@ def test_pinned_digests_win_over_published_ones(
     assert built == ["kube-apiserver"]
     mirror[path] = b"reviewed"
     monkeypatch.setenv("CI", "true")
-    (binaries.cache_root() / VERSION / "kube-apiserver").unlink()
+    (artifacts.cache_root() / VERSION / "kube-apiserver").unlink()
     assert binaries.find(["kube-apiserver"], VERSION)["kube-apiserver"].read_bytes() == b"reviewed"
     assert "equals the pinned digest" in capsys.readouterr().err
 
