@@ -1,7 +1,9 @@
-"""Write the schemas of `dragoman check` from the OpenAPI that pinned API servers serve.
+"""Write the schemas of `dragoman check` from the OpenAPI of pinned Kubernetes versions.
 
 Run it after pinning another Kubernetes version: `python -m docs.generate_api_schemas [VERSION …]`.
-It starts each API server with every API version and the gates of workload scheduling.
+It reads two things that Kubernetes generates, of the Go module k8s.io/kubernetes:
+`api/openapi-spec`, made with every API version and feature gate on, and the Go source of the
+schemas, because only API servers themselves publish enums.
 
 What is kept: the kinds of resource.k8s.io whole; of pods and of the kinds that hold pod templates
 the names and plain types of every field, with claims, resources and tolerations below them.
@@ -12,17 +14,18 @@ zero value; its validation code says which of these it refuses, and so does ours
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.controlplane.api import Api
-from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.artifacts import cache_root
+from tests.support.controlplane.toolchain import MODULES, go_for
 
 FOLDER: Final = Path(__file__).parent.parent / "operator/dragoman/linting/knowledge/data"
-VERSIONS: Final = ("v1.34.4", "v1.36.3")
-GATES: Final = {"v1.36.3": {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}}
+VERSIONS: Final = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1")
 PREFIX: Final = "#/components/schemas/"
 WHOLE: Final = "resource.k8s.io"
 HOLDERS: Final = {
@@ -30,6 +33,8 @@ HOLDERS: Final = {
     "apis/apps/v1": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
     "apis/batch/v1": ("CronJob", "Job"),
     "apis/scheduling.k8s.io/v1alpha2": ("PodGroup", "Workload"),
+    "apis/scheduling.k8s.io/v1alpha3": ("PodGroup", "Workload"),
+    "apis/scheduling.k8s.io/v1beta1": ("PodGroup", "Workload"),
 }
 """Kinds that hold pod templates or name claims, by the path of their OpenAPI document."""
 
@@ -42,6 +47,10 @@ PARTS: Final = (
     "PodGroupResourceClaim", "WorkloadPodGroupResourceClaim", "PodSchedulingGroup",
 )  # fmt: skip
 """Definitions of holders that are kept; all others are any object."""
+
+DEFINITION: Final = re.compile(r"func schema_(\w+)\(ref")
+PROPERTY: Final = re.compile(r'\t{5}"([^"]+)": \{')
+ENUM: Final = re.compile(r"\t+Enum: +\[\]interface\{\}\{(.*)\},")
 
 SPECIAL: Final[dict[str, dict[str, Any]]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"format": "quantity"},
@@ -71,9 +80,6 @@ def reduced(schema: dict[str, Any]) -> dict[str, Any]:
         kept["additionalProperties"] = reduced(schema["additionalProperties"])
     if "items" in schema:
         kept["items"] = reduced(schema["items"])
-    if "enum" in schema:
-        # The empty string is an absent value to the API server.
-        kept["enum"] = sorted({*schema["enum"], ""})
     if schema.get("format") == "date-time":
         kept["format"] = "date-time"
     if schema.get("format") in ("int32", "int64"):
@@ -113,31 +119,61 @@ def taken(roots: list[str], schemas: dict[str, Any], *, whole: bool) -> dict[str
     return definitions
 
 
-def document(api: Api, path: str) -> dict[str, Any]:
-    """Read an OpenAPI document; the API server names its own content type."""
-    answer = api.request("GET", path)
-    found: dict[str, Any] = json.loads(answer) if isinstance(answer, str) else answer
+def module_folder(version: str) -> Path:
+    """Return the folder of the pinned module k8s.io/kubernetes, downloaded where it is absent."""
+    module = MODULES / f"kubernetes-{version}"
+    go = go_for(module, cache_root())
+    told = subprocess.run(  # noqa: S603 — our Go, fixed arguments
+        [go, "mod", "download", "-json", "k8s.io/kubernetes"],
+        cwd=module,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return Path(json.loads(told.stdout)["Dir"])
+
+
+def enums(source: str) -> dict[tuple[str, str], list[str]]:
+    """Return the values of enums by definition and property, from generated Go source."""
+    found: dict[tuple[str, str], list[str]] = {}
+    definition = name = ""
+    for line in source.splitlines():
+        if match := DEFINITION.match(line):
+            definition = ".".join(match[1].split("_")[-3:])
+        elif match := PROPERTY.match(line):
+            name = match[1]
+        elif match := ENUM.match(line):
+            found[definition, name] = json.loads(f"[{match[1]}]")
     return found
 
 
+def with_enums(definitions: dict[str, Any], values: dict[tuple[str, str], list[str]]) -> None:
+    """Add the enums of properties to reduced definitions."""
+    for (definition, name), listed in values.items():
+        schema = definitions.get(definition, {}).get("properties", {}).get(name)
+        if schema is not None:
+            # The empty string is an absent value to the API server.
+            schema.get("items", schema)["enum"] = sorted({*listed, ""})
+
+
 def facts(version: str) -> dict[str, Any]:
-    """Return the kinds and definitions that one API server serves."""
+    """Return the kinds and definitions of one version."""
+    folder = module_folder(version)
     definitions: dict[str, Any] = {}
     kinds: dict[str, str] = {}
-    with ControlPlane(
-        version, audit=False, runtime_config={"api/all": True}, feature_gates=GATES.get(version, {})
-    ) as plane:
-        for path in sorted(document(plane.api(), "/openapi/v3")["paths"]):
-            whole = path.startswith(f"apis/{WHOLE}/")
-            if not whole and path not in HOLDERS:
-                continue
-            schemas = document(plane.api(), f"/openapi/v3/{path}")["components"]["schemas"]
-            api_version = path.removeprefix("apis/").removeprefix("api/")
-            roots = list(served(schemas, api_version, HOLDERS.get(path)))
-            kinds |= {f"{api_version}/{name.rpartition('.')[2]}": short(name) for name in roots}
-            found = taken(roots, schemas, whole=whole)
-            # What is kept whole for one kind is not replaced by the outline for another.
-            definitions = {**definitions, **found} if whole else {**found, **definitions}
+    for file in sorted((folder / "api/openapi-spec/v3").glob("api*_openapi.json")):
+        path = file.name.removesuffix("_openapi.json").replace("__", "/")
+        whole = path.startswith(f"apis/{WHOLE}/")
+        if not whole and path not in HOLDERS:
+            continue
+        schemas = json.loads(file.read_text(encoding="utf-8"))["components"]["schemas"]
+        api_version = path.removeprefix("apis/").removeprefix("api/")
+        roots = list(served(schemas, api_version, HOLDERS.get(path)))
+        kinds |= {f"{api_version}/{name.rpartition('.')[2]}": short(name) for name in roots}
+        found = taken(roots, schemas, whole=whole)
+        # What is kept whole for one kind is not replaced by the outline for another.
+        definitions = {**definitions, **found} if whole else {**found, **definitions}
+    source = folder / "pkg/generated/openapi/zz_generated.openapi.go"
+    with_enums(definitions, enums(source.read_text(encoding="utf-8")))
     return {"kubernetes": version, "kinds": kinds, "definitions": dict(sorted(definitions.items()))}
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.cel import representation, rules, selectors, types
-from dragoman.cel.check.declarations import Version
 from dragoman.cel.data import BuiltMap, DefaultMap, Record
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import CompileError, EvaluationError
@@ -28,6 +27,7 @@ from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
 from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
+from dragoman.model.kubernetes import Version
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")
 

@@ -162,10 +162,10 @@ def _search(
         return FatalError(found.error, 0, Code.NODE_SELECTOR_INVALID)
     view = NodeView(found, cluster.usage, cluster.profile)
     meant: dict[PreparedRequest, list[int]] = {}
-    old = cluster.profile.old
+    apart = cluster.profile.subrequests_apart
 
     def count(request: PreparedRequest) -> int:
-        twin = prepared.twin(request) if old else None
+        twin = None if apart else prepared.twin(request)
         meant[request] = everything(request, view) if twin is None else meant[twin]
         return len(meant[request])
 
@@ -184,7 +184,7 @@ def _search(
         return _fatal(error, search)
     except BudgetExceededError:
         return BudgetExceeded(search.steps, looks=effort.looks)
-    if any(pool.invalid for pool in view.pools) and not cluster.profile.oldest:
+    if any(pool.invalid for pool in view.pools) and cluster.profile.invalid_pools_passed:
         return NodeError(INVALID_POOLS, search.steps, looks=effort.looks)
     return DoesNotFit(search.steps, looks=effort.looks)
 

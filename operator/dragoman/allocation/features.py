@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-Version = tuple[int, int]
-
-OLDEST: Final = (1, 34)
-NEWEST: Final = (1, 37)
+from dragoman.model import kubernetes as versions
+from dragoman.model.kubernetes import Version
 
 
 class UnknownGateError(ValueError):
@@ -60,6 +58,16 @@ _INCUBATING: Final = _STABLE | {
 }
 
 
+class _Since:
+    """Whether the version has a behaviour that the scheduler got with a minor version."""
+
+    def __init__(self, minor: int) -> None:
+        self._first = (1, minor)
+
+    def __get__(self, profile: Profile, owner: Any) -> bool:
+        return profile.version >= self._first
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """How one version of kube-scheduler behaves with one set of gates.
@@ -71,9 +79,11 @@ class Profile:
         list_attributes: Whether CEL knows lists as attributes.
         taint_rules: Whether DeviceTaintRules are applied.
         extended_resources: Whether classes serve extended resources.
+
+    What changed with a version is named by what it is, below the fields.
     """
 
-    version: Version = (1, 36)
+    version: Version = versions.DEFAULT
     features: Features = Features()
     variant: Variant = Variant.INCUBATING
     list_attributes: bool = False
@@ -83,22 +93,44 @@ class Profile:
     @property
     def kubernetes(self) -> str:
         """The version as text, such as "1.36"."""
-        return "{}.{}".format(*self.version)
+        return versions.name(self.version)
 
-    @property
-    def new(self) -> bool:
-        """Whether the behaviour is that of 1.37."""
-        return self.version >= NEWEST
-
-    @property
-    def old(self) -> bool:
-        """Whether the behaviour is that of 1.34 and 1.35."""
-        return self.version <= (1, 35)
-
-    @property
-    def oldest(self) -> bool:
-        """Whether the behaviour is that of 1.34."""
-        return self.version <= OLDEST
+    invalid_pools_passed = _Since(35)
+    """An invalid pool does not end the attempt of a node that needs none of its devices."""
+    incomplete_pools_unused = _Since(35)
+    """A pool that is incomplete on a node has no devices there."""
+    subrequests_apart = _Since(36)
+    """Each subrequest for all devices has devices of its own."""
+    all_means_exhausted = _Since(37)
+    """A request for all devices means those that others exhausted, too, and so fails."""
+    amounts_checked = _Since(37)
+    """An amount that int64 cannot hold ends the attempt; before, it wraps around."""
+    compatibility_groups = _Since(37)
+    """Devices have compatibility groups."""
+    configs_once = _Since(37)
+    """A config is copied once; before, once for each request that it names."""
+    constraints_restored = _Since(37)
+    """What a rejected device narrowed is wide again, and each device of a request is compared."""
+    counters_by_driver = _Since(37)
+    """Pools of one name have counters of their own in each driver."""
+    counters_by_node = _Since(37)
+    """Slices with counters belong to the pool on the nodes that they select."""
+    derived_attributes = _Since(37)
+    """Requests have derived attributes."""
+    devices_limited = _Since(37)
+    """Requests that need more devices than a claim may have end the attempt early."""
+    list_gate_passed = _Since(37)
+    """The scheduler passes the gate of list attributes on (kubernetes/kubernetes#139332)."""
+    lists_in_selectors = _Since(37)
+    """Selectors see attributes as lists where they say so."""
+    rules_need_selector = _Since(37)
+    """A DeviceTaintRule without selector taints nothing; before, every device."""
+    selectors_advised = _Since(37)
+    """Errors of selectors name the device, and how to guard against absent names."""
+    shares_without_capacity = _Since(37)
+    """A device is shared also where no share of it consumes capacity."""
+    taints_before_counters = _Since(37)
+    """Counters of a tainted device are not looked at."""
 
     @property
     def stable(self) -> bool:
@@ -110,6 +142,8 @@ class Profile:
         """Whether the newest of the three allocators runs."""
         return self.variant is Variant.EXPERIMENTAL
 
+
+_DEFAULT: Final = versions.name(versions.DEFAULT)
 
 ALPHA, BETA, GA, LOCKED = "alpha", "beta", "GA", "locked"
 
@@ -134,20 +168,20 @@ _GATES: Final[Mapping[str, tuple[str, str, str, str]]] = {
 }
 
 
-def profile(kubernetes: str = "1.36", gates: Mapping[str, bool] | None = None) -> Profile:
+def profile(kubernetes: str = _DEFAULT, gates: Mapping[str, bool] | None = None) -> Profile:
     """Return how kube-scheduler of a version behaves.
 
     Args:
-        kubernetes: Such as "1.36" or "v1.36.2"; what is newer than 1.37 counts as that.
+        kubernetes: Such as "1.36" or "v1.36.2"; what is newer than the newest known one counts as
+            that.
         gates: Feature gates by name, also AllAlpha and AllBeta, that differ from the defaults.
 
     Raises:
         UnknownGateError: Naming the gate that the version does not know or does not let change.
         ValueError: `kubernetes` is not a version from 1.34.
     """
-    version = _version(kubernetes)
+    version = versions.known(versions.parse(kubernetes))
     on = _enabled(version, gates or {})
-    new = version >= NEWEST
     binding = on["DRADeviceBindingConditions"] and on["DRAResourceClaimDeviceStatus"]
     features = Features(
         AdminAccess=on["DRAAdminAccess"],
@@ -157,8 +191,9 @@ def profile(kubernetes: str = "1.36", gates: Mapping[str, bool] | None = None) -
         DeviceBindingAndStatus=binding,
         ConsumableCapacity=on["DRAConsumableCapacity"],
         FractionalCapacityRange=on.get("DRAFractionalCapacityRange", False),
-        # The scheduler of 1.36 does not pass this gate on (kubernetes/kubernetes#139332).
-        ListTypeAttributes=new and on["DRAListTypeAttributes"],
+        ListTypeAttributes=(
+            Profile(version).list_gate_passed and on.get("DRAListTypeAttributes", False)
+        ),
         OptionalNodeOperations=on.get("DRAOptionalNodeOperations", False),
         DerivedAttributes=on.get("DRADerivedAttributes", False),
         CompatibilityGroups=on.get("DRADeviceCompatibilityGroups", False),
@@ -190,19 +225,8 @@ def profile_of(version: Version, features: Features, variant: Variant | None = N
     return Profile(version, features, variant, list_attributes=features.ListTypeAttributes)
 
 
-def _version(text: str) -> Version:
-    major, _, rest = text.removeprefix("v").partition(".")
-    minor = rest.partition(".")[0]
-    if not (major.isdecimal() and minor.isdecimal()) or len(text) > 32:
-        raise ValueError(f"invalid Kubernetes version: {text[:32]!r}")
-    version = (int(major), int(minor))
-    if version < OLDEST:
-        raise ValueError(f"Kubernetes {text} is too old: resource.k8s.io/v1 exists since 1.34")
-    return min(version, NEWEST)
-
-
 def _enabled(version: Version, gates: Mapping[str, bool]) -> dict[str, bool]:
-    stages = {name: row[version[1] - OLDEST[1]] for name, row in _GATES.items()}
+    stages = {name: row[version[1] - versions.OLDEST[1]] for name, row in _GATES.items()}
     default = {ALPHA: gates.get("AllAlpha", False), BETA: gates.get("AllBeta", True)}
     on = {name: default.get(stage, True) for name, stage in stages.items() if stage}
     for name, value in gates.items():

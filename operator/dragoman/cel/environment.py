@@ -10,7 +10,7 @@ from typing import Any, Final
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
 from dragoman.cel.check.checker import check
-from dragoman.cel.check.declarations import Version, overloads_of
+from dragoman.cel.check.declarations import overloads_of
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.check.scope import Scope
 from dragoman.cel.compile import Compiled, compile_tree
@@ -30,6 +30,7 @@ from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, walk
 from dragoman.cel.syntax.parser import TOO_DEEP, parse
 from dragoman.cel.types import Type
+from dragoman.model.kubernetes import Version
 
 COST_LIMIT: Final = 1_000_000
 """Run-time limit of one expression, for selectors and rules alike."""

@@ -6,10 +6,11 @@ from functools import cache
 from typing import Final
 
 from dragoman.cel import types
-from dragoman.cel.check.declarations import Version, parse_overload
+from dragoman.cel.check.declarations import parse_overload
 from dragoman.cel.environment import Environment
 from dragoman.cel.estimate import Path
 from dragoman.cel.types import Type
+from dragoman.model.kubernetes import Version
 
 _TYPE: Final = "kubernetes.DRADevice"
 _ENTRIES: Final = 32

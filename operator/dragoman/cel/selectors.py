@@ -6,14 +6,12 @@ Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5075 (consumable c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
-from dragoman.cel.check.declarations import Version
 from dragoman.cel.data import Invalid
 from dragoman.cel.deviceview import Device, prepare
 from dragoman.cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
@@ -22,6 +20,7 @@ from dragoman.cel.representation import NONE, Optional, type_name
 from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type
+from dragoman.model import kubernetes as versions
 
 MAX_EXPRESSION: Final = 10 * 1024
 """Longest expression that the API server accepts; longer ones compile, but are not cached."""
@@ -158,11 +157,16 @@ _CONVERSIONS: Final = {
 }
 """Go's text for a result that is not a bool."""
 
+_INCLUDES_SINCE: Final = (1, 36)
+"""The first version with `includes` in stored selectors."""
+_LISTS_SINCE: Final = (1, 37)
+"""The first version whose stored selectors see attributes as lists."""
+
 
 def compile(  # noqa: A001 — read as device.compile
     expression: str,
     *,
-    kubernetes: str = "1.36",
+    kubernetes: str = versions.name(versions.DEFAULT),
     list_attributes: bool = False,
     consumable_capacity: bool = True,
     stored: bool = True,
@@ -171,8 +175,8 @@ def compile(  # noqa: A001 — read as device.compile
 
     Args:
         expression: the selector.
-        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; a newer
-            one than 1.37 counts as 1.37.
+        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; what is
+            newer than the newest known one counts as that.
         list_attributes: feature gate DRAListTypeAttributes (since 1.36, off by default).
         consumable_capacity: feature gate DRAConsumableCapacity (since 1.34, on by default since
             1.36), without which `device.allowMultipleAllocations` does not exist.
@@ -196,32 +200,15 @@ def _compiled(
     consumable_capacity: bool,  # noqa: FBT001 — see above
     stored: bool,  # noqa: FBT001 — see above
 ) -> Selector:
-    major, minor = parse_version(kubernetes)
-    new = (major, minor) >= (1, 37)
-    lists = list_attributes or (stored and new)
-    includes = lists or (stored and (major, minor) >= (1, 36))
-    libraries = (major, minor if stored else minor - 1)
+    version = versions.parse(kubernetes)
+    as_lists = version >= _LISTS_SINCE
+    lists = list_attributes or (stored and as_lists)
+    includes = lists or (stored and version >= _INCLUDES_SINCE)
+    libraries = version if stored else (version[0], version[1] - 1)
     scope = environment(libraries, lists, includes, consumable_capacity)
     allowed = (types.BOOL, types.ANY, types.DYN) if lists else (types.BOOL, types.ANY)
     program = _program(expression, scope, allowed)
-    return Selector(program, list_attributes=lists or new)
-
-
-_VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:[.+-].*)?", re.ASCII | re.DOTALL)
-
-
-def parse_version(text: str) -> Version:
-    """Parse a Kubernetes version such as "1.36" or "v1.36.2" to its first two numbers.
-
-    Raises:
-        ValueError: the text is not a version.
-    """
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise ValueError(
-            f"invalid Kubernetes version {text!r}: expected one such as 1.36 or v1.36.2"
-        )
-    return int(match[1]), int(match[2])
+    return Selector(program, list_attributes=lists or as_lists)
 
 
 def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> Program:

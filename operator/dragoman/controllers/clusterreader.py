@@ -19,6 +19,8 @@ from dragoman.kube.resources import (
     Resource,
 )
 from dragoman.kube.timestamps import now
+from dragoman.model.kubernetes import OLDEST
+from dragoman.model.kubernetes import name as version_name
 
 PAGE: Final = 500
 """Objects a page."""
@@ -102,7 +104,8 @@ class Reader:
         if not set(versions) & set(DRA_VERSIONS):
             raise NotServedError(
                 f"the API server serves {DRA_GROUP} in {', '.join(versions) or 'no version'}: "
-                f"one of {', '.join(DRA_VERSIONS)} is needed (Kubernetes >= 1.34)"
+                f"one of {', '.join(DRA_VERSIONS)} is needed "
+                f"(Kubernetes >= {version_name(OLDEST)})"
             )
         ranked = sorted(versions, key=_rank)
         listed = await asyncio.gather(

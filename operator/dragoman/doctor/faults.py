@@ -7,7 +7,6 @@ each branch that has the fix.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -17,10 +16,10 @@ from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.usage.waiting import waiting
+from dragoman.model.kubernetes import parse_release
 
-Version = tuple[int, int, int]
+Release = tuple[int, int, int]
 Trigger = Callable[[Facts], list[str]]
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 _MANY: Final = 8
 """Devices of one claim from which on the number of permutations is a problem."""
 
@@ -43,7 +42,7 @@ class Fault:
     trigger: Trigger
     fixed: Mapping[tuple[int, int], int]
 
-    def affects(self, version: Version) -> bool:
+    def affects(self, version: Release) -> bool:
         """Whether a release has the fault."""
         minor = version[:2]
         if minor in self.fixed:
@@ -53,7 +52,7 @@ class Fault:
 
 def known_fault(facts: Facts) -> Iterator[Finding]:
     """A fault of this release of Kubernetes concerns objects of the cluster."""
-    version = parse_version(facts.snapshot.kubernetes)
+    version = _release(facts.snapshot.kubernetes)
     for fault in FAULTS if version else ():
         assert version is not None
         if fault.affects(version) and (met := fault.trigger(facts)):
@@ -65,10 +64,11 @@ def known_fault(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def parse_version(text: str) -> Version | None:
-    """Read a version such as `v1.36.3`; None where it is none."""
-    found = _VERSION.match(text)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+def _release(text: str) -> Release | None:
+    try:
+        return parse_release(text)
+    except ValueError:
+        return None
 
 
 # What triggers them -------------------------------------------------------------------------------

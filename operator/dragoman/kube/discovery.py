@@ -1,7 +1,6 @@
 """Which API versions the server serves, read once at start."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -12,11 +11,14 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import NODES, Resource
 from dragoman.logs import logger
+from dragoman.model.kubernetes import OLDEST, parse
+from dragoman.model.kubernetes import name as version_name
 from dragoman.settings import PodGroupClaims
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """What dragoman understands, the best first."""
+POOL_VIEWS_SINCE = (1, 37)
 OPTIONAL_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 """Versions of resources that clusters need not serve, as devicetaintrules, the best first."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
@@ -78,7 +80,8 @@ async def discover(api: Client, podgroup_claims: PodGroupClaims = "auto") -> Ser
         raise NotServedError(
             f"the API server serves no {DRA_GROUP} in {', '.join(DRA_VERSIONS)}, "
             f"but {', '.join(served) or 'no version of it'}: "
-            "Dynamic Resource Allocation needs Kubernetes >= 1.34, or --runtime-config"
+            f"Dynamic Resource Allocation needs Kubernetes >= {version_name(OLDEST)}, "
+            "or --runtime-config"
         )
     return Served(
         claims=Resource(DRA_GROUP, version, "resourceclaims"),
@@ -209,18 +212,20 @@ async def wait_optional(
 
 
 async def has_pool_views(client: Client) -> bool:
-    """Whether the server is of 1.37 or later, whose pools have views of partitions and shares."""
+    """Whether the server is of a version whose pools have views of partitions and shares."""
     try:
-        return await server_version(client) >= (1, 37)
+        return await server_version(client) >= POOL_VIEWS_SINCE
     except ApiError:
         return False
 
 
 async def server_version(client: Client) -> tuple[int, int]:
-    """Return major and minor of the server; digits alone, because some vendors write `36+`."""
+    """Return major and minor of the server, which some vendors write as `36+`; zeros without."""
     version = await client.get("/version")
-    digits = [re.sub(r"\D", "", str(version.get(name) or "")) for name in ("major", "minor")]
-    return int(digits[0] or 0), int(digits[1] or 0)
+    try:
+        return parse(f"{version.get('major')}.{version.get('minor')}")
+    except ValueError:
+        return 0, 0
 
 
 def _names(listed: dict[str, Any]) -> set[str]:

@@ -16,7 +16,7 @@ from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests import documents
 from dragoman.linting.manifests.documents import Document, Positions, UnreadableError
 from dragoman.linting.manifests.objects import Object, objects
-from dragoman.linting.rules import ignores, versions
+from dragoman.linting.rules import ignores, served, versions
 from dragoman.linting.rules.objects import RULES_OF_OBJECTS
 from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
@@ -34,10 +34,12 @@ class Options:
     Attributes:
         severities: by rule; rules that are not named keep their own.
         complete: whether the input holds everything that its objects may name.
+        any_version: whether the manifests may go to a server of another version.
     """
 
     severities: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
+    any_version: bool = False
 
 
 @dataclass
@@ -105,7 +107,10 @@ def check(  # noqa: PLR0913 — two have defaults
     found = tuple(
         one for source in sources for text in source.documents for one in objects(source.name, text)
     )
-    context = Context(api, devices, (*found, *known), options.complete, driver_configs)
+    everything = (*found, *known)
+    context = Context(
+        api, devices, everything, options.complete, driver_configs, options.any_version
+    )
     run = _Run(context, options)
     for obj in found:
         run.object(obj)
@@ -189,11 +194,14 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
     schema = context.api.schema(obj.api_version, obj.kind)
     yield from versions.removed(obj, context)
     if schema is None:
+        yield from served.gone(obj, context)
         yield from context.driver_configs(obj)
         return
     misfits = tuple(context.api.misfits(schema, obj.tree))
     yield from versions.old(obj, context)
     yield from versions.unknown(obj, context, misfits)
+    if context.any_version:
+        yield from served.since(obj, context)
     shaped = list(versions.shape(misfits))
     yield from shaped
     # Where a value has the wrong type, more than that would be said twice.

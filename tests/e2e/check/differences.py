@@ -8,8 +8,9 @@ from typing import Any
 
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import ERROR
-from dragoman.linting.knowledge.api import api_of, parse_version
+from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices
+from dragoman.model.kubernetes import parse
 from tests.e2e.check.generator import GROUP, Generator
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane
@@ -62,7 +63,7 @@ def plane_of(version: str) -> ControlPlane:
 
 def served_versions(version: str, kind: str) -> list[str]:
     """Return the versions of a kind that a Kubernetes version serves."""
-    names = [key.split("/") for key in api_of(parse_version(version)).kinds]
+    names = [key.split("/") for key in api_of(parse(version)).kinds]
     return [name[1] for name in names if name[0] == GROUP and name[-1] == kind] or ["v1"]
 
 
@@ -93,7 +94,7 @@ PLURALS = {
 def complaints(manifest: Any, version: str) -> tuple[str, ...]:
     """Return the findings that say that the API server refuses a manifest."""
     source = engine.read("m.json", json.dumps(manifest))
-    api = api_of(parse_version(version))
+    api = api_of(parse(version))
     report = engine.check([source], api, Devices(), engine.Options()).report
     assert not report.failures, report.failures
     return tuple(

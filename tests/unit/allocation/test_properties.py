@@ -203,7 +203,7 @@ def test_nodes_that_look_alike_are_served_alike(seed: int, kubernetes: str) -> N
     case = generate(Random(seed), kubernetes)
     of = profile_for(case)
     # Elsewhere slices with counters belong to their pool on every node, broken ones too.
-    assume("counters" not in case["themes"] or (of.new and not of.stable))
+    assume("counters" not in case["themes"] or (of.counters_by_node and not of.stable))
     cluster = cluster_of(case)
     first = decide(case, cluster)
     twins = [copy.deepcopy(item) for item in case["slices"] if item["spec"].get("nodeName")]

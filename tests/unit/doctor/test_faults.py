@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.doctor.faults import FAULTS, parse_version
+from dragoman.doctor.faults import FAULTS
 from dragoman.doctor.finding import Finding, Id
+from dragoman.model.kubernetes import parse_release
 from tests.support.controlplane import objects
 from tests.support.controlplane.objects import Json
 from tests.unit.doctor.test_examination import diagnosis
@@ -157,10 +158,9 @@ def test_a_fault_names_what_triggers_it() -> None:
 
 @pytest.mark.parametrize("version", ["", "latest", "v1"])
 def test_an_unreadable_version_has_no_faults(version: str) -> None:
-    assert parse_version(version) is None
     assert faults(*CASES[0][1], version=version) == []
 
 
 def test_versions_of_distributions() -> None:
-    assert parse_version("v1.36.3-gke.1200") == (1, 36, 3)
-    assert parse_version("1.37") == (1, 37, 0)
+    assert parse_release("v1.36.3-gke.1200") == (1, 36, 3)
+    assert parse_release("1.37") == (1, 37, 0)

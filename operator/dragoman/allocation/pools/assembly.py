@@ -40,16 +40,16 @@ def assemble(
         return None
     generation, want = found[0].generation, found[0].slice_count
     whole: Sequence[Slice] = found
-    if len(found) != want and not profile.oldest:
+    if len(found) != want and profile.incomplete_pools_unused:
         if any(item.generation > generation for item in everything):
             return None
         whole = [item for item in everything if item.generation == generation]
-        if profile.new and not profile.features.CompatibilityGroups:
+        if profile.compatibility_groups and not profile.features.CompatibilityGroups:
             whole = [item for item in whole if not has_groups(item)]
     pool = Pool(pool_id, generation, len(whole), want)
     pool.incomplete = len(whole) != want
     # 1.34 takes devices from a pool that is incomplete on the node.
-    if not pool.incomplete or profile.oldest:
+    if not (pool.incomplete and profile.incomplete_pools_unused):
         _build(pool, found, whole, profile)
     return pool
 

@@ -21,7 +21,7 @@ def search_key(found: NodePools, usage: Usage, profile: Profile) -> SearchKey | 
         key.append(pool.shape)
         if pool.contents:
             key.append(pool.usage(usage).key)
-    if not profile.new and _share_counters(found):
+    if not profile.counters_by_driver and _share_counters(found):
         return None
     return SearchKey(tuple(key))
 

@@ -20,7 +20,7 @@ def skipped(item: Slice, profile: Profile) -> bool:
     features = profile.features
     if not features.PartitionableDevices and (item.per_device is not None or item.shared_counters):
         return True
-    return profile.new and not features.CompatibilityGroups and has_groups(item)
+    return profile.compatibility_groups and not features.CompatibilityGroups and has_groups(item)
 
 
 def has_groups(item: Slice) -> bool:
@@ -32,7 +32,7 @@ def has_groups(item: Slice) -> bool:
 
 def counters_everywhere(profile: Profile) -> bool:
     """Tell whether counter slices belong to the pool on every node, whatever they say."""
-    return profile.stable or not profile.new
+    return profile.stable or not profile.counters_by_node
 
 
 def relevant(item: Slice, node: Node, profile: Profile) -> bool:

@@ -41,8 +41,8 @@ def tainted(item: Slice, rules: Iterable[DeviceTaintRule], profile: Profile) -> 
 
 
 def _selects(rule: DeviceTaintRule, item: Slice, profile: Profile) -> bool:
-    if not rule.has_selector and profile.new:
-        return False  # 1.36 taints everything then
+    if not rule.has_selector and profile.rules_need_selector:
+        return False
     return rule.concerns(item.driver, item.pool)
 
 

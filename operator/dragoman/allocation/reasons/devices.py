@@ -63,8 +63,7 @@ class DeviceObstacles:
         if not request.everything:
             found = self._capacity(request, plan, position) if held else None
         else:
-            # Up to 1.36 a request for all devices does not mean one that others exhausted.
-            if held and not self._cluster.profile.new:
+            if held and not self._cluster.profile.all_means_exhausted:
                 found = self._capacity(request, plan, position)
             if found is None and self._view.in_use[position] and not request.admin:
                 found = self._in_use(position)
@@ -147,8 +146,9 @@ class DeviceObstacles:
                 content, amount = self._view.contents[position], plan.consumed[name]
                 found = exceeded(request, content, name, amount, held.get(name, 0))
                 details = {**found.details, "holders": self._holders(position)}
-                # Since 1.37 a request for all devices means one that others exhausted, too.
-                return found._replace(details=details, left_out=not request.profile.new)
+                return found._replace(
+                    details=details, left_out=not request.profile.all_means_exhausted
+                )
         return None
 
     def _shared(self, plan: Plan, position: int) -> bool:
@@ -157,7 +157,7 @@ class DeviceObstacles:
             return False
         if position in self._view.consumed:
             return True
-        return self._cluster.profile.new and position in self._view.shared
+        return self._cluster.profile.shares_without_capacity and position in self._view.shared
 
     def _holders(self, position: int) -> tuple[str, ...]:
         return _claims(self._cluster.holders(self._view.id(position)))

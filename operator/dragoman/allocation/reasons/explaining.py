@@ -101,7 +101,7 @@ def _of_allocated(
 
 def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:
     for pool in view.pools:
-        if pool.incomplete and not cluster.profile.oldest:
+        if pool.incomplete and cluster.profile.incomplete_pools_unused:
             numbers = {"have": pool.have, "want": pool.want, "generation": pool.generation}
             yield Reason(Code.POOL_INCOMPLETE, pool=pool.id, details=numbers)
         elif pool.invalid:

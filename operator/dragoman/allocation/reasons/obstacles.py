@@ -121,7 +121,9 @@ def rejected(request: PreparedRequest, content: Content, origin: str) -> Obstacl
             "values": expression.values(content),
         }
         if isinstance(result, Failure):
-            message = hinted(result.message) if request.profile.new else result.message
+            message = (
+                hinted(result.message) if request.profile.selectors_advised else result.message
+            )
             return Obstacle(Code.CEL_ERROR, {**details, "message": message})
         return Obstacle(Code.SELECTOR_REJECTED, details, left_out=True)
     return None
@@ -163,7 +165,7 @@ def _too_little(request: PreparedRequest, content: Content) -> Obstacle | None:
         }
         return Obstacle(Code.CAPACITY_POLICY, details, left_out=True)
     except CapacityError as error:
-        code = Code.CAPACITY_ERROR if request.profile.new else Code.CAPACITY_POLICY
+        code = Code.CAPACITY_ERROR if request.profile.amounts_checked else Code.CAPACITY_POLICY
         return Obstacle(code, {"message": str(error)}, left_out=True)
     for name, value in consumed.items():
         have = content.capacity[name].value.nanos

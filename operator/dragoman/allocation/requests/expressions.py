@@ -133,7 +133,7 @@ class Views:
 
     def __init__(self, profile: Profile, budget: StepBudget | None = None) -> None:
         self.budget = budget
-        self._lists = profile.list_attributes or profile.new
+        self._lists = profile.list_attributes or profile.lists_in_selectors
         self._shares = profile.features.ConsumableCapacity and not profile.stable
         self.entries = 0
         self._found: dict[Content, View] = {}

@@ -155,7 +155,7 @@ class PreparedRequest:
         where = f"{origin}: selector #{index}"
         if failure.compiling:
             return f"{where}: CEL compile error: {failure.message}"
-        if self.profile.new:
+        if self.profile.selectors_advised:
             return f"{where} on device {device}: CEL runtime error: {hinted(failure.message)}"
         return f"{where}: CEL runtime error: {failure.message}"
 
@@ -181,7 +181,7 @@ class PreparedRequest:
         except PolicyError:
             plan = None
         except CapacityError as error:
-            if self.profile.new:
+            if self.profile.amounts_checked:
                 device = devices.id(position)
                 message = (
                     f"claim {self.place}, request {self.exact.name}: checking capacity "

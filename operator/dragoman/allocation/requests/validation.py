@@ -167,7 +167,7 @@ class Prepared:
             raise FatalProblemError(self._error.code, str(self._error))
 
     def _checked(self, least: int, total: int, place: str, request: TopLevelRequest) -> int:
-        if self.profile.new and least > LIMIT - total:
+        if self.profile.devices_limited and least > LIMIT - total:
             raise FatalProblemError(
                 Code.TOO_MANY_DEVICES,
                 f"claim {place}, request {request.request.name}: adding {least} devices "
@@ -211,7 +211,11 @@ class Prepared:
     def _check_exact(self, exact: ExactRequest, place: str) -> None:
         within = f"claim {place}, request {exact.name}"
         features = self.profile.features
-        if self.profile.new and exact.derived_attributes and not features.DerivedAttributes:
+        if (
+            self.profile.derived_attributes
+            and exact.derived_attributes
+            and not features.DerivedAttributes
+        ):
             raise FatalProblemError(
                 Code.FEATURE_DISABLED,
                 f"{within}: cannot handle request with derived attributes, the feature is disabled",

@@ -71,7 +71,7 @@ def _consumed(name: str, wanted: Amount | None, capacity: Capacity, profile: Pro
         amount = _rounded(wanted, capacity, profile)
     except CapacityError as error:
         raise CapacityError(f'capacity "{name}": {error}') from None
-    if profile.new and amount.nanos < 0:
+    if profile.amounts_checked and amount.nanos < 0:
         raise CapacityError(f'capacity "{name}": capacity value is negative')
     return amount
 
@@ -99,11 +99,11 @@ def _rounded_to_range(
         return wanted
     if _in_milli(policy, profile):
         return _rounded_milli(wanted, minimum, step)
-    if profile.new and wanted.nanos > INT_MAX * 10**9:
+    if profile.amounts_checked and wanted.nanos > INT_MAX * 10**9:
         raise CapacityError(f"{_OUT_OF_RANGE}: request {wanted} exceeds MaxInt64")
     first, distance = minimum.scaled(0), step.scaled(0)
     steps = _steps(wrap_int64(wanted.scaled(0) - first), distance)
-    if profile.new:
+    if profile.amounts_checked:
         if first >= 0 and steps > (INT_MAX - first) // distance:
             raise CapacityError(
                 f"{_OUT_OF_RANGE}: rounding request {wanted} up to the next step passes MaxInt64"

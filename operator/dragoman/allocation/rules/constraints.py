@@ -174,7 +174,7 @@ def start(constraint: Constraint, profile: Profile) -> State:
     if constraint.match_attribute is not None:
         if not lists:
             return MatchScalar()
-        return MatchElements() if profile.new else MatchElementsNarrowing()
-    if not profile.new:
+        return MatchElements() if profile.constraints_restored else MatchElementsNarrowing()
+    if not profile.constraints_restored:
         return DistinctLast(lists=lists)
     return DistinctElements() if lists else DistinctScalar()

@@ -47,7 +47,7 @@ class Counters:
         pool that is looked at first (kubernetes/kubernetes#140434).
         """
         pool = self._view.pool(position)
-        table: object = pool.id if self._profile.new else pool.id.pool
+        table: object = pool.id if self._profile.counters_by_driver else pool.id.pool
         if table not in self._available:
             available = pool.usage(self._view.usage).available
             # Overdrawn counters come first, so that a device that they stop costs one look.

@@ -223,7 +223,11 @@ class Attempt:
         The scheduler looks at them before it looks at taints. That matters in 1.36, where the first
         pool that is looked at decides what pools of its name have.
         """
-        if self._profile.new or plan.blocked != TAINT or not plan.content.consumes:
+        if (
+            self._profile.taints_before_counters
+            or plan.blocked != TAINT
+            or not plan.content.consumes
+        ):
             return
         if not (plan.shareable and self._already_shared(position)):
             self._counters.touch(position)
@@ -231,7 +235,7 @@ class Attempt:
     def _already_shared(self, position: int) -> bool:
         if position in self._view.consumed or position in self._shares:
             return True
-        return self._profile.new and position in self._view.shared
+        return self._profile.shares_without_capacity and position in self._view.shared
 
     def _restore(self, taken: Taken) -> None:
         """Give counters and groups back."""

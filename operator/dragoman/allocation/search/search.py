@@ -171,7 +171,7 @@ class Search:
         self._budget = budget
         self._most_looks = most_looks(budget)
         self._permutations = prepared.profile.stable
-        self._old = prepared.profile.old
+        self._apart = prepared.profile.subrequests_apart
         self._stack: list[Frame] = []
 
     def run(self) -> bool:
@@ -241,7 +241,7 @@ class Search:
                 return NO
             self._stack.append(Everything(call, taken))
             # Up to 1.35 the scheduler forgets which subrequest this is, and goes on with the first.
-            alternative = 0 if self._old else call.alternative
+            alternative = call.alternative if self._apart else 0
             return call._replace(alternative=alternative, picked=call.picked + 1, start=0)
         taken = attempt.pick(request, call.claim, call.start)
         if taken is None:

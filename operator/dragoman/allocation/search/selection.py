@@ -81,5 +81,8 @@ def _counts(request: PreparedRequest, view: NodeView, position: int) -> bool:
     plan = request.plan(view.contents[position], view, position, bare=True)
     if plan is None:
         return False
-    # Since 1.37 a device that others exhausted stays, and the request fails.
-    return plan.alone if request.profile.new else enough(plan, view.consumed.get(position))
+    return (
+        plan.alone
+        if request.profile.all_means_exhausted
+        else enough(plan, view.consumed.get(position))
+    )

@@ -88,17 +88,17 @@ def _config(
             names = [request.full_name]
             of_class[name].append(names)
             found.append(("FromClass", names, document))
-    new = bool(served) and served[0].profile.new
+    once = bool(served) and served[0].profile.configs_once
     for config in claim.config:
         matching = sum(1 for request in served if _named(request, config.requests))
         # Up to 1.36 a config is repeated for each request that it names.
-        times = 1 if not config.requests or (new and matching) else matching
+        times = 1 if not config.requests or (once and matching) else matching
         found += [("FromClaim", list(config.requests), config.document)] * times
     return tuple(
         ConfigResult(
             source,
             ()
-            if new and names and all(_named(request, names) for request in served)
+            if once and names and all(_named(request, names) for request in served)
             else tuple(names),
             document,
         )

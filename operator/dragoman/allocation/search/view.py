@@ -42,7 +42,7 @@ class NodeView:
         self._profile = profile
         for pool in found.pools:
             self._append(pool)
-            if pool.invalid and profile.oldest and self.broken is None:
+            if pool.invalid and not profile.invalid_pools_passed and self.broken is None:
                 self.broken, self.end = pool, len(self.contents)
         if self.broken is None:
             self.end = len(self.contents)

@@ -10,8 +10,7 @@ from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.check.signatures import ALTERNATIVES, SIGNATURES
 from dragoman.cel.types import Type
-
-Version = tuple[int, int]
+from dragoman.model.kubernetes import Version
 
 _BRACES = re.compile(r"\{(.*?)\}")
 _LINE = re.compile(r"(\d+)\.(\d+) (member|global) (\S+) ([^(]+)\((.*)\) -> (.*)")

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.budget import StepBudget
-from dragoman.cel.check.declarations import Version
 from dragoman.cel.environment import Environment
 from dragoman.cel.errors import FieldError
 from dragoman.cel.estimate import Path
@@ -30,6 +29,7 @@ from dragoman.cel.rules.shapes import (
 from dragoman.cel.rules.validation import OBJECT_LIMIT, Level, Outcome, Validation
 from dragoman.cel.rules.variables import Variables
 from dragoman.cel.types import Type
+from dragoman.model.kubernetes import Version
 
 __all__ = ["OBJECT_LIMIT", "Outcome", "Problem", "RuleSet", "compile"]
 

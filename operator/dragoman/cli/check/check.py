@@ -21,10 +21,11 @@ from dragoman.cli.unusable import Unusable
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Failure
 from dragoman.linting.findings.fixes import difference, fixed
-from dragoman.linting.knowledge.api import PINNED, api_of, parse_version
+from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
 from dragoman.linting.manifests.objects import Object, objects
+from dragoman.model import kubernetes as versions
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 CLUSTER: Final = "cluster"
@@ -101,7 +102,7 @@ class Arguments:
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    help=f"Version of the cluster.  [default: {PINNED[-1][0]}.{PINNED[-1][1]}]",
+    help=f"Version of the cluster.  [default: {versions.name(versions.NEWEST)}]",
 )
 @click.option("--complete", is_flag=True, help="Report names that no object of the input has.")
 @click.option("--cluster", is_flag=True, help="Look names up in the cluster too; read-only.")
@@ -222,14 +223,17 @@ class _Check:
 
     def __init__(self, arguments: Arguments) -> None:
         try:
-            version = parse_version(arguments.kubernetes) if arguments.kubernetes else PINNED[-1]
+            asked = arguments.kubernetes
+            version = versions.parse(asked) if asked else versions.NEWEST
         except ValueError as error:
             raise Unusable(f"--kubernetes: {error}") from None
         self._api = api_of(version)
         self._arguments = arguments
         self._known = tuple(_cluster_objects(arguments))
         self._devices = Devices(tuple(given(_slices(arguments, self._known))))
-        self._options = engine.Options(arguments.rules, arguments.complete)
+        self._options = engine.Options(
+            arguments.rules, arguments.complete, any_version=not arguments.kubernetes
+        )
 
     def __call__(self, sources: list[engine.Source]) -> engine.Checked:
         configs = ConfigChecker(self._arguments.schemas, self._arguments.variables)

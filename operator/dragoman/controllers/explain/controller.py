@@ -3,16 +3,17 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman.allocation import Profile, profile
+from dragoman.allocation import Profile
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.informers import ExplainInformers
 from dragoman.controllers.explain.state import DeviceState, Stored
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served, ServedDevices
@@ -39,13 +40,10 @@ log = logger("dragoman.explain")
 
 def profile_of(devices: ServedDevices) -> Profile:
     """Return how the scheduler behaves: that of the server's version, with its default gates."""
-    try:
-        found = profile(devices.kubernetes)
-    except ValueError as error:
-        found = profile()
-        log.warning("Explaining as the scheduler of Kubernetes 1.36 would", error=str(error))
-    # A server that serves the rules has the gate on; clients cannot read the gate itself.
-    return replace(found, taint_rules=True) if devices.rules else found
+    found, problem = observed_profile(devices.kubernetes, rules=bool(devices.rules))
+    if problem:
+        log.warning("Explaining as the default version", kubernetes=found.kubernetes, error=problem)
+    return found
 
 
 class Key(NamedTuple):

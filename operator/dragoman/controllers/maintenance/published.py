@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.allocation.features import profile
 from dragoman.cel.budget import StepBudget
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -23,8 +23,6 @@ from dragoman.logs import logger
 from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman_webhooks.targets import Matches
 
-DEFAULT_VERSION: Final = "1.36"
-"""Profile of the CEL environment for a server of an unknown version."""
 INTERVAL: Final = 15.0
 """Seconds between two lists of ResourceSlices."""
 REVIEW_SECONDS: Final = 0.2
@@ -93,7 +91,7 @@ async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]
 
 async def published(client: Client, slices: Resource) -> Inventory:
     """List all devices, without their holders; raise ApiError."""
-    version = str((await client.get("/version")).get("gitVersion") or DEFAULT_VERSION)
+    version = str((await client.get("/version")).get("gitVersion") or "")
     found = [
         reduced("resourceslices", item)
         async for page in pages(client, slices.path())
@@ -105,7 +103,4 @@ async def published(client: Client, slices: Resource) -> Inventory:
 
 def _inventory(slices: list[dict[str, Any]], version: str) -> Inventory:
     world = parse(Snapshot("", objects={"resourceslices": tuple(slices)}))
-    try:
-        return take(world, profile(version))
-    except ValueError:
-        return take(world, profile(DEFAULT_VERSION))
+    return take(world, observed_profile(version)[0])

@@ -8,9 +8,9 @@ from typing import Final
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.inventory.facts.objects import World
+from dragoman.model.kubernetes import DEFAULT, name
 
 _GATE: Final = "DRADeviceTaintRules"
-_DEFAULT: Final = "1.36"
 
 
 def server_profile(
@@ -27,8 +27,28 @@ def server_profile(
         ValueError: The version or a gate is unknown.
     """
     chosen = dict(gates or {})
-    found = profile(version or world.kubernetes or _DEFAULT, chosen)
+    found = profile(version or world.kubernetes or name(DEFAULT), chosen)
+    rules = "devicetaintrules" in world.listed and _GATE not in chosen
+    return _with_rules(found) if rules else found
+
+
+def observed_profile(kubernetes: str, *, rules: bool = False) -> tuple[Profile, str]:
+    """Return how the scheduler beside an API server behaves, with the default gates.
+
+    Args:
+        kubernetes: The server's version; the default for one that is unknown.
+        rules: Whether the server serves DeviceTaintRules.
+
+    Returns:
+        The profile, and why it is that of the default version; empty where it is not.
+    """
+    try:
+        found, problem = profile(kubernetes), ""
+    except ValueError as error:
+        found, problem = profile(), str(error)
+    return (_with_rules(found) if rules else found), problem
+
+
+def _with_rules(found: Profile) -> Profile:
     # A server that serves the rules has the gate on; clients cannot read the gate itself.
-    if "devicetaintrules" in world.listed and _GATE not in chosen:
-        found = replace(found, taint_rules=True)
-    return found
+    return replace(found, taint_rules=True)

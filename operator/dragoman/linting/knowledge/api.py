@@ -1,7 +1,7 @@
 """The API that a Kubernetes version serves: kinds, fields and types.
 
-The facts in `data/` come from the OpenAPI of real API servers; `docs/generate_api_schemas.py`
-writes them. A walk over the schema settles whether a value fits, which nearly every value does;
+The facts in `data/` come from the OpenAPI of Kubernetes; `docs/generate_api_schemas.py` writes
+them. A walk over the schema settles whether a value fits, which nearly every value does;
 `jsonschema` says what is wrong with the others.
 """
 
@@ -15,11 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-PINNED: Final = ((1, 34), (1, 36))
-"""Kubernetes versions whose API is known, the newest last."""
+from dragoman.model.kubernetes import NEWEST, OLDEST, Version
+from dragoman.model.kubernetes import name as version_name
 
-_VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:[.+-].*)?", re.ASCII)
-_AGES: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+_AGES: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")
 _DEFINITIONS: Final = "#/definitions/"
 _TIME: Final = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
@@ -34,7 +33,6 @@ QUANTITY_WORDS: Final = (
 )
 """The API server's words; `1 GB` and `1GB` match them no more than its decoder."""
 
-Version = tuple[int, int]
 Schema = Mapping[str, Any]
 
 
@@ -124,26 +122,20 @@ class Api:
             yield from _misfits(error)
 
 
-def parse_version(text: str) -> Version:
-    """Read a Kubernetes version such as `1.36` or `v1.36.2`.
-
-    Raises:
-        ValueError: it is none.
-    """
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"no Kubernetes version: {text!r}")
-    return int(match[1]), int(match[2])
+def is_older(version: str, other: str) -> bool:
+    """Whether an API version is older than another; an unknown one is older than all."""
+    ages = (*_AGES, version)
+    return ages.index(version) > ages.index(other)
 
 
 def api_of(version: Version) -> Api:
-    """Return the API of the oldest known version that is not older, else of the newest."""
-    return _load(next((known for known in PINNED if known >= version), PINNED[-1]))
+    """Return the API of a version; of the oldest or newest known one for one beyond them."""
+    return _load(min(max(version, OLDEST), NEWEST))
 
 
 @cache
 def _load(version: Version) -> Api:
-    name = f"openapi-{version[0]}.{version[1]}.json"
+    name = f"openapi-{version_name(version)}.json"
     folder = Path(__file__).parent / "data"
     found = json.loads((folder / name).read_text(encoding="utf-8"))
     return Api(version, found["kinds"], found["definitions"])

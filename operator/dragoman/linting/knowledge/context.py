@@ -11,6 +11,7 @@ from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.api import Api
 from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests.objects import Object
+from dragoman.model.kubernetes import name as version_name
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -26,6 +27,7 @@ class Context:
         objects: every object of the input, and of the cluster where one was read.
         complete: whether a name that no object has cannot exist.
         driver_configs: judges the driver configs of an object.
+        any_version: whether the manifests may go to a server of another version.
     """
 
     api: Api
@@ -33,11 +35,12 @@ class Context:
     objects: tuple[Object, ...] = ()
     complete: bool = False
     driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()
+    any_version: bool = False
 
     @property
     def kubernetes(self) -> str:
         """The Kubernetes version, such as `1.36`."""
-        return ".".join(map(str, self.api.version))
+        return version_name(self.api.version)
 
     @cached_property
     def index(self) -> Mapping[Key, Object]:

@@ -29,6 +29,7 @@ RULES: Final = {
         Rule("dra/api-removed", ERROR, "Kinds, versions and fields that no server serves any more"),
         Rule("dra/api-old", WARNING, "Versions older than the newest one that is served"),
         Rule("dra/unknown-field", ERROR, "Fields that the API does not have"),
+        Rule("dra/served-since", WARNING, "Fields that only some versions of Kubernetes serve"),
         Rule("dra/invalid", ERROR, "Values that the API server refuses"),
         Rule("dra/cel-invalid", ERROR, "Selectors that the API server refuses"),
         Rule("dra/cel-unguarded", WARNING, "Reads that fail on devices without the attribute"),

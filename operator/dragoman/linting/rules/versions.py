@@ -12,9 +12,11 @@ from typing import Any, Final
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
-from dragoman.linting.knowledge.api import Misfit
+from dragoman.linting.knowledge.api import Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
+from dragoman.linting.rules import served
+from dragoman.model.kubernetes import DEFAULT
 from dragoman.spelling import closest
 
 REMOVED: Final = "dra/api-removed"
@@ -101,7 +103,10 @@ def old(obj: Object, context: Context) -> Iterator[Problem]:
     if not obj.in_group or context.api.schema(obj.api_version, obj.kind) is None:
         return
     newest = context.api.newest(GROUP, obj.kind)
-    if newest and newest != obj.version:
+    if context.any_version:
+        # What only the newest servers have would be refused by others.
+        newest = api_of(DEFAULT).newest(GROUP, obj.kind) or newest
+    if newest and is_older(obj.version, newest):
         message = f"Kubernetes {context.kubernetes} serves {GROUP}/{newest} {obj.kind}"
         instead = f"write {GROUP}/{newest}; --fix also moves the fields that changed places"
         yield Problem(OLD, ("apiVersion",), message, instead, edits=conversion(obj, newest))
@@ -145,7 +150,7 @@ def unknown(obj: Object, context: Context, misfits: tuple[Misfit, ...]) -> Itera
     told = flat | {problem.steps for problem in removed(obj, context)}
     found = [one for one in misfits if one.keyword == "unknown" and one.steps not in told]
     for misfit in found[:MAX_UNKNOWN]:
-        yield _unknown(obj, misfit)
+        yield _unknown(obj, misfit, context)
     if len(found) > MAX_UNKNOWN:
         message = f"and {len(found) - MAX_UNKNOWN} more unknown fields"
         yield Problem(UNKNOWN, found[MAX_UNKNOWN].steps, message)
@@ -161,11 +166,13 @@ def _flat(obj: Object, steps: Steps, keys: tuple[str, ...]) -> Problem:
     return Problem(UNKNOWN, first, message, instead, edits=edits)
 
 
-def _unknown(obj: Object, misfit: Misfit) -> Problem:
+def _unknown(obj: Object, misfit: Misfit, context: Context) -> Problem:
     message = f'unknown field "{render(misfit.steps)}"'
     name = str(misfit.value)
     if name == "exactly" and obj.version == "v1beta1":
         return Problem(UNKNOWN, misfit.steps, message, "v1beta1 has no `exactly`; write v1")
+    if other := served.elsewhere(obj, misfit, context):
+        return Problem(UNKNOWN, misfit.steps, message, other)
     guess = closest(name, misfit.expected) or _elsewhere(name, misfit.expected)
     return Problem(UNKNOWN, misfit.steps, message, f'did you mean "{guess}"?' if guess else "")
 

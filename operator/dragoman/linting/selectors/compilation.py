@@ -12,6 +12,8 @@ from dragoman.cel.selectors import compile as compile_selector
 from dragoman.cel.syntax.nodes import Node
 from dragoman.cel.syntax.parser import parse
 from dragoman.linting.knowledge.context import Context
+from dragoman.model.kubernetes import Version
+from dragoman.model.kubernetes import name as version_name
 
 MAX_EXPRESSION: Final = 10 * 1024
 MAX_COST: Final = 1_000_000
@@ -44,14 +46,14 @@ def compiled(expression: str, context: Context) -> Compiled:
     return found
 
 
-def _compiled(expression: str, version: tuple[int, int]) -> Compiled:
+def _compiled(expression: str, version: Version) -> Compiled:
     size = len(expression.encode("utf-8", "replace"))
     if size > MAX_EXPRESSION:
         return Compiled(None, None, f"Too long: may not be more than {MAX_EXPRESSION} bytes")
     try:
         selector = compile_selector(
             expression,
-            kubernetes=f"{version[0]}.{version[1]}",
+            kubernetes=version_name(version),
             consumable_capacity=version >= _CONSUMABLE_SINCE,
             stored=False,
         )

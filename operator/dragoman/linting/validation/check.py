@@ -13,11 +13,12 @@ from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import check_driver, check_metadata
 from dragoman.linting.validation.pods import check_pod_claims, check_pods
 from dragoman.linting.validation.slices import check_slice, check_taint_rule
+from dragoman.model.kubernetes import NEWEST, Version
 
 _MAX_POOLS: Final = 1000
 
 
-def invalid(obj: Object, version: tuple[int, int] = (1, 36)) -> list[Problem]:
+def invalid(obj: Object, version: Version = NEWEST) -> list[Problem]:
     """Find what the validation of an API server of some version refuses."""
     errors = Errors(version)
     check_metadata(errors, obj)

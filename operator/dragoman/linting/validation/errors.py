@@ -9,6 +9,7 @@ from typing import Any, Final
 from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
+from dragoman.model.kubernetes import NEWEST, Version
 
 INVALID: Final = "dra/invalid"
 
@@ -22,7 +23,7 @@ class Errors:
         problems: the errors in the order in which they were found.
     """
 
-    version: tuple[int, int] = (1, 36)
+    version: Version = NEWEST
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, steps: Steps, text: str, rule: str = INVALID) -> None:

@@ -271,7 +271,11 @@ def test_schemas_among_the_manifests_are_compiled(folder: Path) -> None:
         ),
         pytest.param(["-", "--rules", "dra/invald=off"], 'did you mean "dra/invalid"?', id="rule"),
         pytest.param(["-", "--rules", "dra/invalid=no"], "one of error, warning, off", id="value"),
-        pytest.param(["-", "--kubernetes", "new"], "no Kubernetes version: 'new'", id="version"),
+        pytest.param(
+            ["-", "--kubernetes", "new"],
+            "--kubernetes: invalid Kubernetes version 'new'",
+            id="version",
+        ),
         pytest.param(["-", "--slices", "ok.yaml"], "no ResourceSlice in it", id="slices"),
         pytest.param(["-", "--config", "ok.yaml"], "unknown field a", id="settings"),
     ],

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.linting.knowledge.api import api_of
+from dragoman.model.kubernetes import KNOWN, NEWEST
 from tests.unit.linting.builders import check, claim, device_class, ids, pod, selector, several
 
 EXAMPLE = "gpu.example.com"
@@ -59,6 +61,10 @@ def admin(*tolerations: str) -> str:
 
 def constraint(text: str) -> str:
     return claim(devices=f"constraints:\n- {text}\n")
+
+
+def group(version: str, kind: str = "PodGroup") -> str:
+    return f"apiVersion: scheduling.k8s.io/{version}\nkind: {kind}\nmetadata: {{name: a}}\n"
 
 
 BAD: dict[str, list[Any]] = {
@@ -224,6 +230,12 @@ BAD: dict[str, list[Any]] = {
             namespace("{resource.k8s.io/admin-access: 'true'}"),
         ),
     ],
+    "dra/served-since": [
+        group("v1beta1"),
+        group("v1alpha3"),
+        group("v1beta1", "Workload"),
+        group("v1alpha3", "Workload"),
+    ],
     "dra/ignore": [
         claim() + "# dragoman.dev/ignore\n",
         claim() + "# dragoman.dev/ignore: dra/api-old\n",
@@ -368,6 +380,12 @@ GOOD: dict[str, list[Any]] = {
             namespace().replace("name: ns", "name: other"),
         ),
     ],
+    "dra/served-since": [
+        group("v1alpha2"),
+        group("v1alpha2", "Workload"),
+        group("v1", "PriorityClass"),
+        claim(),
+    ],
     "dra/ignore": [
         claim(),
         claim() + "# dragoman.dev/ignore: dra/api-old: the cluster is 1.33\n",
@@ -478,3 +496,51 @@ def test_the_kubernetes_version_decides_what_is_served() -> None:
     older = text.replace("v1beta2", "v1alpha3")
     assert ids(older, kubernetes=(1, 34)) == []
     assert ids(older) == ["dra/api-old"]
+
+
+DERIVED = claim().replace(
+    "deviceClassName:", "derivedAttributes: [{name: a, expression: '1'}]\n        deviceClassName:"
+)
+
+
+def test_a_field_of_newer_versions_is_said_once_where_the_version_is_not_chosen() -> None:
+    text = several(DERIVED, DERIVED.replace("name: gpu", "name: other"))
+    report = check(text, kubernetes=(1, 37), any_version=True)
+    [finding] = [one for one in report.findings if one.id == "dra/served-since"]
+    assert finding.path == "spec.devices.requests[0].exactly.derivedAttributes"
+    assert finding.message.endswith("derivedAttributes is served since Kubernetes 1.37")
+    assert "dra/served-since" not in ids(text, kubernetes=(1, 37))
+    assert "dra/served-since" not in ids(claim(), kubernetes=(1, 37), any_version=True)
+
+
+def test_a_kind_of_newer_versions_is_said_where_the_version_is_not_chosen() -> None:
+    rule = "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: a}\nspec: {}\n"
+    report = check(rule, kubernetes=(1, 37), any_version=True)
+    messages = [one.message for one in report.findings if one.id == "dra/served-since"]
+    assert messages == ["resource.k8s.io/v1 DeviceTaintRule is served since Kubernetes 1.37"]
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "text"),
+    [
+        pytest.param((1, 36), DERIVED, id="a newer version"),
+        pytest.param(
+            (1, 37),
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\nspec:\n"
+            "  devices: [{name: d, nodeAllocatableResourceMappings: {}}]\n",
+            id="an older version",
+        ),
+    ],
+)
+def test_an_unknown_field_that_another_version_has_names_that_version(
+    kubernetes: tuple[int, int], text: str
+) -> None:
+    report = check(text, kubernetes=kubernetes)
+    [advice] = [one.suggestion for one in report.findings if one.id == "dra/unknown-field"]
+    other = "1.36" if kubernetes == (1, 37) else "1.37"
+    assert advice == f"Kubernetes {other} has it: --kubernetes {other}"
+
+
+def test_every_known_version_has_its_own_api() -> None:
+    assert [api_of(one).version for one in KNOWN] == list(KNOWN)
+    assert api_of((1, 99)).version == NEWEST

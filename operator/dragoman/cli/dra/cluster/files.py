@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra.output import Unusable
+from dragoman.model import kubernetes as versions
 
 if TYPE_CHECKING:
     from dragoman.linting.manifests.documents import Document
@@ -52,14 +53,13 @@ def require_valid(found: Iterable[Named], kubernetes: str) -> None:
         found: Documents of files; other objects matter for nothing here.
         kubernetes: The server's version, such as `v1.36.3`; the newest known for any other text.
     """
-    from dragoman.linting.knowledge.api import PINNED, parse_version  # noqa: PLC0415 — heavy
-    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — as above
+    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — heavy
     from dragoman.linting.validation.check import invalid  # noqa: PLC0415 — as above
 
     try:
-        version = parse_version(kubernetes)
+        version = versions.parse(kubernetes)
     except ValueError:
-        version = PINNED[-1]
+        version = versions.NEWEST
     for name, document in found:
         for one in objects(name, document):
             if one.in_group or one.pods is not None:

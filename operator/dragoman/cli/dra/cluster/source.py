@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from dragoman.cli.dra.output import Progress, Unusable
+from dragoman.model import kubernetes as versions
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
@@ -94,7 +95,8 @@ class Source:
         try:
             return server_profile(world, version, gates)
         except ValueError as error:
-            raise Unusable(f"{error}; --profile 1.36 chooses one") from error
+            example = versions.name(versions.DEFAULT)
+            raise Unusable(f"{error}; --profile {example} chooses one") from error
 
 
 def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
