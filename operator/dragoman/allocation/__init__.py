@@ -2,7 +2,8 @@
 
 Facts are parsed once, a `Cluster` is kept up to date by them, and `allocate` decides what the
 claims of a pod get on a node: the devices that kube-scheduler would choose, in the same order, with
-the same errors. Everything is pure: no clock, no effects, and a search is bounded by its steps.
+the same errors. Everything is pure: no effects, and a search is bounded by its steps; the clock of
+a `TimeBudget` only ends what takes too long.
 
     cluster = Cluster(profile("1.36"), nodes=[...], slices=[...], classes=[...], claims=[...])
     match allocate("node-1", [parse_claim(claim)], cluster, reasons=True):
@@ -61,6 +62,7 @@ from dragoman.allocation.results import (
     NodeError,
 )
 from dragoman.allocation.search.allocated import Allocated
+from dragoman.allocation.timebudget import StoppedError, TimeBudget, TooExpensiveError
 from dragoman.model.fields import MalformedObjectError
 
 if TYPE_CHECKING:
@@ -114,7 +116,10 @@ __all__ = [
     "Profile",
     "Reason",
     "Slice",
+    "StoppedError",
     "Taint",
+    "TimeBudget",
+    "TooExpensiveError",
     "UnknownGateError",
     "UnknownNodeError",
     "Variant",

@@ -66,6 +66,8 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
 
     Raises:
         UnknownNodeError: The cluster has no node of this name.
+        TooExpensiveError: The `TimeBudget` around the call is used up.
+        StoppedError: Its answer is not needed any more.
     """
     pools = cluster.node_pools(node)
     prepared = cluster.prepared(claims)

@@ -80,6 +80,7 @@ class Selector:
         *,
         driver: str = "",
         budget: StepBudget | None = None,
+        limit: int = COST_LIMIT,
     ) -> bool:
         """Return whether a device matches the selector.
 
@@ -88,6 +89,7 @@ class Selector:
                 a prepared device.
             driver: name of the driver, the domain of names without one; a prepared device has it.
             budget: plain steps shared with other evaluations.
+            limit: cost, and plain steps, that end the evaluation; the scheduler's by default.
 
         Raises:
             EvaluationError: with the scheduler's text, where the scheduler aborts the pod. Also for
@@ -98,6 +100,9 @@ class Selector:
         value = ready.value
         if value is None:
             raise ready.error
+        if limit < COST_LIMIT:
+            steps = StepBudget(limit) if budget is None else budget
+            return self._answer(self.program.evaluate((value,), cost_limit=limit, budget=steps)[0])
         if budget is not None:
             return self._answer(self.program.evaluate((value,), budget=budget)[0])
         state: State = [self._cost, COST_LIMIT, EVALUATION_STEPS, value, *self._local_slots]

@@ -35,7 +35,7 @@ class Answer(StrEnum):
     ALLOCATED = "Allocated"
     """The pod has its devices, and a node."""
     UNKNOWN = "Unknown"
-    """The search is too large."""
+    """The search is too large, or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,20 @@ class Explanation:
         nodes: In the order of their names.
         fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
             that it meets first, and it looks at nodes in parallel.
+        expensive: Whether the time for the answer ended before all nodes were looked at.
     """
 
     subject: Subject
     answer: Answer
     nodes: tuple[NodeAnswer, ...] = ()
     fatals: tuple[str, ...] = ()
+    expensive: bool = False
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """Nodes where the pod can run."""
+        """Nodes where the pod can run; none where the scheduler stops at the pod."""
+        if self.answer is not Answer.FITS:
+            return ()
         return tuple(one.node for one in self.nodes if one.fits)
 
 

@@ -16,6 +16,7 @@ from dragoman.allocation import (
     FatalError,
     NodeSelectorError,
     Reason,
+    TooExpensiveError,
     allocate,
 )
 from dragoman.allocation import explain as reasons_of
@@ -104,6 +105,9 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         only: A node, where others are of no interest.
         limit: Steps of the searches on all nodes together; without it, each search has `BUDGET`.
         progress: Called with "nodes" and how many were looked at.
+
+    Raises:
+        StoppedError: The `TimeBudget` around the call says that the answer is not needed.
     """
     if unreadable(world) and not subject.pod.pod.node_name:
         return Explanation(subject, Answer.STOPPED if subject.stopped else Answer.UNKNOWN)
@@ -113,21 +117,26 @@ def examine(  # noqa: PLR0913 — all but four have defaults
     found: list[NodeAnswer] = []
     left, now = limit, moment(world.now)
     unready = tuple(_unready(cluster, subject.allocated, now))
+    expensive = False
     for name in sorted(world.nodes):
         if only not in ("", name):
             continue
         node = world.nodes[name]
         rejected = rejections(subject.pod.document, node, load, extended.requests(node))
         budget = BUDGET if left is None else min(left, BUDGET)
-        here = extended.subject(node)
-        answer = node_answer(
-            cluster, here, node, rejected=rejected, unready=unready, budget=budget, now=now
-        )
+        try:
+            here = extended.subject(node)
+            answer = node_answer(
+                cluster, here, node, rejected=rejected, unready=unready, budget=budget, now=now
+            )
+        except TooExpensiveError:
+            expensive = True
+            break
         if left is not None and answer.outcome is not None:
             left = max(left - answer.outcome.steps, 0)
         found.append(answer)
         progress("nodes", len(found))
-    return conclude(extended.shown, found)
+    return conclude(extended.shown, found, expensive=expensive)
 
 
 def node_answer(  # noqa: PLR0913 — the last four have defaults
@@ -227,20 +236,30 @@ def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
             yield claim.devices.name
 
 
-def conclude(subject: Subject, nodes: Sequence[NodeAnswer]) -> Explanation:
-    """Say in one word what the nodes mean for the pod."""
+def conclude(
+    subject: Subject, nodes: Sequence[NodeAnswer], *, expensive: bool = False
+) -> Explanation:
+    """Say in one word what the nodes mean for the pod.
+
+    Args:
+        subject: The pod.
+        nodes: Those that were looked at.
+        expensive: Whether the time ended before others were looked at.
+    """
     looked = [one for one in nodes if not one.filtered]
     found = (one.outcome.message for one in looked if isinstance(one.outcome, FatalError))
     fatals = tuple(dict.fromkeys(found))
     if subject.stopped or fatals:
         answer = Answer.STOPPED
+    elif expensive:
+        answer = Answer.UNKNOWN
     elif any(one.fits for one in nodes):
         answer = Answer.FITS
     elif any(_too_large(one) for one in looked):
         answer = Answer.UNKNOWN
     else:
         answer = Answer.DOES_NOT_FIT
-    return Explanation(subject, answer, tuple(nodes), fatals)
+    return Explanation(subject, answer, tuple(nodes), fatals, expensive)
 
 
 def _too_large(node: NodeAnswer) -> bool:

@@ -22,6 +22,10 @@ LONGEST: Final = 1024
 VALUES: Final = 4
 """Values of an attribute that a note lists."""
 SEARCH_TOO_LONG: Final = "SearchTooLong"
+TOO_EXPENSIVE: Final = "TooExpensive"
+_EXPENSIVE: Final = (
+    "too expensive to explain: the pod's selectors, or the search for its devices, take too long"
+)
 NODE_FILTERED: Final = "NodeFiltered"
 AVAILABLE: Final = "DevicesAvailable"
 ALLOCATED: Final = "Allocated"
@@ -69,6 +73,8 @@ def note(explanation: Explanation) -> Note:
         return Note(str(first.code), shortened(text), (text,))
     if explanation.fatals:
         return _fatal(explanation)
+    if explanation.expensive:
+        return Note(TOO_EXPENSIVE, _EXPENSIVE, (TOO_EXPENSIVE,))
     if explanation.answer in (Answer.FITS, Answer.ALLOCATED):
         return Note(AVAILABLE if explanation.answer is Answer.FITS else ALLOCATED)
     if explanation.nodes and all(one.filtered for one in explanation.nodes):

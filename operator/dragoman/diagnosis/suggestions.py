@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from dragoman.allocation import Claim, Cluster, Code, PoolID, Reason
+from dragoman.allocation import Claim, Cluster, Code, PoolID, Reason, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.facts.objects import Toleration
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
@@ -50,18 +50,27 @@ def suggest(
     nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
     nodes.sort(key=lambda one: (one.short, one.node))
     if explanation.fatals:
-        return tuple(guarding(inventory, Search(cluster, claims), nodes))
+        return tuple(_in_time(guarding(inventory, Search(cluster, claims), nodes)))
     if explanation.subject.stopped:
         return ()
     # Holders are many: searches for other changes come first, or nothing would be left for them.
     search = Search(cluster, claims, left=FEW)
-    tolerations = [*islice(_tolerations(search, nodes), MOST)]
+    tolerations = _in_time(_tolerations(search, nodes))
     search.left += FEW
-    pools = [*islice(_pools(inventory, search, nodes), MOST)]
+    pools = _in_time(_pools(inventory, search, nodes))
     search.left += SEARCHES - 2 * FEW
     own = {one.key for one in explanation.subject.allocated}
-    holders = islice(_holders(inventory, search, nodes, own), MOST)
+    holders = _in_time(_holders(inventory, search, nodes, own))
     return (*holders, *tolerations, *pools)
+
+
+def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
+    """Return the first suggestions, those that are found before the time for the answer ends."""
+    kept: list[Suggestion] = []
+    with suppress(TooExpensiveError):
+        for one in islice(found, MOST):
+            kept.append(one)  # noqa: PERF402 — what was found in time is kept
+    return kept
 
 
 # A holder ends ------------------------------------------------------------------------------------

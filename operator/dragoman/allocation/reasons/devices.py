@@ -16,6 +16,7 @@ from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.compatibility import Groups
 from dragoman.allocation.search.view import NodeView
+from dragoman.allocation.timebudget import check
 
 
 class DeviceObstacles:
@@ -34,6 +35,7 @@ class DeviceObstacles:
             request: The request.
             origin: What the reasons call the claim.
         """
+        check()
         known = request.judged(origin)
         in_use = self._view.in_use
         # A request for all devices finds out first which ones it means.

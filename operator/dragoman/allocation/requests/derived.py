@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.features import Profile
-from dragoman.allocation.requests.expressions import Failure, Views
+from dragoman.allocation.requests.expressions import Failure, Views, failed
+from dragoman.allocation.timebudget import COST_LIMIT, check, cost_left
 from dragoman.cel import types
+from dragoman.cel.budget import StepBudget
 from dragoman.cel.environment import Program
 from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.representation import type_name
@@ -36,6 +38,7 @@ class Derivation:
         self._results: dict[Content, Value] = {}
         self._program: Program | None = None
         self._failure = Failure("")
+        check()
         shares = profile.features.ConsumableCapacity
         scope = environment(profile.version, True, True, shares)  # noqa: FBT003 — a cache key
         try:
@@ -59,13 +62,15 @@ class Derivation:
     def _evaluate(self, content: Content) -> Value:
         if self._program is None:
             return self._failure
-        view = self._views(content)
+        view, limit = self._views(content), cost_left()
+        budget = StepBudget(limit) if limit < COST_LIMIT else None
         try:
             if view.value is None:
                 raise view.error
-            return _attribute(self._program.evaluate((view.value,))[0])
+            found = self._program.evaluate((view.value,), cost_limit=limit, budget=budget)
+            return _attribute(found[0])
         except EvaluationError as error:
-            return Failure(error.message)
+            return failed(error, limit)
 
 
 def _complain(of: Type) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.allocation.facts.objects import Content, Document
 from dragoman.allocation.features import Profile
-from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman.allocation.timebudget import COST_LIMIT, TooExpensiveError, check, cost_left
+from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
 
 if TYPE_CHECKING:
     from dragoman.cel.budget import StepBudget
@@ -68,6 +69,7 @@ class Expression:
         # The engine takes longer to load than the rest of the package; many uses compile nothing.
         from dragoman.cel import selectors  # noqa: PLC0415
 
+        check()
         try:
             self._selector = selectors.compile(
                 text,
@@ -117,10 +119,26 @@ class Expression:
         return found
 
     def _run(self, selector: Selector, content: Content) -> Result:
+        limit = cost_left()
         try:
-            return selector.matches(self._views(content), budget=self._views.budget)
+            return selector.matches(self._views(content), budget=self._views.budget, limit=limit)
         except EvaluationError as error:
-            return Failure(error.message)
+            return failed(error, limit)
+
+
+def failed(error: EvaluationError, limit: int) -> Failure:
+    """Return why an evaluation failed.
+
+    Args:
+        error: What it raised.
+        limit: What it was allowed to cost.
+
+    Raises:
+        TooExpensiveError: The scheduler would have gone on.
+    """
+    if limit < COST_LIMIT and isinstance(error, CostLimitExceeded):
+        raise TooExpensiveError from None
+    return Failure(error.message)
 
 
 class Views:

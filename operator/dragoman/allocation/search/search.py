@@ -15,9 +15,12 @@ from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import LIMIT, Prepared
 from dragoman.allocation.search.attempt import Attempt, Taken
 from dragoman.allocation.search.view import NodeView
+from dragoman.allocation.timebudget import check
 
 LOOKS_PER_STEP: Final = 16
 LEAST_LOOKS: Final = 1_000_000
+STEPS_PER_CHECK: Final = 64
+"""Steps between two looks at the clock, where there is a budget of time."""
 
 
 def most_looks(budget: int) -> int:
@@ -210,6 +213,8 @@ class Search:
         """Count a step and run the function up to its first call, which it returns."""
         if self.steps >= self._budget or self.attempt.looks > self._most_looks:
             raise BudgetExceededError
+        if not self.steps % STEPS_PER_CHECK:
+            check()
         self.steps += 1
         claim = call.claim
         if claim >= len(self.requests):

@@ -5,14 +5,17 @@ what differs between two worlds; worlds and their facts never change.
 """
 
 import asyncio
+import hashlib
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from dragoman.allocation import Cluster
+from dragoman.allocation import Claim, Cluster, StoppedError, TimeBudget
 from dragoman.allocation.features import Profile
 from dragoman.controllers.explain.counts import Counts, count
+from dragoman.controllers.explain.worker import Worker
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import Note, note
@@ -24,12 +27,18 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 
 STEPS = 15_000
 """Steps of the searches for one pod on all nodes: about 50 ms."""
+SECONDS = 0.4
+"""CPU time of one explanation: searches, selectors and reasons together, beside `EACH`."""
+EACH = 1e-4
+"""CPU time for each node and each device, as their number is not the pod's fault."""
+MOST_EXPENSIVE = 10_000
+"""Pods without an explanation that are remembered by what they request."""
 SHARE = 0.5
 """Part of its time that the thread computes at most; the rest belongs to the event loop."""
 EMPTY = parse(Snapshot(""))
 """No facts."""
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 
@@ -51,7 +60,9 @@ class Engine:
         self._cluster = Cluster(profile)
         self._applied: World | None = None
         self._notes: dict[object, tuple[float, Note]] = {}
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explain")
+        self._expensive: dict[bytes, None] = {}
+        self._stopped = threading.Event()
+        self._thread = Worker("explain")
 
     async def explain(self, world: World, pod: PodFact) -> Note:
         """Return what is said about a pod that waits."""
@@ -62,14 +73,15 @@ class Engine:
         return await self._do(lambda: count(take(world, self._profile)))
 
     def stop(self) -> None:
-        """Compute nothing more; what is being computed is finished and dropped."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Compute nothing more; what is being computed ends at the next device."""
+        self._stopped.set()
 
-    async def _do(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    async def _do(self, function: Callable[..., Result], *arguments: Any) -> Result:
         began = self._clock()
-        loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, function, *arguments)
+            return await asyncio.wrap_future(self._thread.submit(function, *arguments))
+        except StoppedError:
+            raise asyncio.CancelledError from None
         finally:
             # Computing in a thread takes turns with the event loop, which has claims to create.
             await asyncio.sleep((self._clock() - began) * (1 / SHARE - 1))
@@ -81,8 +93,18 @@ class Engine:
         if known is not None and self._clock() - known[0] < self._fresh:
             return known[1]
         self._apply(world)
-        explanation = examine(world, subject, self._cluster, Load(), limit=STEPS)
+        digest = _digest(pod, subject.claims)
+        if digest in self._expensive:
+            return note(Explanation(subject, Answer.UNKNOWN, expensive=True))
+        with TimeBudget(
+            SECONDS + EACH * _size(world), clock=time.thread_time, stopped=self._stopped.is_set
+        ):
+            explanation = examine(world, subject, self._cluster, Load(), limit=STEPS)
         found = note(explanation)
+        if explanation.expensive:
+            if len(self._expensive) >= MOST_EXPENSIVE:
+                del self._expensive[next(iter(self._expensive))]
+            self._expensive[digest] = None
         if shape is not None:
             now = self._clock()
             self._notes = {k: v for k, v in self._notes.items() if now - v[0] < self._fresh}
@@ -94,26 +116,30 @@ class Engine:
         if world is self._applied:
             return
         old, cluster = self._applied or EMPTY, self._cluster
-        _update(old.nodes, world.nodes, lambda one: cluster.put_node(one.node), cluster.remove_node)
-        _update(old.classes, world.classes, cluster.put_class, cluster.remove_class)
+        changed = _update(
+            old.nodes, world.nodes, lambda one: cluster.put_node(one.node), cluster.remove_node
+        )
+        changed |= _update(old.classes, world.classes, cluster.put_class, cluster.remove_class)
         _update(
             old.claims,
             world.claims,
             lambda one: cluster.put_claim(one.devices),
             cluster.remove_claim,
         )
-        _update(
+        changed |= _update(
             {one.slice.name: one for one in old.slices},
             {one.slice.name: one for one in world.slices},
             lambda one: cluster.put_slice(one.slice),
             cluster.remove_slice,
         )
-        _update(
+        changed |= _update(
             {one.name: one for one in old.rules},
             {one.name: one for one in world.rules},
             cluster.put_taint_rule,
             cluster.remove_taint_rule,
         )
+        if changed:
+            self._expensive.clear()
         self._applied = world
 
 
@@ -122,22 +148,36 @@ def _update(
     new: Mapping[str, Item],
     put: Callable[[Item], None],
     remove: Callable[[str], None],
-) -> None:
-    for key, item in new.items():
-        if old.get(key) is not item:
-            put(item)
-    for key in old.keys() - new.keys():
+) -> bool:
+    """Put in what is new, remove what is gone; return whether there was any of it."""
+    fresh = [item for key, item in new.items() if old.get(key) is not item]
+    gone = old.keys() - new.keys()
+    for item in fresh:
+        put(item)
+    for key in gone:
         remove(key)
+    return bool(fresh or gone)
 
 
-def _shape(pod: PodFact, claims: Iterable[Any]) -> object:
+def _size(world: World) -> int:
+    """Count nodes and devices."""
+    return len(world.nodes) + sum(len(one.slice.devices) for one in world.slices)
+
+
+def _shape(pod: PodFact, claims: Iterable[Claim]) -> object:
     """Return what explanations of pods have in common, as those of one Job.
 
     Claims of one template share the parsed spec.
     """
-    spec = {
-        key: value
-        for key, value in (pod.document.get("spec") or {}).items()
-        if key != "resourceClaims"
-    }
-    return (tuple(id(claim.spec) for claim in claims), repr(spec))
+    return (tuple(id(claim.spec) for claim in claims), repr(_spec(pod)))
+
+
+def _digest(pod: PodFact, claims: Iterable[Claim]) -> bytes:
+    """Return the same for pods that request the same, whatever they and their claims are called."""
+    requested = (sorted(_spec(pod).items()), [claim.spec for claim in claims])
+    return hashlib.sha256(repr(requested).encode()).digest()
+
+
+def _spec(pod: PodFact) -> dict[str, Any]:
+    spec = pod.document.get("spec") or {}
+    return {key: value for key, value in spec.items() if key != "resourceClaims"}

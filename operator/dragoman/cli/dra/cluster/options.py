@@ -90,3 +90,15 @@ def output_option(command: Command) -> Command:
         show_default=True,
         help="Form of the output; keys of json and yaml are stable.",
     )(command)
+
+
+def timeout_option(command: Command) -> Command:
+    """Add --timeout."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0.1, max=86_400.0),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="CPU time for the answer; selectors alone can take hours.",
+    )(command)

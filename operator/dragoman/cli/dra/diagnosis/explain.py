@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
 
@@ -78,6 +79,7 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     shell_complete=completion.nodes,
     help="Look at this node only.",
 )
+@timeout_option
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")
 @connected
 @output_option
@@ -87,6 +89,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     name: str | None,
     filenames: tuple[str, ...],
     node: str,
+    timeout: float,
     devices: bool,  # noqa: FBT001 — click passes by name
     output: str,
 ) -> None:
@@ -97,7 +100,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     if bool(filenames) == bool(kind) or bool(kind) != bool(name):
         raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
-    reports = _reports(source, kind or "", name or "", filenames, node, devices=devices)
+    reports = _reports(source, kind or "", name or "", filenames, node, timeout, devices=devices)
     for index, report in enumerate(reports):
         if index and output in ("table", "wide"):
             click.echo()
@@ -105,16 +108,18 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     sys.exit(max((report.status for report in reports), default=Exit.CLEAR))
 
 
-def _reports(  # noqa: PLR0913 — as above
+def _reports(  # noqa: PLR0913, PLR0917 — as above
     source: Source,
     kind: str,
     name: str,
     filenames: tuple[str, ...],
     node: str,
+    timeout: float,
     *,
     devices: bool,
 ) -> list[Report]:
     # Heavy, and not needed for --help.
+    from dragoman.allocation import TimeBudget  # noqa: PLC0415
     from dragoman.cli.dra import notes  # noqa: PLC0415
     from dragoman.cli.dra.cluster.files import documents, require_valid  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415
@@ -132,7 +137,7 @@ def _reports(  # noqa: PLR0913 — as above
     inventory = take(world, source.profile(world))
     if node and node not in world.nodes and "nodes" in world.listed:
         raise Unusable(f"node {node} not found")
-    with Progress() as progress:
+    with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
         unsure = tuple(notes.unknown_labels(source, planned))
         view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
         if filenames:

@@ -95,12 +95,16 @@ def document(
     """Return an explanation for programs."""
     subject = explanation.subject
     metadata = subject.pod.pod.metadata
-    searched = explanation.nodes and not explanation.fatals and not subject.stopped
+    searched = explanation.nodes and not (
+        explanation.fatals or subject.stopped or explanation.expensive
+    )
+    fitting = set(explanation.fitting)
     return {
         "namespace": metadata.namespace,
         "name": metadata.name,
         "answer": str(explanation.answer),
         "profile": view.inventory.profile.kubernetes,
+        "tooExpensive": explanation.expensive,
         "fits": list(explanation.fitting),
         "errors": list(explanation.fatals),
         "obstacles": [
@@ -115,11 +119,11 @@ def document(
         "nodes": [
             {
                 "name": one.node,
-                "fits": one.fits,
+                "fits": one.node in fitting,
                 "filtered": list(one.filtered),
                 "short": one.short,
                 "searchTooLarge": isinstance(one.outcome, BudgetExceeded),
-                "devices": _allocations(one.outcome) if one.fits else [],
+                "devices": _allocations(one.outcome) if one.node in fitting else [],
                 "reasons": [
                     reason.document() for reason in (*one.others, *reasons_of(one.requests))
                 ]

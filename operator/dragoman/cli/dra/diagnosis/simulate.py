@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit, Progress, Unusable, show
 
@@ -94,6 +95,7 @@ _NEEDS: Final = (
     shell_complete=completion.files,
     help="Add or replace DeviceClasses.",
 )
+@timeout_option
 @connected
 @output_option
 def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
@@ -106,6 +108,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     without_pod: tuple[str, ...],
     taints: tuple[str, ...],
     classes: tuple[str, ...],
+    timeout: float,
     output: str,
 ) -> None:
     """Say where pods of a manifest fit, now and with changes; nothing is created.
@@ -114,6 +117,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     answer says where pods fit, not which node the scheduler's scores prefer.
     """
     # Heavy, and not needed for --help.
+    from dragoman.allocation import TimeBudget, TooExpensiveError  # noqa: PLC0415
     from dragoman.cli.dra.cluster.files import documents, require_valid, trees  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415
     from dragoman.diagnosis.addednodes import added as nodes_of  # noqa: PLC0415
@@ -140,10 +144,15 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
             rules=tuple(map(taint_rule, taints)),
         )
         question = simulation.Question(source, snapshot, read, changes, replicas, fill=fill)
-        with Progress() as progress:
+        with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
             answer = simulation.run(question, progress)
     except ChangeError as error:
         raise Unusable(str(error)) from None
+    except TooExpensiveError:
+        raise Unusable(
+            "too expensive to simulate: the pods' selectors, or the searches for their devices, "
+            f"took more than {timeout:g} s; --timeout gives more, fewer --replicas need less"
+        ) from None
     report = simulate_report.report(answer)
     show(report, output)
     sys.exit(Exit(report.status))

@@ -16,7 +16,7 @@ from dragoman.diagnosis.guards import Guard, guard
 from dragoman.diagnosis.secondsearch import Kind, Suggestion
 from dragoman.diagnosis.subject import Wanted
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.inventory import Inventory
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -50,14 +50,24 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
         if planned or not since:
             return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
         return f"{title} waits{since}, but fits now on {len(fitting)} of {total} nodes: {names}."
-    missing = unreadable(world)
-    if explanation.answer is Answer.UNKNOWN and missing:
-        return f"{title}: where it fits is unknown, because you may not list {', '.join(missing)}."
     if explanation.answer is Answer.UNKNOWN:
-        return f"{title}: the search is too large to say on which of {total} nodes it fits."
+        return _unknown(world, explanation, title)
     if planned or not since:
         return f"{title} fits on none of {total} nodes."
     return f"{title} waits for devices{since}: it fits on none of {total} nodes."
+
+
+def _unknown(world: World, explanation: Explanation, title: str) -> str:
+    missing, total = unreadable(world), len(explanation.nodes)
+    if missing:
+        return f"{title}: where it fits is unknown, because you may not list {', '.join(missing)}."
+    if explanation.expensive:
+        return (
+            f"{title} is too expensive to explain: its selectors, or the search for its devices, "
+            f"took all the time after {total} of {len(world.nodes)} nodes. --timeout gives more, "
+            "--node looks at one node only."
+        )
+    return f"{title}: the search is too large to say on which of {total} nodes it fits."
 
 
 def awaited(explanation: Explanation) -> Iterator[str]:

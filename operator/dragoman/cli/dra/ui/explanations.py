@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
+from dragoman.allocation import TimeBudget
 from dragoman.cli.dra.diagnosis import pods
 from dragoman.cli.dra.diagnosis.report import View
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.inventory.inventory import Inventory
 
 Progress = Callable[[str, int], None]
+SECONDS: Final = 5.0
+"""CPU time of one explanation."""
 
 
 class Explainer:
@@ -26,7 +30,8 @@ class Explainer:
     def explain(self, pod: str) -> Report:
         """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""
         try:
-            return pods.pod(self._view, pod)
+            with TimeBudget(SECONDS, clock=time.thread_time):
+                return pods.pod(self._view, pod)
         except Unusable as error:
             return Report("Explanation", {}, (str(error),), Exit.UNKNOWN)
 

@@ -847,3 +847,39 @@ def test_a_device_that_did_not_get_ready_keeps_the_pod_from_every_node(
     assert found["schedulerMessage"] == (
         "0/2 nodes are available: 2 resourceclaim not available on the node."
     )
+
+
+LOOPS = (
+    f'device.attributes["{DRIVER}"].model == "none" || '
+    f"{[*range(40)]}.exists(a, {[*range(40)]}.exists(b, {[*range(40)]}.exists(c, a + b + c < 0)))"
+)
+"""64,000 loops."""
+
+
+def costly(**more: Any) -> list[Json]:
+    """Return 40 unlike devices, and a pod whose selector takes long on each."""
+    unlike = [model(f"d{number}", str(number)) for number in range(40)]
+    return [*nodes("m", "n"), device_class(), pool("n", unlike), selecting(LOOPS), pending(**more)]
+
+
+def test_a_pod_that_takes_too_long_is_said_to_be_too_expensive(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *costly())
+    options = ("explain", "pod", "pod", "-n", "ns", "--timeout", "0.2")
+    found = desk.document(*options, status=2)
+    assert (found["answer"], found["tooExpensive"], found["fits"]) == ("Unknown", True, [])
+    assert found["schedulerMessage"] is None
+    said = desk.run(*options, status=2)
+    assert "is too expensive to explain" in said
+    assert "after 1 of 2 nodes" in said
+    assert "--timeout" in said
+
+
+def test_a_simulation_that_takes_too_long_names_the_options(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *costly())
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(yaml.safe_dump_all([pod("more", claims={"gpu": "claim"})]))
+    result = invoke("simulate", "-f", manifest, "--snapshot", desk.file, "--timeout", "0.2")
+    assert result.exit_code == 2
+    assert "too expensive to simulate" in result.output
+    assert "--timeout" in result.output
+    assert "--replicas" in result.output

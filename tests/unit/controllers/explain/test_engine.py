@@ -1,0 +1,134 @@
+"""Explanations take bounded time, are not repeated in vain, and keep no process from ending."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dragoman.allocation import StoppedError, profile
+from dragoman.controllers.explain import engine as engines
+from dragoman.controllers.explain.engine import Engine
+from dragoman.controllers.explain.worker import Worker
+from dragoman.diagnosis.note import Note
+from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.parser import parse
+from tests.support.controlplane import objects
+from tests.unit.inventory.builders import (
+    DRIVER,
+    claim,
+    device,
+    device_class,
+    pod,
+    pool,
+    snapshot,
+)
+
+pytestmark = pytest.mark.hostile("explain")
+
+TEN = str([*range(10)])
+LOOPS = (
+    f'device.attributes["{DRIVER}"].id == "none" || '
+    f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, {TEN}.all(d, a + b + c + d >= 0)))) == false"
+)
+"""10,000 loops: about 20 ms for a device."""
+
+
+def world(*names: str, devices: int = 100, **claims: str) -> World:
+    """Return unlike devices, and a pod for each claim with its selector."""
+    unlike = [device(f"d{n}", attributes={"id": {"string": str(n)}}) for n in range(devices)]
+    pools = [pool(name, unlike) for name in names or ("n",)]
+    waiting = []
+    for name, expression in claims.items():
+        made = pod(name, claims={"gpu": name})
+        made["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled"}]}
+        selectors = [{"cel": {"expression": expression}}]
+        waiting += [claim(name, selectors=selectors), made]
+    nodes = [objects.node(name) for name in names or ("n",)]
+    return parse(snapshot(device_class(), *nodes, *pools, *waiting))
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """Return an engine with little time that shares no explanation for its age."""
+    monkeypatch.setattr(engines, "SECONDS", 0.2)
+    monkeypatch.setattr(engines, "EACH", 0.0)
+    made = Engine(profile("1.36"), fresh=0)
+    yield made
+    made.stop()
+
+
+def said(engine: Engine, facts: World, name: str) -> Note:
+    """Explain a pod."""
+    return asyncio.run(engine.explain(facts, facts.pods[f"ns/{name}"]))
+
+
+def test_a_costly_selector_is_said_to_be_one(engine: Engine) -> None:
+    found = said(engine, world(a=LOOPS), "a")
+    assert found.reason == "TooExpensive"
+    assert found.text.startswith("too expensive to explain")
+
+
+def test_a_costly_spec_is_not_computed_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[str] = []
+    examine = engines.examine
+
+    def counted(*arguments: object, **more: object) -> object:
+        computed.append(arguments[1].pod.pod.metadata.name)  # type: ignore[attr-defined]
+        return examine(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engines, "examine", counted)
+    facts = world(a=LOOPS, b=LOOPS)
+    reasons = [said(engine, facts, name).reason for name in ("a", "b", "a")]
+    assert reasons == ["TooExpensive"] * 3
+    assert computed == ["a"]
+    # Other devices are another question.
+    assert said(engine, world("n", "m", a="true"), "a").reason == "DevicesAvailable"
+    said(engine, world(a=LOOPS), "a")
+    assert computed == ["a", "a", "a"]
+
+
+def test_cheap_selectors_are_explained_beside_costly_ones(engine: Engine) -> None:
+    facts = world(a=LOOPS, b=f'device.attributes["{DRIVER}"].id == "none"')
+    assert said(engine, facts, "a").reason == "TooExpensive"
+    assert said(engine, facts, "b").reason == "SelectorRejected"
+
+
+def test_an_explanation_ends_with_the_operator(engine: Engine) -> None:
+    async def ended() -> None:
+        facts = world(a=LOOPS)
+        begun = asyncio.create_task(engine.explain(facts, facts.pods["ns/a"]))
+        await asyncio.sleep(0.01)
+        engine.stop()
+        await begun
+
+    with pytest.raises((asyncio.CancelledError, StoppedError)):
+        asyncio.run(ended())
+
+
+def test_a_process_ends_while_its_worker_computes() -> None:
+    code = (
+        "import threading\n"
+        "from dragoman.controllers.explain.worker import Worker\n"
+        "begun = threading.Event()\n"
+        "def compute():\n"
+        "    begun.set()\n"
+        "    while True: pass\n"
+        "Worker('w').submit(compute)\n"
+        "assert begun.wait(60)\n"
+        "print('ended', flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=120, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "ended\n"
+
+
+def test_a_worker_goes_on_after_an_error() -> None:
+    worker = Worker("w")
+    with pytest.raises(ZeroDivisionError):
+        worker.submit(lambda: 1 / 0).result(60)
+    assert worker.submit(lambda: 1 + 1).result(60) == 2
