@@ -11,6 +11,7 @@ from dragoman.allocation import StoppedError, profile
 from dragoman.controllers.explain import engine as engines
 from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.worker import Worker
+from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
@@ -74,7 +75,6 @@ def test_a_costly_spec_is_not_computed_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[str] = []
-    examine = engines.examine
 
     def counted(*arguments: object, **more: object) -> object:
         computed.append(arguments[1].pod.pod.metadata.name)  # type: ignore[attr-defined]
