@@ -27,7 +27,6 @@ PACKAGES: Final = (
     "pyyaml",
     "referencing",
     "rpds-py",
-    "ruamel.yaml",
     "typing-extensions",
 )
 """What the check imports; a test runs it without any other package."""

@@ -71,17 +71,26 @@ def read(name: str, text: str) -> Source:
         return Source(name, text, failure=Failure(name, error.line, error.column, str(error)))
 
 
+@dataclass(frozen=True, slots=True)
+class Fixable:
+    """A finding that `fixes` can correct: the object, its problem with edits, and the finding."""
+
+    object: Object
+    problem: Problem
+    finding: Finding
+
+
 @dataclass(frozen=True)
 class Checked:
-    """The report together with the problems that `fixes` can correct.
+    """The report together with what `fixes` can correct.
 
     Attributes:
         report: for the user.
-        problems: problems with edits, by file, with the object that they concern.
+        fixable: findings with edits, by file.
     """
 
     report: Report
-    problems: Mapping[str, list[tuple[Object, Problem]]]
+    fixable: Mapping[str, list[Fixable]]
 
 
 def check(  # noqa: PLR0913 — two have defaults
@@ -129,7 +138,7 @@ class _Run:
     context: Context
     options: Options
     findings: list[Finding] = field(default_factory=list)
-    fixable: dict[str, list[tuple[Object, Problem]]] = field(default_factory=dict)
+    fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
     ignored: int = 0
     _last: tuple[int, Positions] | None = None
@@ -168,7 +177,7 @@ class _Run:
         )
         self.findings.append(finding)
         if problem.edits:
-            self.fixable.setdefault(obj.file, []).append((obj, problem))
+            self.fixable.setdefault(obj.file, []).append(Fixable(obj, problem, finding))
 
     def _severity(self, problem: Problem) -> str:
         return (

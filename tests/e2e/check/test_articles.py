@@ -71,7 +71,8 @@ def refusal(api: Api, manifest: Any) -> str:
 def mended(text: str) -> str:
     source = engine.read("m.yaml", text)
     checked = engine.check([source], api_of((1, 36)), Devices(), engine.Options())
-    return fixed(text, checked.problems.get("m.yaml", []))
+    found = checked.fixable.get("m.yaml", [])
+    return fixed(text, ((one.object, one.problem) for one in found)).text
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)

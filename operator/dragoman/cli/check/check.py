@@ -15,12 +15,13 @@ import click
 from dragoman.cli.check import output as formats
 from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
 from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
+from dragoman.cli.check.writing import write
 from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say
 from dragoman.cli.unusable import Unusable
 from dragoman.linting import engine
-from dragoman.linting.findings.finding import Failure
-from dragoman.linting.findings.fixes import difference, fixed
+from dragoman.linting.findings.finding import Failure, Finding, counted
+from dragoman.linting.findings.fixes import Fixed, difference, fixed
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
@@ -111,7 +112,11 @@ class Arguments:
 )
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--strict", is_flag=True, help="Fail for warnings and for what was skipped.")
-@click.option("--fix", is_flag=True, help="Fix files in place; comments and order stay.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Fix files in place; all else in them stays.",
+)
 @click.option("--diff", is_flag=True, help="Print what --fix would change.")
 @click.option(
     "--config",
@@ -174,28 +179,76 @@ def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
     sources, failures = _sources(arguments)
     check_one = _Check(arguments)
     checked = check_one(sources)
-    if diff or fix:
-        mended = {
-            source.name: fixed(source.text, checked.problems[source.name])
-            for source in sources
-            if source.name in checked.problems
-        }
-        if diff:
-            _print_diff(sources, mended)
-            return VIOLATIONS if any(mended) else CLEAN
-        for name, text in mended.items():
-            Path(name).write_text(text, encoding="utf-8", newline="")
-        sources = [
-            engine.read(one.name, mended[one.name]) if one.name in mended else one
-            for one in sources
-        ]
+    done: tuple[Finding, ...] = ()
+    if diff:
+        return _show_difference(sources, checked, failures)
+    if fix:
+        sources, done, left = _fix(sources, checked, arguments.names)
+        failures += left
         checked = check_one(sources)
-    report = engine.as_failures(checked.report, failures)
+    report = replace(engine.as_failures(checked.report, failures), fixed=done)
     if text := formats.FORMATS[output](report):
         click.echo(text)
     if output != "json":
+        _say_fixed(done)
         say(report.summary())
     return _status(report, sources, strict=arguments.strict)
+
+
+def _show_difference(
+    sources: list[engine.Source], checked: engine.Checked, failures: list[Failure]
+) -> int:
+    changes = list(_changes(sources, checked))
+    for source, _, outcome in changes:
+        text = difference(source.name, source.text, outcome.text)
+        click.echo(plain(text, keep="\n\t"), nl=False)
+    failures += [one for source, _, outcome in changes for one in _refused(source, outcome)]
+    for failure in failures:
+        say(f"{failure.place}: error: {failure.message}")
+    changed = any(source.text != outcome.text for source, _, outcome in changes)
+    return UNUSABLE if failures else VIOLATIONS if changed else CLEAN
+
+
+def _changes(
+    sources: list[engine.Source], checked: engine.Checked
+) -> Iterator[tuple[engine.Source, list[engine.Fixable], Fixed]]:
+    for source in sources:
+        if found := checked.fixable.get(source.name):
+            yield source, found, fixed(source.text, ((one.object, one.problem) for one in found))
+
+
+def _refused(source: engine.Source, outcome: Fixed) -> Iterator[Failure]:
+    for document, reason in outcome.refused:
+        yield Failure(source.name, document.line + 1, 1, f"not fixed: {reason}")
+
+
+def _fix(
+    sources: list[engine.Source], checked: engine.Checked, names: tuple[str, ...]
+) -> tuple[list[engine.Source], tuple[Finding, ...], list[Failure]]:
+    """Change files; return what they say now, what was corrected, and what was not."""
+    now = {source.name: source for source in sources}
+    done: list[Finding] = []
+    failures: list[Failure] = []
+    for source, found, outcome in _changes(sources, checked):
+        failures += _refused(source, outcome)
+        left = {document.start for document, _ in outcome.refused}
+        corrected = [one.finding for one in found if one.object.document.start not in left]
+        if not corrected:
+            continue
+        if failure := write(source.name, source.text, outcome.text, names):
+            failures.append(failure)
+            continue
+        done += corrected
+        now[source.name] = engine.read(source.name, outcome.text)
+    return list(now.values()), tuple(done), failures
+
+
+def _say_fixed(done: tuple[Finding, ...]) -> None:
+    for one in done:
+        say(f"{one.file}:{one.line}:{one.column}: fixed: {one.object}: {one.message} [{one.id}]")
+    if done:
+        files = len({one.file for one in done})
+        say(f"fixed {counted(len(done), 'finding')} in {counted(files, 'file')}")
 
 
 def _status(report: Any, sources: list[engine.Source], *, strict: bool) -> int:
@@ -282,9 +335,3 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
         raise Unusable(f"the cluster: {error.message}") from error
     for tree in found:
         yield Object(CLUSTER, Document(tree, "", 0, 0), (), tree)
-
-
-def _print_diff(sources: list[engine.Source], mended: dict[str, str]) -> None:
-    for source in sources:
-        if source.name in mended:
-            click.echo(difference(source.name, source.text, mended[source.name]), nl=False)

@@ -1,7 +1,9 @@
-"""Changes to one document that keep comments and order: values, applied by `fixes`."""
+"""Changes to one document, applied by `fixes` to its text and to its tree."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +12,10 @@ Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Give a field another value."""
+    """Give a scalar another value."""
 
     steps: Steps
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """Give a field another name."""
-
-    steps: Steps
-    name: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +34,31 @@ class Lift:
     steps: Steps
 
 
-Edit = Set | Rename | Nest | Lift
+Edit = Set | Nest | Lift
+
+
+def applied(tree: Any, edits: Iterable[Edit]) -> Any:
+    """Return what a tree must be after edits.
+
+    Raises:
+        LookupError, TypeError: the tree has no such place.
+    """
+    tree = deepcopy(tree)
+    # Deep edits first: those above would change the paths of those below.
+    for edit in sorted(edits, key=lambda one: -len(one.steps)):
+        match edit:
+            case Set(steps, value):
+                _reach(tree, steps[:-1])[steps[-1]] = value
+            case Nest(steps, name, keys):
+                holder = _reach(tree, steps)
+                holder[name] = {key: holder.pop(key) for key in keys}
+            case Lift(steps):
+                holder = _reach(tree, steps[:-1])
+                holder.update(holder.pop(steps[-1]))
+    return tree
+
+
+def _reach(tree: Any, steps: Steps) -> Any:
+    for step in steps:
+        tree = tree[step]
+    return tree

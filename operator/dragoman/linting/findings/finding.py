@@ -129,6 +129,7 @@ class Report:
         configs: driver configs that a schema judged.
         skipped: reasons why something was not checked, with their number.
         ignored: findings that a comment or annotation with a reason suppresses.
+        fixed: findings that `--fix` corrected; they are none any more.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -137,6 +138,7 @@ class Report:
     configs: int = 0
     skipped: Mapping[str, int] | None = None
     ignored: int = 0
+    fixed: tuple[Finding, ...] = ()
 
     @property
     def errors(self) -> int:
@@ -151,11 +153,11 @@ class Report:
     def summary(self) -> str:
         """Say in one line what was checked."""
         skipped = self.skipped or {}
-        parts = [f"checked {_counted(self.objects, 'object')}, {_counted(self.configs, 'config')}"]
+        parts = [f"checked {counted(self.objects, 'object')}, {counted(self.configs, 'config')}"]
         if skipped:
             reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(skipped.items()))
             parts.append(f"skipped {sum(skipped.values())}: {reasons}")
-        found = [_counted(self.errors, "error"), _counted(self.warnings, "warning")]
+        found = [counted(self.errors, "error"), counted(self.warnings, "warning")]
         if self.ignored:
             found.append(f"{self.ignored} ignored")
         return "; ".join([*parts, ", ".join(found)])
@@ -165,6 +167,7 @@ class Report:
         return {
             "findings": [finding.document() for finding in self.findings],
             "failures": [failure.document() for failure in self.failures],
+            "fixed": [finding.document() for finding in self.fixed],
             "summary": {
                 "objects": self.objects,
                 "configs": self.configs,
@@ -176,5 +179,6 @@ class Report:
         }
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, such as `2 errors`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

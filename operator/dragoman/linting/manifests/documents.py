@@ -148,16 +148,6 @@ class Nodes:
         return found
 
 
-def scalar_of(text: str, steps: Steps, *, at_key: bool) -> tuple[int, int, str] | None:
-    """Return start, end and quotes of a scalar or of the name of a field; None without one."""
-    nodes = Nodes(Document(None, text, 0, 0).nodes())
-    key, node, taken = nodes.nearest(steps)
-    node = key if at_key else node
-    if taken < len(steps) or not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
-        return None
-    return node.start_mark.index, node.end_mark.index, node.style or ""
-
-
 def steps_of(path: str) -> Steps:
     """Split a path such as `spec.config[0].parameters[a.b]` into its steps."""
     return tuple(

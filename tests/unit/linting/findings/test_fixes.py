@@ -47,7 +47,7 @@ spec:
       # the large one
       - name: gpu
         exactly:
-          deviceClassName: 'gpu.example.com' # class
+          deviceClassName: 'gpu.example.com'  # class
           selectors:
             - cel:
                 expression: |-
@@ -60,7 +60,8 @@ def mended(text: str) -> str:
     checked = engine.check(
         [engine.read("m.yaml", text)], api_of((1, 36)), Devices(), engine.Options()
     )
-    return fixed(text, checked.problems.get("m.yaml", []))
+    found = checked.fixable.get("m.yaml", [])
+    return fixed(text, ((one.object, one.problem) for one in found)).text
 
 
 def test_a_flat_request_moves_below_exactly_with_its_comments() -> None:
@@ -90,7 +91,7 @@ def test_mending_twice_changes_nothing() -> None:
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  resourceClaims:\n"
             "  - name: gpu  # one\n    source:  # two\n      resourceClaimName: b  # three\n",
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  resourceClaims:\n"
-            "  - name: gpu  # one\n    resourceClaimName: b    # three\n",
+            "  - name: gpu  # one\n    # two\n    resourceClaimName: b  # three\n",
             id="source of a pod's claim",
         ),
         pytest.param(
