@@ -1,6 +1,6 @@
 """Edits as changes of a text: what they do not name keeps every letter, in YAML and in JSON.
 
-Each edit becomes one span of the text and what stands there afterwards. Nothing is written anew:
+Each edit becomes one span of the text and what stands there afterwards. No field is rewritten:
 fields move as the lines, or parts of lines, that hold them.
 """
 
