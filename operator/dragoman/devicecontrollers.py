@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, has_pool_views, wait_optional
+from dragoman.kube.discovery import Served, has_pool_views, retried, server_version, wait_optional
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.manager import Manager
 from dragoman.logs import logger
+from dragoman.model.kubernetes import name as version_name
 from dragoman.settings import Settings
 
 if TYPE_CHECKING:
@@ -124,10 +125,18 @@ class DeviceControllers:
         await devices.require_content()
         await asyncio.to_thread(import_module, "dragoman.controllers.poolstatus.reports")
         from dragoman.controllers.poolstatus.reports import PoolReports  # noqa: PLC0415 — as above
+        from dragoman.inventory.facts.profiles import observed_profile  # noqa: PLC0415
 
         holders = self.settings.inventory_holders
+        version = await retried("Cannot read the server's version", server_version, self.client)
+        profile, _ = observed_profile(version_name(version), rules=True)
         reports = PoolReports(
-            self.client, devices, claims.state, holders=holders, may_write=self.leading
+            self.client,
+            devices,
+            claims.state,
+            holders=holders,
+            profile=profile,
+            may_write=self.leading,
         )
         claims.handlers.observers.append(reports)
         self.manager.leaders.append(reports.run)

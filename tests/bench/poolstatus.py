@@ -10,6 +10,7 @@ import time
 from statistics import median
 from typing import Any, cast
 
+from dragoman.allocation.features import profile
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.reports import PoolReports
@@ -82,7 +83,7 @@ def reports(slices: list[StoredSlice], claims: list[Claim]) -> bool:
         devices.slices.store.put(one)
     for claim in claims:
         cluster.claims.put(claim)
-    keeper = PoolReports(cast(Client, Written()), devices, cluster, holders=True)
+    keeper = PoolReports(cast(Client, Written()), devices, cluster, holders=True, profile=profile())
     seconds = []
     for index in range(CHANGES):
         changed, again = claims[index], a_slice(index % SLICES)

@@ -46,7 +46,7 @@ def unknown_labels(source: Source, planned: Planned) -> Iterator[str]:
 def broken_pools(inventory: Inventory) -> Iterator[str]:
     """Yield why pools do not count."""
     yield from shortened(
-        f"{pool_text(pool, inventory.world.now)}: its devices do not count"
+        f"{pool_text(pool, inventory.world.now)}: its idle devices do not count"
         for pool in inventory.pools.values()
         if not pool.usable
     )

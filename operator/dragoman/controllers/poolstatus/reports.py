@@ -2,22 +2,22 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from dragoman.allocation.facts.objects import PoolID
+from dragoman.allocation.features import Profile
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
-from dragoman.inventory.pools.currentpools import PoolFacts, current_pools
-from dragoman.inventory.poolstatus.reports import report, report_name
+from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, Client, pages
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import AllocatedDevice, Claim, Pod
+from dragoman.model import Claim, Pod
 
 PERIOD = 30.0
 """Shortest time in seconds between two writes of one report."""
@@ -33,6 +33,7 @@ class PoolReports:
         devices: Stores slices, with content, and rules.
         cluster: Stores claims.
         holders: Whether reports name the claims that hold devices.
+        profile: How the scheduler of the cluster behaves.
         may_write: Whether this process leads.
         clock: Monotonic seconds.
 
@@ -47,6 +48,7 @@ class PoolReports:
         cluster: ClusterState,
         *,
         holders: bool,
+        profile: Profile,
         may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -54,6 +56,7 @@ class PoolReports:
         self._devices = devices
         self._cluster = cluster
         self._holders = holders
+        self._profile = profile
         self._may_write = may_write
         self._clock = clock
         self._written: dict[str, dict[str, Any]] = {}
@@ -151,19 +154,12 @@ class PoolReports:
 
     def document(self, pool: PoolID) -> dict[str, Any]:
         """Return the report of a pool that has slices."""
-        held = list(self._held(pool))
-        facts = PoolFacts(self._slices[pool].values(), [device for _, device in held])
-        (current,) = current_pools(facts)
-        names = {name for name, device in held if not device.admin} if self._holders else ()
-        return report(current, [one.rule for one in self._devices.stored_rules()], names)
-
-    def _held(self, pool: PoolID) -> Iterator[tuple[str, AllocatedDevice]]:
-        """Yield the allocated devices of a pool with the claims that hold them."""
-        for namespace, name in self._claims.get(pool, ()):
-            claim = self._cluster.claims.get(namespace, name)
-            for device in () if claim is None else claim.devices:
-                if (device.driver, device.pool) == pool:
-                    yield f"{namespace}/{name}", device
+        found = (self._cluster.claims.get(*place) for place in self._claims.get(pool, ()))
+        claims = [claim for claim in found if claim is not None]
+        rules = [one.rule for one in self._devices.stored_rules()]
+        slices = self._slices[pool].values()
+        inventory = pool_inventory(pool, slices, claims, rules, self._profile)
+        return report(pool, inventory, holders=self._holders)
 
     async def _write(self, name: str, pool: PoolID, found: dict[str, Any]) -> None:
         if not self._may_write():

@@ -1,4 +1,7 @@
-"""DevicePoolReports: the devices of one pool, counted for users who may not list claims."""
+"""DevicePoolReports: the devices of one pool, counted for users who may not list claims.
+
+The numbers are those of `kubectl dra top`: both count one inventory.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,14 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID
-from dragoman.inventory.pools.currentpools import CurrentPool
-from dragoman.inventory.poolstatus.status import invalid_reason, is_tainted
+from dragoman.allocation.facts.claims import Claim as Requests
+from dragoman.allocation.facts.objects import DeviceID, DeviceTaintRule, PoolID
+from dragoman.allocation.features import Profile
+from dragoman.inventory.facts.objects import ClaimFact, Result, SliceFact, World
+from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.inventory import Inventory, State, take
+from dragoman.inventory.usage.summary import tally
+from dragoman.model.claim import Claim
 
 MOST_HOLDERS: Final = 128
 LONGEST_STATE: Final = 256
@@ -20,34 +28,81 @@ def report_name(pool: PoolID) -> str:
     return f"{pool.driver}-{digest}"
 
 
-def report(
-    pool: CurrentPool, rules: Iterable[DeviceTaintRule], holders: Iterable[str] = ()
-) -> dict[str, Any]:
+def pool_inventory(
+    pool: PoolID,
+    slices: Iterable[StoredSlice],
+    claims: Iterable[Claim],
+    rules: Iterable[DeviceTaintRule],
+    profile: Profile,
+) -> Inventory:
+    """Return the inventory of one pool.
+
+    Args:
+        pool: Driver and pool.
+        slices: Those of the pool, with content.
+        claims: With devices of the pool, and others.
+        rules: DeviceTaintRules.
+        profile: How the scheduler of the cluster behaves.
+    """
+    held = (_claim(claim, pool) for claim in claims)
+    contents = (one.content for one in slices)
+    world = World(
+        now="",
+        kubernetes="",
+        nodes={},
+        slices=tuple(SliceFact(one, "") for one in contents if one is not None),
+        classes={},
+        rules=tuple(rules),
+        claims={claim.key: claim for claim in held},
+        templates={},
+        pods={},
+        quotas=(),
+        listed=frozenset(),
+        unseen=(),
+        malformed=(),
+    )
+    return take(world, profile)
+
+
+def _claim(claim: Claim, pool: PoolID) -> ClaimFact:
+    metadata = claim.metadata
+    results = tuple(
+        Result(DeviceID(*one.id), one.request, one.admin, one.share)
+        for one in claim.devices
+        if (one.driver, one.pool) == pool
+    )
+    return ClaimFact(claim, Requests(metadata.name, metadata.namespace), results)
+
+
+def report(pool: PoolID, inventory: Inventory, *, holders: bool = False) -> dict[str, Any]:
     """Return the field `report` of a DevicePoolReport.
 
     Args:
-        pool: The pool, with its slices' content.
-        rules: DeviceTaintRules.
-        holders: Claims with devices of the pool, as `namespace/name`; empty to name none.
+        pool: A pool of the inventory.
+        inventory: Of this pool alone.
+        holders: Whether claims with devices of the pool are named, as `namespace/name`.
     """
-    first = pool.slices[0]
-    found: dict[str, Any] = {"generation": first.generation, "state": "Complete"}
-    if pool.node:
-        found["node"] = pool.node
-    if named := sorted(holders)[:MOST_HOLDERS]:
-        found["holders"] = named
-    if len(pool.slices) != first.slice_count:
-        found["state"] = f"Incomplete ({len(pool.slices)} of {first.slice_count})"
+    current = inventory.pools[pool]
+    found: dict[str, Any] = {
+        "generation": current.generation,
+        "state": str(current)[:LONGEST_STATE],
+    }
+    if current.node:
+        found["node"] = current.node
+    devices = inventory.devices.values()
+    if holders and (named := sorted({one.claim.key for device in devices for one in device.owned})):
+        found["holders"] = named[:MOST_HOLDERS]
+    if len(current.slices) != current.wanted:
         return found
-    if reason := invalid_reason(pool):
-        found["state"] = f"Invalid ({reason})"[:LONGEST_STATE]
-    active = tuple(rules)
-    contents = {name: content for name, _, content in pool.contents}
-    tainted = {name for name in contents if is_tainted(pool, name, contents[name], active)}
+    states = tally(inventory, devices)
+    lost = sum(device.state is State.LOST and bool(device.owned) for device in devices)
     return found | {
-        "devices": len(contents),
-        "used": sum(name in pool.used for name in contents),
-        "tainted": len(tainted),
-        "free": sum(name not in pool.used and name not in tainted for name in contents),
-        "orphaned": sum(name not in contents for name in pool.used),
+        "devices": sum(states.values()) - states[State.LOST] - states[State.UNUSABLE],
+        "free": states[State.FREE],
+        "used": states[State.USED],
+        "tainted": states[State.TAINTED],
+        "held": states[State.HELD],
+        "blocked": states[State.BLOCKED],
+        "unusable": states[State.UNUSABLE],
+        "orphaned": lost,
     }

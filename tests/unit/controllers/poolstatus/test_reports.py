@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from typing import Any, cast
 
+from dragoman.allocation.features import profile
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.reports import PoolReports
@@ -50,10 +51,31 @@ class Setup:
         self.devices._content = True
         loop = asyncio.get_running_loop()
         self.reports = PoolReports(
-            cast(Client, api), self.devices, self.state, holders=holders, clock=loop.time
+            cast(Client, api),
+            self.devices,
+            self.state,
+            holders=holders,
+            profile=profile(),
+            clock=loop.time,
         )
         self.devices.slices.synced.set()
         self.task = asyncio.create_task(self.reports.run())
+
+    def partition(self) -> None:
+        """Publish a device of 8Gi, and two partitions of it with 4Gi each."""
+        counters = [{"name": "gpu", "counters": {"memory": {"value": "8Gi"}}}]
+
+        def device(name: str, memory: str) -> Json:
+            taken = {"counterSet": "gpu", "counters": {"memory": {"value": memory}}}
+            return {"name": name, "consumesCounters": [taken]}
+
+        devices = [device("whole", "8Gi"), device("half-0", "4Gi"), device("half-1", "4Gi")]
+        for number, content in enumerate(({"devices": devices}, {"sharedCounters": counters})):
+            name = f"p-{number}"
+            spec: Json = {"driver": "d", "nodeName": "n", **content}
+            spec["pool"] = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+            body = {"metadata": {"name": name, "uid": name}, "spec": spec}
+            self.devices.slices.handle({"type": "ADDED", "object": body})
 
     def publish(self, pool: str, *devices: str, count: int = 1, kind: str = "ADDED") -> None:
         spec = {
@@ -103,10 +125,33 @@ async def test_a_report_counts_the_devices_of_a_pool() -> None:
         "used": 1,
         "free": 2,
         "tainted": 0,
+        "held": 0,
+        "blocked": 0,
+        "unusable": 0,
         "orphaned": 1,
     }
     (name,) = setup.api.reports
     assert name.startswith("d-")
+
+
+@in_virtual_time
+async def test_partitions_without_counters_are_not_free() -> None:
+    setup = Setup(Api())
+    setup.partition()
+    setup.allocate("one", "whole")
+    await asyncio.sleep(60)
+    numbers = {name: setup.report[name] for name in ("devices", "used", "free", "blocked")}
+    assert numbers == {"devices": 3, "used": 1, "free": 0, "blocked": 2}
+
+
+@in_virtual_time
+async def test_devices_of_an_invalid_pool_are_not_free() -> None:
+    setup = Setup(Api())
+    setup.publish("p", "a", "a", "b")
+    await asyncio.sleep(60)
+    assert setup.report["state"].startswith("Invalid (")
+    numbers = {name: setup.report[name] for name in ("devices", "free", "unusable")}
+    assert numbers == {"devices": 0, "free": 0, "unusable": 2}
 
 
 @in_virtual_time
