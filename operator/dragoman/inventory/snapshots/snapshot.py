@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import orjson
 
@@ -25,10 +25,13 @@ API_VERSION: Final = "cli.dragoman.dev/v1alpha1"
 KIND: Final = "Snapshot"
 MAX_LINE: Final = 4 * 1024 * 1024
 """Bytes of one line; the API server takes objects of at most 3 MiB."""
+MAX_SIZE: Final = 1024 * 1024 * 1024
+"""Bytes of one file."""
 MAX_OBJECTS: Final = 1_000_000
 """Objects of one file."""
 FORMAT: Final = 2
 """Of the files that are written. 2: what plans of preemption need."""
+_GZIP: Final = b"\x1f\x8b"
 _VERSIONS: Final = {
     "Namespace": "v1",
     "Node": "v1",
@@ -119,8 +122,28 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
             yield _line({"apiVersion": api_version, "kind": kind, **body})
 
 
+def read(file: BinaryIO) -> Snapshot:
+    """Read a snapshot from a file, a pipe or a device, which may have no end.
+
+    Raises:
+        SnapshotError: A line is too long or not a JSON object, the first one is not a header, or
+            the file is larger than MAX_SIZE.
+    """
+    return load(_bounded(file))
+
+
+def _bounded(file: BinaryIO) -> Iterator[bytes]:
+    """Yield lines, of which one that is too long is cut; raise SnapshotError for too many bytes."""
+    size = 0
+    while line := file.readline(MAX_LINE + 1):
+        size += len(line)
+        if size > MAX_SIZE:
+            raise SnapshotError(f"larger than {MAX_SIZE >> 20} MiB")
+        yield line
+
+
 def load(lines: Iterable[bytes]) -> Snapshot:
-    """Read a snapshot.
+    """Read a snapshot from its lines.
 
     Raises:
         SnapshotError: A line is too long or not a JSON object, or the first one is not a header.
@@ -172,6 +195,8 @@ def _unseen(header: Mapping[str, Any]) -> Iterator[Unseen]:
 
 
 def _object(number: int, line: bytes) -> Mapping[str, Any]:
+    if line[:2] == _GZIP:
+        raise SnapshotError(f"line {number}: compressed: gunzip it first")
     if len(line) > MAX_LINE:
         raise SnapshotError(f"line {number}: longer than {MAX_LINE >> 20} MiB")
     try:

@@ -53,3 +53,10 @@ def test_a_snapshot_can_go_without_names(tmp_path: Path) -> None:
     desk = Desk(tmp_path, device_class(), pool("host-of-customer", 2))
     assert b"host-of-customer" in desk.file.read_bytes()
     assert "host-of-customer" not in desk.run("snapshot", "--keep-names=false")
+
+
+@pytest.mark.hostile("snapshot: devices and pipes")
+def test_a_device_is_refused_by_name() -> None:
+    result = invoke("top", "nodes", "--snapshot", "/dev/zero")
+    assert result.exit_code == 2
+    assert "/dev/zero: line 1: longer than 4 MiB" in result.output

@@ -1,5 +1,6 @@
 """Snapshots keep what answers need, and nothing else."""
 
+import io
 import json
 from typing import Any
 
@@ -11,7 +12,7 @@ from dragoman.allocation import profile
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshots.anonymization import anonymized
+from dragoman.inventory.snapshots.anonymous import anonymized
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.inventory.snapshots.snapshot import (
     API_VERSION,
@@ -21,6 +22,7 @@ from dragoman.inventory.snapshots.snapshot import (
     Unseen,
     dump,
     load,
+    read,
 )
 from dragoman.inventory.usage import summary
 from tests.support.controlplane import objects
@@ -119,6 +121,46 @@ def test_other_files_are_refused_with_the_line(written: list[bytes], message: st
         load(written)
 
 
+class Endless(io.RawIOBase):
+    """A device without an end, such as /dev/zero, of which only little may be read."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.given += len(buffer)
+        assert self.given < 4 * MAX_LINE, "the whole device is read"
+        buffer[:] = (self.content * (len(buffer) // len(self.content) + 1))[: len(buffer)]
+        return len(buffer)
+
+
+@pytest.mark.hostile("snapshot: devices and pipes")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"\0", "line 1: longer than 4 MiB", id="zeros"),
+        pytest.param(b"[" * 99, "line 1: longer than 4 MiB", id="one line"),
+        pytest.param(b"\n", "line 1: expected apiVersion", id="blank lines"),
+        pytest.param(b"\x1f\x8b\x08", "line 1: compressed: gunzip it first", id="gzip"),
+    ],
+)
+def test_devices_without_an_end_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        read(io.BufferedReader(Endless(content)))
+
+
+@pytest.mark.hostile("snapshot: devices and pipes")
+def test_the_size_of_a_pipe_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.inventory.snapshots.snapshot.MAX_SIZE", 1 << 20)
+    lines = b"".join([HEADER, b"\n", *[b'{"kind": "Other"}\n'] * 100_000])
+    with pytest.raises(SnapshotError, match="larger than 1 MiB"):
+        read(io.BytesIO(lines))
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),
     lambda inner: (
@@ -172,7 +214,7 @@ def test_renaming_leaves_no_name_behind_and_selects_the_same_nodes() -> None:
     world = parse(other)
     (node,), (found,) = world.nodes.values(), world.pods.values()
     assert rejections(found.document, node, Load(), {"pods": 10**9}) == ()
-    assert world.quotas[0].hard == {CLASS: 8}
+    assert world.quotas[0].hard == {"class-1": 8}
 
 
 def budget(name: str, labels: dict[str, str], allowed: int = 1) -> dict[str, Any]:
@@ -239,7 +281,7 @@ def test_renaming_hides_what_plans_need_and_selects_the_same_pods() -> None:
 def test_renaming_changes_names_and_no_number() -> None:
     user = pod("trainer", "secret-team", claims={"gpu": "claim"}, node="host-b")
     taken = snapshot(
-        device_class(),
+        device_class("mig.example.com"),
         objects.node("host-a"),
         objects.node("host-b"),
         pool("host-a", 2),
@@ -262,4 +304,4 @@ def test_renaming_changes_names_and_no_number() -> None:
         for one in device.holdings
         if one.users
     ]
-    assert users == [("main",)]
+    assert users == [("program-1",)]

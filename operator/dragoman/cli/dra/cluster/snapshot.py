@@ -45,7 +45,7 @@ Exit status:
     default=True,
     show_default=True,
     metavar="BOOL",
-    help="Whether nodes, namespaces, pods, claims, templates and pools keep their names.",
+    help="Whether names stay; false replaces all but those of drivers and devices by tokens.",
 )
 @connected
 def snapshot(source: Source, output: str, keep_names: bool) -> None:  # noqa: FBT001 — click's way
@@ -55,7 +55,7 @@ def snapshot(source: Source, output: str, keep_names: bool) -> None:  # noqa: FB
     of nodes that a selector names.
     """
     from dragoman import __version__  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.inventory.snapshots.anonymization import anonymized  # noqa: PLC0415 — as above
+    from dragoman.inventory.snapshots.anonymous import anonymized  # noqa: PLC0415 — as above
     from dragoman.inventory.snapshots.documents import KINDS  # noqa: PLC0415 — as above
     from dragoman.inventory.snapshots.snapshot import dump  # noqa: PLC0415 — as above
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
 
 Answer = TypeVar("Answer")
 DEFAULT_NAMESPACE: Final = "default"
-_MAX_SNAPSHOT: Final = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +111,11 @@ def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
 
 
 def _load(path: Path) -> Snapshot:
-    from dragoman.inventory.snapshots.snapshot import SnapshotError, load  # noqa: PLC0415 — heavy
+    from dragoman.inventory.snapshots.snapshot import SnapshotError, read  # noqa: PLC0415 — heavy
 
     try:
-        if path.stat().st_size > _MAX_SNAPSHOT:
-            raise Unusable(f"{path}: larger than {_MAX_SNAPSHOT >> 20} MiB")
-        with path.open("rb") as lines:
-            return load(lines)
+        with path.open("rb") as file:
+            return read(file)
     except OSError as error:
         raise Unusable(f"{path}: {error.strerror}") from None
     except SnapshotError as error:

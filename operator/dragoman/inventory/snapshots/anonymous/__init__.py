@@ -1,0 +1,47 @@
+"""Snapshots without names: every string of a cluster's own becomes a token, or is left out.
+
+Names, labels, taints and tolerations become tokens: equal ones stay equal, and tokens sort as names
+do, so that answers differ in names alone. What drivers publish stays, because selectors compare it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dragoman.inventory.snapshots.anonymous.facts import published
+from dragoman.inventory.snapshots.anonymous.fields import FIELDS
+from dragoman.inventory.snapshots.anonymous.tokens import Seen, Tokens
+from dragoman.inventory.snapshots.anonymous.treatments import LEFT_OUT, Names, version
+from dragoman.inventory.snapshots.anonymous.walk import treated
+from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
+
+
+def anonymized(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot whose answers differ from the original's in names alone."""
+    kept = published(snapshot)
+    seen = Seen()
+    namespaces = {one.namespace for one in snapshot.unseen if one.namespace}
+    for name in namespaces:
+        seen("ns", name)
+    _walk(snapshot, Names(seen, kept))
+    tokens = seen.tokens()
+    return replace(
+        _walk(snapshot, Names(tokens, kept)),
+        kubernetes=version(snapshot.kubernetes),
+        unseen=tuple(_unseen(one, tokens) for one in snapshot.unseen),
+    )
+
+
+def _walk(snapshot: Snapshot, names: Names) -> Snapshot:
+    """Treat every field: once to see all names, and once to replace them."""
+    objects = {
+        plural: tuple(treated(names, document, FIELDS[plural]) for document in found)
+        for plural, found in snapshot.objects.items()
+        if plural in FIELDS
+    }
+    return replace(snapshot, objects=objects)
+
+
+def _unseen(one: Unseen, tokens: Tokens) -> Unseen:
+    plural = one.plural if one.plural in FIELDS else LEFT_OUT
+    return Unseen(plural, "forbidden", one.namespace and tokens("ns", one.namespace))

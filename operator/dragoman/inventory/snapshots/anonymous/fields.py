@@ -1,0 +1,259 @@
+"""The fields of a snapshot without names, and how each is treated; all others are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dragoman.inventory.snapshots.anonymous.parts import (
+    AMOUNTS,
+    API_WORDS,
+    BOOLEAN,
+    CLAIM_SPEC,
+    CONDITIONS,
+    CONFIG,
+    CONTAINERS,
+    COUNTERS,
+    DEVICE_FIELDS,
+    NODE_SELECTOR,
+    RESOURCES,
+    RESULT,
+    SELECTORS,
+    STATUS,
+    TAINT,
+    TOLERATION,
+    metadata,
+)
+from dragoman.inventory.snapshots.anonymous.treatments import (
+    ATTRIBUTE,
+    CLASS,
+    CONDITION,
+    DEVICE,
+    DRIVER,
+    ENTRY,
+    FACT,
+    NAMESPACE,
+    NODE_NAME,
+    OBJECT,
+    PATH,
+    PROGRAM,
+    REASON,
+    REQUEST,
+    RESOURCE_ID,
+    RESOURCE_NAME,
+    SCHEDULER,
+    TIME,
+    UID,
+    WEBHOOK,
+    named,
+    number,
+    quantity,
+    quota_key,
+    words,
+)
+from dragoman.inventory.snapshots.anonymous.walk import (
+    MapOf,
+    Requirement,
+    Tree,
+    labels,
+)
+from dragoman.inventory.snapshots.documents import (
+    MIRROR,
+    PREEMPTIBLE,
+)
+
+FIELDS: Final[Mapping[str, Mapping[str, Tree]]] = {
+    "nodes": {
+        "metadata": {**metadata(NODE_NAME), "labels": labels},
+        "spec": {"unschedulable": number, "taints": [TAINT]},
+        "status": {
+            "allocatable": AMOUNTS,
+            "declaredFeatures": [named("feature")],
+            "conditions": CONDITIONS,
+        },
+    },
+    "pods": {
+        "metadata": {
+            **metadata(OBJECT),
+            "annotations": {PREEMPTIBLE: BOOLEAN, MIRROR: named("uid")},
+            "labels": labels,
+        },
+        "spec": {
+            "nodeName": NODE_NAME,
+            "schedulerName": SCHEDULER,
+            "schedulingGates": [{"name": named("gate")}],
+            "schedulingGroup": {"podGroupName": OBJECT},
+            "nodeSelector": labels,
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": NODE_SELECTOR},
+                "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+            },
+            "topologySpreadConstraints": [
+                {"whenUnsatisfiable": words("DoNotSchedule", "ScheduleAnyway")}
+            ],
+            "priority": number,
+            "preemptionPolicy": words("Never", "PreemptLowerPriority"),
+            "terminationGracePeriodSeconds": number,
+            "tolerations": [TOLERATION],
+            "overhead": AMOUNTS,
+            "resourceClaims": [
+                {"name": ENTRY, "resourceClaimName": OBJECT, "resourceClaimTemplateName": OBJECT}
+            ],
+            "resources": RESOURCES,
+            "containers": CONTAINERS,
+            "initContainers": CONTAINERS,
+            "volumes": [
+                {
+                    "hostPath": {"path": PATH},
+                    "persistentVolumeClaim": {},
+                    "ephemeral": {},
+                    "csi": {},
+                }
+            ],
+        },
+        "status": {
+            "nominatedNodeName": NODE_NAME,
+            "phase": words("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+            "startTime": TIME,
+            "resourceClaimStatuses": [{"name": ENTRY, "resourceClaimName": OBJECT}],
+            "extendedResourceClaimStatus": {
+                "resourceClaimName": OBJECT,
+                "requestMappings": [
+                    {
+                        "containerName": PROGRAM,
+                        "resourceName": RESOURCE_NAME,
+                        "requestName": REQUEST,
+                    }
+                ],
+            },
+            "containerStatuses": [
+                {
+                    "name": PROGRAM,
+                    "allocatedResourcesStatus": [
+                        {
+                            "resources": [
+                                {
+                                    "resourceID": RESOURCE_ID,
+                                    "health": words("Healthy", "Unhealthy", "Unknown"),
+                                }
+                            ]
+                        }
+                    ],
+                    "state": {"waiting": {"reason": REASON}},
+                }
+            ],
+            # Messages of the scheduler name nodes and claims.
+            "conditions": [
+                {
+                    "type": CONDITION,
+                    "status": STATUS,
+                    "reason": REASON,
+                    "message": words(),
+                    "lastTransitionTime": TIME,
+                }
+            ],
+        },
+    },
+    "resourceclaims": {
+        "metadata": metadata(OBJECT),
+        "spec": CLAIM_SPEC,
+        "status": {
+            "allocation": {
+                "devices": {"results": [RESULT], "config": CONFIG},
+                "nodeSelector": NODE_SELECTOR,
+                "allocationTimestamp": TIME,
+            },
+            "reservedFor": [
+                {
+                    "apiGroup": words("scheduling.k8s.io"),
+                    "resource": words("pods", "podgroups"),
+                    "name": OBJECT,
+                    "uid": UID,
+                }
+            ],
+            "devices": [
+                {
+                    "driver": DRIVER,
+                    "pool": NODE_NAME,
+                    "device": DEVICE,
+                    "shareID": named("share"),
+                    "conditions": CONDITIONS,
+                }
+            ],
+        },
+    },
+    "resourceclaimtemplates": {"metadata": metadata(OBJECT), "spec": {"spec": CLAIM_SPEC}},
+    "resourceslices": {
+        "metadata": metadata(named("slice")),
+        "spec": {
+            "driver": DRIVER,
+            "pool": {"name": NODE_NAME, "generation": number, "resourceSliceCount": number},
+            "nodeName": NODE_NAME,
+            "nodeSelector": NODE_SELECTOR,
+            "allNodes": number,
+            "perDeviceNodeSelection": number,
+            "devices": [DEVICE_FIELDS],
+            "sharedCounters": [{"name": FACT, "counters": COUNTERS}],
+            "partitionTypeAttribute": ATTRIBUTE,
+            "skipNodeOperations": [FACT],
+        },
+    },
+    "deviceclasses": {
+        "metadata": metadata(CLASS),
+        "spec": {
+            "selectors": SELECTORS,
+            "extendedResourceName": RESOURCE_NAME,
+            "config": CONFIG,
+        },
+    },
+    "devicetaintrules": {
+        "metadata": metadata(named("rule")),
+        "spec": {
+            "deviceSelector": {"driver": DRIVER, "pool": NODE_NAME, "device": DEVICE},
+            "taint": TAINT,
+        },
+    },
+    "resourcequotas": {
+        "metadata": metadata(OBJECT),
+        "spec": {"hard": MapOf(quota_key, quantity)},
+        "status": {"hard": MapOf(quota_key, quantity), "used": MapOf(quota_key, quantity)},
+    },
+    "namespaces": {"metadata": {**metadata(NAMESPACE), "annotations": {PREEMPTIBLE: BOOLEAN}}},
+    "poddisruptionbudgets": {
+        "metadata": {**metadata(OBJECT), "generation": number},
+        "spec": {
+            "selector": {"matchLabels": labels, "matchExpressions": [Requirement()]},
+            "unhealthyPodEvictionPolicy": words("IfHealthyBudget", "AlwaysAllow"),
+        },
+        "status": {
+            "disruptionsAllowed": number,
+            "currentHealthy": number,
+            "desiredHealthy": number,
+            "disruptedPods": MapOf(OBJECT, TIME),
+            "observedGeneration": number,
+        },
+    },
+    "driverconfigschemas": {
+        "metadata": metadata(named("schema")),
+        "spec": {"driver": DRIVER, "mode": words("Enforce", "Warn", "Audit", "Off")},
+    },
+    "validatingwebhookconfigurations": {
+        "metadata": metadata(named("webhook")),
+        "webhooks": [
+            {
+                "name": WEBHOOK,
+                "rules": [
+                    {
+                        "apiGroups": [API_WORDS],
+                        "apiVersions": [API_WORDS],
+                        "operations": [API_WORDS],
+                        "resources": [API_WORDS],
+                        "scope": API_WORDS,
+                    }
+                ],
+            }
+        ],
+    },
+}
+"""By plural; every field that the toolkit reads is here."""

@@ -1,0 +1,192 @@
+"""Fields that several kinds of a snapshot without names have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dragoman.inventory.snapshots.anonymous.treatments import (
+    API_VERSION,
+    ATTRIBUTE,
+    CAPACITY,
+    CLASS,
+    CONDITION,
+    DEVICE,
+    DRIVER,
+    ENTRY,
+    EXPRESSION,
+    FACT,
+    FINALIZER,
+    KEY,
+    KIND,
+    NAMESPACE,
+    NODE_NAME,
+    OWNER,
+    PROGRAM,
+    REASON,
+    REQUEST,
+    RESOURCE_NAME,
+    TIME,
+    UID,
+    VALUE,
+    Treatment,
+    named,
+    number,
+    quantity,
+    words,
+)
+from dragoman.inventory.snapshots.anonymous.walk import (
+    MapOf,
+    Requirement,
+    Tree,
+)
+from dragoman.inventory.snapshots.documents import (
+    EXTENDED_RESOURCE_ANNOTATION,
+    KINDS,
+    MAINTENANCE,
+    OVERLAPPED,
+    POD_CLAIM_ANNOTATION,
+)
+
+_EFFECT: Final = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
+BOOLEAN: Final = words("true", "false")
+STATUS: Final = words("True", "False", "Unknown")
+_TERM: Final[Tree] = {"matchExpressions": [Requirement()], "matchFields": [Requirement()]}
+NODE_SELECTOR: Final[Tree] = {"nodeSelectorTerms": [_TERM]}
+TAINT: Final[Tree] = {"key": KEY, "value": VALUE, "effect": _EFFECT, "timeAdded": TIME}
+TOLERATION: Final[Tree] = {
+    "key": KEY,
+    "operator": words("Equal", "Exists", "Gt", "Lt"),
+    "value": VALUE,
+    "effect": _EFFECT,
+    "tolerationSeconds": number,
+}
+CONDITIONS: Final[Tree] = [
+    {"type": CONDITION, "status": STATUS, "reason": REASON, "lastTransitionTime": TIME}
+]
+AMOUNTS: Final = MapOf(RESOURCE_NAME, quantity)
+_CAPACITIES: Final = MapOf(CAPACITY, quantity)
+COUNTERS: Final = MapOf(FACT, {"value": quantity})
+
+
+def metadata(name: Treatment) -> Mapping[str, Tree]:
+    """Return the fields of an object's metadata; names are treated as said."""
+    return {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": UID,
+        "creationTimestamp": TIME,
+        "deletionTimestamp": TIME,
+        "ownerReferences": [
+            {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "name": OWNER,
+                "uid": UID,
+                "controller": number,
+                "blockOwnerDeletion": number,
+            }
+        ],
+        "finalizers": [FINALIZER],
+        "managedFields": [{"manager": PROGRAM, "subresource": words("status"), "time": TIME}],
+        "annotations": {
+            POD_CLAIM_ANNOTATION: ENTRY,
+            EXTENDED_RESOURCE_ANNOTATION: words("true"),
+            OVERLAPPED: words("true"),
+        },
+        "labels": {MAINTENANCE: named("maintenance")},
+    }
+
+
+SELECTORS: Final[Tree] = [{"cel": {"expression": EXPRESSION}}]
+_EXACTLY: Final[Mapping[str, Tree]] = {
+    "deviceClassName": CLASS,
+    "allocationMode": words("All", "ExactCount"),
+    "count": number,
+    "adminAccess": number,
+    "selectors": SELECTORS,
+    "tolerations": [TOLERATION],
+    "capacity": {"requests": _CAPACITIES},
+    "derivedAttributes": [{"name": ATTRIBUTE, "expression": EXPRESSION}],
+}
+CONFIG: Final[Tree] = [
+    {
+        "requests": [REQUEST],
+        "source": words("FromClass", "FromClaim"),
+        "opaque": {"driver": DRIVER},
+    }
+]
+CLAIM_SPEC: Final[Tree] = {
+    "devices": {
+        "requests": [
+            {
+                "name": REQUEST,
+                "exactly": _EXACTLY,
+                "firstAvailable": [{"name": REQUEST, **_EXACTLY}],
+            }
+        ],
+        "constraints": [
+            {"requests": [REQUEST], "matchAttribute": ATTRIBUTE, "distinctAttribute": ATTRIBUTE}
+        ],
+        "config": CONFIG,
+    }
+}
+RESULT: Final[Tree] = {
+    "request": REQUEST,
+    "driver": DRIVER,
+    "pool": NODE_NAME,
+    "device": DEVICE,
+    "adminAccess": number,
+    "shareID": named("share"),
+    "consumedCapacity": _CAPACITIES,
+    "tolerations": [TOLERATION],
+    "bindingConditions": [CONDITION],
+    "bindingFailureConditions": [CONDITION],
+}
+DEVICE_FIELDS: Final[Tree] = {
+    "name": DEVICE,
+    "attributes": MapOf(
+        FACT,
+        {
+            **dict.fromkeys(("bool", "int"), number),
+            **{key: [number] for key in ("bools", "ints")},
+            **dict.fromkeys(("string", "version"), FACT),
+            **{key: [FACT] for key in ("strings", "versions")},
+        },
+    ),
+    "capacity": MapOf(
+        FACT,
+        {
+            "value": quantity,
+            "requestPolicy": {
+                "default": quantity,
+                "validValues": [quantity],
+                "validRange": dict.fromkeys(("min", "max", "step"), quantity),
+            },
+        },
+    ),
+    "consumesCounters": [{"counterSet": FACT, "counters": COUNTERS, "compatibilityGroups": [FACT]}],
+    "nodeName": NODE_NAME,
+    "nodeSelector": NODE_SELECTOR,
+    "allNodes": number,
+    "allowMultipleAllocations": number,
+    "bindsToNode": number,
+    "bindingConditions": [CONDITION],
+    "bindingFailureConditions": [CONDITION],
+    "taints": [TAINT],
+}
+_CLAIMS: Final[Tree] = [{"name": ENTRY, "request": REQUEST}]
+RESOURCES: Final[Tree] = {"requests": AMOUNTS, "limits": AMOUNTS, "claims": _CLAIMS}
+CONTAINERS: Final[Tree] = [
+    {
+        "name": PROGRAM,
+        "restartPolicy": words("Always", "Never", "OnFailure"),
+        "resources": RESOURCES,
+        "ports": [{"hostPort": number}],
+    }
+]
+API_WORDS: Final = words(
+    *("*", "resource.k8s.io", "v1", "v1beta1", "v1beta2", "v1alpha3"),
+    *("CREATE", "UPDATE", "DELETE", "CONNECT", "Cluster", "Namespaced"),
+    *KINDS.values(),
+)

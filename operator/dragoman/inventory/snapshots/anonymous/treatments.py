@@ -1,0 +1,262 @@
+"""How a value of one field becomes one without names: kept, a token, or left out.
+
+A treatment takes the names and a value. Integers and booleans are no names; a value of another type
+than its field has becomes an empty one of that type, and so stays malformed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.allocation.facts.amounts import AmountError, amount
+from dragoman.cel.syntax.literals import LiteralError, string
+from dragoman.cel.syntax.tokens import Token, tokenize
+from dragoman.inventory.snapshots.anonymous import vocabulary
+from dragoman.inventory.snapshots.anonymous.facts import Published
+from dragoman.inventory.snapshots.anonymous.tokens import (
+    NODE,
+    PLUGIN_RESOURCES,
+    RESOURCE,
+    Seen,
+    Tokens,
+)
+
+LEFT_OUT: Final = "(left out)"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a treatment asks.
+
+    Attributes:
+        token: Returns the token of a name in a table.
+        published: Names that stay.
+    """
+
+    token: Seen | Tokens
+    published: Published
+
+    def fact(self, text: str) -> str:
+        """Return what a driver publishes; the name of a node as its token."""
+        known = self.token.has(NODE, text) and text not in self.published.words
+        return self.token(NODE, text) if known else text
+
+
+Treatment = Callable[[Names, Any], Any]
+
+
+def empty(value: Any) -> Any:
+    """Return a value of the same JSON type that says nothing."""
+    if isinstance(value, str):
+        return LEFT_OUT
+    if isinstance(value, list):
+        return []
+    return {} if isinstance(value, Mapping) else value
+
+
+def _of_texts(treat: Callable[[Names, str], str]) -> Treatment:
+    def treated(names: Names, value: Any) -> Any:
+        return treat(names, value) if isinstance(value, str) and value else _unnamed(value)
+
+    return treated
+
+
+def _unnamed(value: Any) -> Any:
+    return "" if value == "" else empty(value)
+
+
+def named(table: str, keep: frozenset[str] = frozenset()) -> Treatment:
+    """Return a treatment that replaces names by the tokens of a table."""
+    return _of_texts(lambda names, text: text if text in keep else names.token(table, text))
+
+
+def words(*known: str) -> Treatment:
+    """Return a treatment that keeps the API's words and leaves all others out."""
+    found = frozenset(known)
+    return _of_texts(lambda _, text: text if text in found else LEFT_OUT)
+
+
+def _matching(pattern: re.Pattern[str]) -> Treatment:
+    return _of_texts(lambda _, text: text if pattern.fullmatch(text) else LEFT_OUT)
+
+
+def _publishing(table: str, of: Callable[[Published], frozenset[str]]) -> Treatment:
+    def treat(names: Names, text: str) -> str:
+        return text if text in of(names.published) else names.token(table, text)
+
+    return _of_texts(treat)
+
+
+def _qualified(table: str, of: Callable[[Published], frozenset[str]]) -> Treatment:
+    """Return a treatment of names with a domain, whose tokens have one too."""
+
+    def treat(names: Names, text: str) -> str:
+        if text in of(names.published):
+            return text
+        token = names.token(table, text).replace("-", "_")
+        return f"left-out.example/{token}" if "/" in text else token
+
+    return _of_texts(treat)
+
+
+def _value(names: Names, text: str) -> str:
+    # Gt and Lt compare numbers, so these stay.
+    if text in vocabulary.VALUES or vocabulary.NUMBER.fullmatch(text):
+        return text
+    return names.token("value", text) if vocabulary.LABEL_VALUE.fullmatch(text) else LEFT_OUT
+
+
+def _key(names: Names, text: str) -> str:
+    if text in vocabulary.KEYS:
+        return text
+    return names.token("label", text) if vocabulary.LABEL_KEY.fullmatch(text) else LEFT_OUT
+
+
+def _class(names: Names, text: str) -> str:
+    return text if text in names.published.classes else names.token("class", text)
+
+
+def _resource(names: Names, text: str) -> str:
+    if text in PLUGIN_RESOURCES or vocabulary.RESOURCES.fullmatch(text):
+        return text
+    if text.startswith(vocabulary.IMPLICIT):
+        return vocabulary.IMPLICIT + _class(names, text.removeprefix(vocabulary.IMPLICIT))
+    return names.token(RESOURCE, text)
+
+
+def _device(names: Names, text: str) -> str:
+    if text in names.published.devices:
+        return names.fact(text)
+    return names.token("device", text)
+
+
+def _request(names: Names, text: str) -> str:
+    return "/".join(names.token("request", part) for part in text.split("/"))
+
+
+def _owner(names: Names, text: str) -> str:
+    """Replace the name of an owner; that of a driver's DaemonSet contains its program's name."""
+    parts = (one for one in sorted(names.published.managers - vocabulary.PROGRAMS) if one in text)
+    return "-".join((names.token("object", text), *(names.token("program", one) for one in parts)))
+
+
+def _path(names: Names, text: str) -> str:
+    """Keep of a host path which folder of the kubelet it is."""
+    parts = set(text.split("/"))
+    if "plugins_registry" in parts:
+        return "/var/lib/kubelet/plugins_registry"
+    drivers = sorted(parts & names.published.drivers)
+    return f"/var/lib/kubelet/plugins/{drivers[0]}" if drivers else LEFT_OUT
+
+
+def _webhook(names: Names, text: str) -> str:
+    return names.token("webhook", text) + (
+        vocabulary.OWN_WEBHOOK if text.endswith(vocabulary.OWN_WEBHOOK) else ""
+    )
+
+
+def _expression(names: Names, text: str) -> str:
+    """Leave comments out of a CEL expression, and replace strings that are names of nodes."""
+    tokens, error = tokenize(text)
+    if error is not None:
+        return LEFT_OUT
+    found = [token for _, token in tokens]
+    ends = [token.pos for token in found[1:]] + [len(text)]
+    parts = (
+        _part(names, token, text[token.pos : end]) for token, end in zip(found, ends, strict=False)
+    )
+    return "".join(parts).rstrip()
+
+
+def _part(names: Names, token: Token, source: str) -> str:
+    """Return a token as written, and the space behind it."""
+    if token.kind not in vocabulary.CONTAINERS:
+        return vocabulary.COMMENT.sub("", source)
+    rest = vocabulary.COMMENT.sub("", source[len(token.text) :])
+    return (_literal(names, token.text) if token.kind == "STRING" else token.text) + rest
+
+
+def _literal(names: Names, text: str) -> str:
+    try:
+        value = string(text)
+    except LiteralError:
+        return text
+    fact = names.fact(value)
+    return text if fact == value else json.dumps(fact)
+
+
+def _resource_id(names: Names, text: str) -> str:
+    """Keep the device at the end of an ID that the kubelet reports."""
+    device = text.rpartition("/")[2]
+    return f"left-out/{_device(names, device)}" if device in names.published.devices else LEFT_OUT
+
+
+def number(_: Names, value: Any) -> Any:
+    """Keep integers and booleans."""
+    return empty(value)
+
+
+def quantity(_: Names, value: Any) -> Any:
+    """Keep quantities."""
+    if not isinstance(value, str):
+        return empty(value)
+    try:
+        amount(value)
+    except (AmountError, ValueError):
+        return LEFT_OUT
+    return value
+
+
+def version(kubernetes: str) -> str:
+    """Return the version of a server without what its vendor added."""
+    found = re.match(r"v?[0-9]{1,4}(\.[0-9]{1,4}){0,2}", kubernetes, re.ASCII)
+    return found.group() if found else ""
+
+
+NODE_NAME: Final = named(NODE)
+NAMESPACE: Final = named("ns")
+OBJECT: Final = named("object")
+UID: Final = named("uid")
+ENTRY: Final = named("entry")
+PROGRAM: Final = named("program", vocabulary.PROGRAMS)
+SCHEDULER: Final = named("scheduler", frozenset({"default-scheduler"}))
+CONDITION: Final = named("condition", frozenset({"Ready", "PodScheduled", "Initialized"}))
+FINALIZER: Final = named("finalizer", frozenset({vocabulary.FINALIZER}))
+KIND: Final = named(
+    "kind",
+    frozenset({"DaemonSet", "DeviceMaintenance", "Job", "Node", "Pod", "PodGroup", "ReplicaSet"}),
+)
+CLASS: Final = _of_texts(_class)
+RESOURCE_NAME: Final = _of_texts(_resource)
+DEVICE: Final = _of_texts(_device)
+DRIVER: Final = _publishing("driver", lambda published: published.drivers)
+ATTRIBUTE: Final = _qualified("attribute", lambda published: published.attributes)
+CAPACITY: Final = _qualified("capacity", lambda published: published.capacities)
+REQUEST: Final = _of_texts(_request)
+FACT: Final = _of_texts(Names.fact)
+KEY: Final = _of_texts(_key)
+VALUE: Final = _of_texts(_value)
+OWNER: Final = _of_texts(_owner)
+PATH: Final = _of_texts(_path)
+WEBHOOK: Final = _of_texts(_webhook)
+EXPRESSION: Final = _of_texts(_expression)
+RESOURCE_ID: Final = _of_texts(_resource_id)
+TIME: Final = _matching(vocabulary.TIMES)
+API_VERSION: Final = _matching(vocabulary.GROUPS)
+REASON: Final = words(
+    *("Unschedulable", "SchedulingGated", "SchedulerError", "KubeletReady", "KubeletNotReady"),
+    *("ContainerCreating", "PodInitializing", "CrashLoopBackOff", "ImagePullBackOff"),
+    *("ErrImagePull", "InvalidImageName", "RunContainerError", "CreateContainerError"),
+    *("CreateContainerConfigError", "ContainersNotReady", "NodeStatusUnknown"),
+)
+
+
+def quota_key(names: Names, text: str) -> str | None:
+    """Return the key of a quota for devices; None for all others, which nothing reads."""
+    if not text.endswith(vocabulary.QUOTA):
+        return None
+    return _class(names, text.removesuffix(vocabulary.QUOTA)) + vocabulary.QUOTA
