@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import secrets
 import sys
-import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,8 +34,6 @@ LISTING: Final = 5.0
 """Least seconds between two lists where the cluster cannot be watched."""
 EXPLAINING: Final = 30.0
 """Seconds for explanations of one file."""
-_GOODBYE: Final = 0.5
-"""Seconds that connections have to end after Ctrl-C."""
 _EXAMPLES: Final = """\
 \b
 Examples:
@@ -86,29 +83,19 @@ def ui(source: Source, no_browser: bool, port: int, interval: float) -> None:  #
 
 
 async def _serve(source: Source, port: int, interval: float, *, browser: bool) -> None:
-    from aiohttp import web  # noqa: PLC0415 — heavy
-
     from dragoman.cli.dra.ui.live import Live  # noqa: PLC0415 — heavy
-    from dragoman.cli.dra.ui.serve import HOST, TOKEN_BYTES, application  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.ui.opening import Opener  # noqa: PLC0415 — heavy
+    from dragoman.cli.dra.ui.serve import TOKEN_BYTES, listening  # noqa: PLC0415 — heavy
 
     async with _cluster(source, interval) as cluster:
         live = Live(title(source), cluster, source.profile, interval)
         await live.start()
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        runner = web.AppRunner(application(live, token), access_log=None, shutdown_timeout=_GOODBYE)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, HOST, port).start()
-        except OSError as error:
-            raise Unusable(f"--port {port}: {error.strerror}; 0 chooses a free one") from error
-        address = f"http://{HOST}:{runner.addresses[0][1]}/{token}/"
-        click.echo(f"The page is at {address}\nCtrl-C ends it.")
-        try:
-            if browser:
-                await asyncio.to_thread(_open, address)
-            await _until_interrupted(live, follow=source.snapshot is None)
-        finally:
-            await runner.cleanup()
+        async with listening(live, secrets.token_urlsafe(TOKEN_BYTES), port) as address:
+            click.echo(f"The page is at {address}\nCtrl-C ends it.")
+            with Opener(address) as opener:
+                if browser and not await asyncio.to_thread(opener.open):
+                    say("There is no browser to open: follow the address above.")
+                await _until_interrupted(live, follow=source.snapshot is None)
 
 
 async def _until_interrupted(live: Live, *, follow: bool) -> None:
@@ -117,11 +104,6 @@ async def _until_interrupted(live: Live, *, follow: bool) -> None:
         await live.run()
     await live.search_all()
     await asyncio.Event().wait()
-
-
-def _open(address: str) -> None:
-    if not webbrowser.open(address):
-        say("There is no browser to open: follow the address above.")
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +22,8 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 
 SEARCHING: Final = 3.0
 """Seconds for explanations after each reading; others are made when a browser needs them."""
+PING: Final = 15.0
+"""Seconds after which a quiet stream gets a comment: only writing shows that a browser left."""
 REST: Final = 4
 """Readings begin after this many times the duration of the one before: a fifth of the time at
 most is spent on them, by this process and by the API server."""
@@ -105,13 +108,19 @@ class Live:
                     else _event("update", feed.since(revision))
                 )
                 revision = revision if trouble else feed.revision
-                async with self._changed:
-                    while self._changes == changes:
-                        await self._changed.wait()
+                while not await self._has_changed(changes):
+                    yield b": ping\n\n"
         finally:
             self._followers -= 1
             if not self._followers:
                 self._followed.clear()
+
+    async def _has_changed(self, changes: int) -> bool:
+        """Wait for a change after so many, but not for long; return whether there was one."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PING), self._changed:
+                await self._changed.wait_for(lambda: self._changes != changes)
+        return self._changes != changes
 
     async def whole(self) -> bytes:
         """Return the page for a browser that has nothing yet."""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import web
 
+from dragoman.cli.dra.output import Unusable
 from dragoman.cli.dra.ui import render
+from dragoman.cli.dra.ui.connections import Connections
 from dragoman.cli.dra.ui.live import Live
 
 HOST: Final = "127.0.0.1"
 STREAMS: Final = 16
 """Browser windows that follow the page at one time."""
 TOKEN_BYTES: Final = 24
+_GOODBYE: Final = 0.5
+"""Seconds that connections have to end after Ctrl-C."""
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
 """What a browser calls this server, whatever the port: `ssh -L` changes it."""
 _HEADERS: Final = {
@@ -29,9 +36,50 @@ _HEADERS: Final = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@asynccontextmanager
+async def listening(live: Live, token: str, port: int) -> AsyncIterator[str]:
+    """Serve the page; yield its address.
+
+    Args:
+        live: What is served.
+        token: Which every path begins with.
+        port: Where to listen; 0 for any free one.
+
+    Raises:
+        Unusable: The port cannot be used.
+    """
+    # What clients send wrong is theirs to know; a terminal is no place for traces of it.
+    log = logging.getLogger("dragoman.ui")
+    log.setLevel(logging.CRITICAL)
+    server = _Server(live, token)
+    runner = web.AppRunner(
+        _application(server),
+        access_log=None,
+        handler_cancellation=True,
+        logger=log,
+        shutdown_timeout=_GOODBYE,
+    )
+    await runner.setup()
+    assert runner.server is not None
+    server.connections = Connections(runner.server)
+    try:
+        listener = await asyncio.get_running_loop().create_server(server.connections, HOST, port)
+    except OSError as error:
+        await runner.cleanup()
+        raise Unusable(f"--port {port}: {error.strerror}; 0 chooses a free one") from error
+    try:
+        yield f"http://{HOST}:{listener.sockets[0].getsockname()[1]}/{token}/"
+    finally:
+        listener.close()
+        await runner.cleanup()
+
+
 def application(live: Live, token: str) -> web.Application:
     """Return the application; every path begins with the token."""
-    server = _Server(live, token)
+    return _application(_Server(live, token))
+
+
+def _application(server: _Server) -> web.Application:
     app = web.Application(middlewares=[server.guard])
     app.router.add_get("/{token}/", server.page)
     app.router.add_get("/{token}/events", server.events, allow_head=False)
@@ -44,6 +92,7 @@ class _Server:
         self._live = live
         self._token = token.encode()
         self._streams = 0
+        self.connections: Connections | None = None
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -52,6 +101,14 @@ class _Server:
         A page of another site can reach a loopback address through a name that it makes resolve
         to it; the browser then sends that name, so it is compared.
         """
+        if self.connections is not None:
+            self.connections.requested(request.transport)
+        response = await self._guarded(request, handler)
+        # One request for each connection: an idle one then is one without a request.
+        response.force_close()
+        return response
+
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         name = request.headers.get("Host", "").partition(":")[0]
         if name not in _NAMES:
             return _refusal(421, "The page is served as 127.0.0.1 and localhost only.")
