@@ -13,7 +13,8 @@ from dragoman.inventory.snapshots.anonymous import anonymized
 from dragoman.inventory.snapshots.anonymous.fields import FIELDS
 from dragoman.inventory.snapshots.documents import KEPT, KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen, dump, load
-from dragoman.linting.knowledge.api import PINNED, api_of
+from dragoman.linting.knowledge.api import api_of
+from dragoman.model.kubernetes import NEWEST
 from tests.e2e.toolkit.worlds import TAINT, make
 from tests.support.controlplane import objects
 from tests.support.planting import FACTS, Plants
@@ -32,7 +33,7 @@ def written(taken: Snapshot) -> str:
 
 @pytest.mark.hostile("snapshot: planted names")
 def test_no_planted_name_stays(tries: Any) -> None:
-    api = api_of(PINNED[-1])
+    api = api_of(NEWEST)
     plants = Plants(api.resolved, FACTS)
     found: dict[str, list[Any]] = {plural: [] for plural in KINDS.values()}
     for age in ("v1", "resource.k8s.io/v1", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2"):
