@@ -58,7 +58,7 @@ class Plants:
 
     def name(self, path: str) -> str:
         """Return another name; one that stays by the page does not count."""
-        if path.endswith("cel.expression"):
+        if path.endswith(".expression"):
             return f"device.driver == 'd' // {self._mark(path)}"
         if self.keep.search(path):
             self.kept += 1

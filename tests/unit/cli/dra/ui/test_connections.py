@@ -96,7 +96,7 @@ async def test_streams_of_browsers_that_left_are_free(address: str, tries: Tries
             for one in streams:
                 one.close()
         async with ClientSession() as session:
-            statuses = []
+            statuses: list[int] = []
             while 200 not in statuses and len(statuses) < 600:
                 again = await session.get(f"{address}events")
                 again.close()
