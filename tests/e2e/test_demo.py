@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.demo.steps import STEPS
+from tests.docs.pages import blocks
+from tests.docs.readers import Reader
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 600
@@ -84,7 +86,7 @@ def test_the_demo_plays_all_steps_and_leaves_nothing_behind(folder: Path) -> Non
     } == {
         "pods": "12",
         "claims made": "10",
-        "claims left": "2",
+        "claims left": "1",
         "devices free": "8",
     }
     assert numbers["create resourceclaims"] == numbers["delete resourceclaims"] == "10"
@@ -117,10 +119,9 @@ def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: 
             assert done.returncode == status, f"{line}\n{done.stdout}{done.stderr}"
             return done.stdout + done.stderr
 
-        assert re.findall(r"resourceclaim\S+/(\S+)", shell(f"{listing} -o name")) == [
-            "shared-by-mps",
-            "shared-gpu",
-        ]
+        claims = re.findall(r"resourceclaim\S+/(\S+)", shell(f"{listing} -o name"))
+        assert claims == ["shared-gpu"]
+        assert quickstart(export) == []
         assert "pod/batch-1 replaced" in shell(replace)
         assert 'Unsupported value: "passthrough"' in shell(refusal, 1)
         assert "node-a" in shell(top)
@@ -131,6 +132,23 @@ def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: 
     assert process.returncode == 0
     assert "nothing is left running" in last
     assert [*folder.iterdir()] == []
+
+
+def quickstart(export: str) -> list[str]:
+    """Type what the quickstart says after the demo's first line, in the checkout; return faults."""
+    lines = subprocess.run(
+        ["bash", "-c", f"{export}\nenv"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    variables = dict(line.split("=", 1) for line in lines if "=" in line)
+    reader = Reader(ROOT, {name: variables[name] for name in ("KUBECONFIG", "PATH")})
+    commands = [
+        command
+        for block in blocks(ROOT / "docs/quickstart.md")
+        for command in block.commands
+        if block.runs and "make demo" not in command.line
+    ]
+    assert len(commands) > 7
+    return [fault for one in commands if (fault := reader.follow(one, Path("docs")))]
 
 
 def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 `make test-faults` (VERSIONS="v1.34.4 v1.37.1" FAULTS="late crash") runs the
 kube-controller-manager of each version alone in
-the situations of `SITUATIONS`, and replaces the columns of these versions in README's table.
+the situations of `SITUATIONS`, and replaces the columns of these versions in the table of
+docs/comparison.md.
 """
 
 import json
@@ -19,7 +20,7 @@ from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
 from tests.versions.__main__ import ROOT, versions
 
-RECORD, PAGE = ROOT / "docs/bench/faults.json", ROOT / "README.md"
+RECORD, PAGE = ROOT / "docs/bench/faults.json", ROOT / "docs/comparison.md"
 BEGIN, END = "<!-- faults:begin -->", "<!-- faults:end -->"
 CLASS, TEMPLATE = "no-such-class.example.com", "template"
 ENOUGH: Final = 15.0
@@ -186,7 +187,7 @@ class Situation:
     """A situation in which some versions are at fault.
 
     Attributes:
-        fault: What is wrong, as README says it.
+        fault: What is wrong, as docs/comparison.md says it.
         happens: Whether it happens.
         gates: Feature gates that the situation needs.
     """
@@ -269,7 +270,7 @@ def table(results: Results) -> str:
 
 
 def renewed(page: str, results: Results) -> str:
-    """Return README with the table."""
+    """Return the page with the table."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table(results)}\n{END}{after}"

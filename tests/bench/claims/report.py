@@ -3,13 +3,14 @@
 python -m tests.bench.claims.report
 """
 
+from collections.abc import Sequence
 from textwrap import wrap
 
 from docs import generate_measurements
 from tests.bench.claims import chart
-from tests.bench.claims.bars import judge
+from tests.bench.claims.bars import Verdict, judge
 from tests.bench.claims.record import PATH, Record
-from tests.bench.claims.table import faults
+from tests.bench.claims.table import faults, row
 from tests.bench.record import ROOT
 
 README = ROOT / "README.md"
@@ -19,13 +20,13 @@ BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 def section(record: Record) -> str:
     """Return the summary of a record in README, without the marks."""
     verdicts = [verdict for verdict in judge(record) if verdict.met is not None]
-    missed = sum(not verdict.met for verdict in verdicts)
+    missed = [verdict for verdict in verdicts if not verdict.met]
     busy = " (busy with other work)" if record.busy else ""
     runs = record.runs[:1].upper() + record.runs[1:]
     text = (
-        f"{runs}: {len(verdicts) - missed} of {len(verdicts)} targets met beside the built-in "
-        f"controller of Kubernetes {record.kubernetes}, on {record.machine}{busy}. "
-        "[All numbers](docs/comparison.md)"
+        f"Of {len(verdicts)} targets, set before the measurement beside the built-in controller of "
+        f"Kubernetes {record.kubernetes}, {len(verdicts) - len(missed)} are met{named(missed)}. "
+        f"{runs}, on {record.machine}{busy}. [All numbers](docs/comparison.md)"
     )
     lines = [
         f"![Claims per second of each controller]({chart.PATH.relative_to(ROOT)})",
@@ -36,6 +37,15 @@ def section(record: Record) -> str:
         lines += ["", f"The numbers of objects are {record.scale:g} times those of the table."]
     lines += ["", *(f"* failed: {fault}" for fault in faults(record))] if faults(record) else []
     return "\n".join(lines)
+
+
+def named(missed: Sequence[Verdict]) -> str:
+    """Return the targets that are missed, after a colon; nothing without any."""
+    what = [
+        f"{what} ({ratio or own}, target {bound})"
+        for what, own, _, ratio, bound, _ in map(row, missed)
+    ]
+    return f", {len(what)} missed: {'; '.join(what)}" if what else ""
 
 
 def renew(readme: str, record: Record) -> str:
