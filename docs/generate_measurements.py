@@ -84,7 +84,7 @@ def comparison(record: Record) -> str:
 
 
 def allocation(_: Record) -> str:
-    """Return the table of allocation.md, whose numbers have their own record."""
+    """Return the table of evidence.md, whose numbers have their own record."""
     return section(Allocations.read())
 
 
@@ -96,7 +96,7 @@ def scale(_: Record) -> str:
 PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "operations.md": {"sizing": sizing, "scale": scale},
     "comparison.md": {"measured": comparison},
-    "allocation.md": {"allocation-bench": allocation},
+    "evidence.md": {"allocation-bench": allocation},
 }
 
 

@@ -14,7 +14,7 @@ from mkdocs.config import load_config
 
 from docs import generate_manual
 from dragoman.cli import COMMANDS
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, blocks
 from tests.ui.browser import DESKTOP, PHONE, Window, executable, launched
 
 
@@ -67,7 +67,9 @@ def test_every_alert_has_its_runbook_on_the_site(site: tuple[Path, str]) -> None
 @pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
 def test_the_site_fits_and_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
     address = site[1]
-    visited = ("", "quickstart/", "cli/", "values/", "api/", "toolkit/ui/", "comparison/")
+    visited = ("", "quickstart/", "cli/", "values/", "api/", "toolkit/who/", "comparison/")
+    code = "[...document.querySelectorAll('pre > code')]"
+    cut = f"{code}.some(one => one.scrollWidth > one.clientWidth)"
     with launched() as browser:
         for size in (DESKTOP, PHONE):
             window = Window(browser, size)
@@ -76,6 +78,21 @@ def test_the_site_fits_and_loads_nothing_from_other_hosts(site: tuple[Path, str]
                 window.page.wait_for_load_state("networkidle")
                 fits = "document.documentElement.scrollWidth <= innerWidth"
                 assert window.page.evaluate(fits), (page, size)
+                assert size == DESKTOP or not window.page.evaluate(cut), page
             assert [url for url in window.requests if not url.startswith((address, "data:"))] == []
             assert window.errors == []
             window.close()
+
+
+@pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
+def test_the_copy_button_copies_commands_alone(site: tuple[Path, str]) -> None:
+    with launched() as browser:
+        window = Window(browser, permissions=["clipboard-read", "clipboard-write"])
+        window.page.goto(f"{site[1]}toolkit/who/")
+        window.page.locator(".md-clipboard, [data-md-type=copy]").first.click()
+        window.page.get_by_text("Copied to clipboard").wait_for()
+        copied = window.page.evaluate("navigator.clipboard.readText()")
+        window.close()
+    page = ROOT / "docs/toolkit/who.md"
+    first = next(block for block in blocks(page) if block.runs)
+    assert copied.splitlines() == [command.line for command in first.commands]

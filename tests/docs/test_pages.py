@@ -57,7 +57,7 @@ def test_the_picture_of_the_architecture_is_that_of_the_imports() -> None:
     assert page == architecture.renewed(page, found), renew
 
 
-@pytest.mark.parametrize("page", ["operations.md", "comparison.md", "allocation.md"])
+@pytest.mark.parametrize("page", ["operations.md", "comparison.md", "evidence.md"])
 def test_measured_tables_are_those_of_the_record(page: str) -> None:
     renewed = script("generate_measurements").renewed(page, Record.read())
     assert (DOCS / page).read_text() == renewed, "run `make pages`"
@@ -115,9 +115,16 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert (tmp_path / "site/troubleshooting/index.html").exists()
 
 
-def test_links_out_of_the_site_become_paths() -> None:
-    replaced = script("outside_links").replaced
-    page = "[a](b.md) [c](../tests/docs) [`tests/unit`](../tests/unit) [d](https://e.f) [g](#h)"
-    assert replaced(page, DOCS, DOCS) == (
-        "[a](b.md) c (`tests/docs`) `tests/unit` [d](https://e.f) [g](#h)"
+def test_links_out_of_the_site_lead_to_the_repository() -> None:
+    replaced = script("site_hooks").replaced
+    page = "[a](b.md) [c](../tests/docs) [R](../README.md#x) [d](https://e.f) [g](#h)"
+    assert replaced(page, DOCS, "https://repo.example") == (
+        "[a](b.md) [c](https://repo.example/tree/main/tests/docs) "
+        "[R](https://repo.example/blob/main/README.md#x) [d](https://e.f) [g](#h)"
     )
+
+
+def test_a_copy_button_gets_the_commands_without_prompts_and_output() -> None:
+    commands = script("site_hooks").commands
+    text = "$ kubectl apply \\\n  -f a.yaml\nfoo created\n$ kubectl get foo\n[…]\n"
+    assert commands(text) == "kubectl apply \\\n  -f a.yaml\nkubectl get foo"

@@ -1,4 +1,4 @@
-"""The measurements in docs/allocation.md, as docs/bench/allocation.json has them."""
+"""The measurements in docs/evidence.md, as docs/bench/allocation.json has them."""
 
 from __future__ import annotations
 
