@@ -16,6 +16,10 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 SECTIONS = {"Operate": ("Runbooks", "runbooks"), "Internals": ("Decisions", "adr")}
 BLOCK = re.compile(r'<div class="highlight"><pre>(.*?)</pre>', re.DOTALL)
 PROMPT = '<span class="gp">'
+SEARCH = 'data-md-component="search" role="dialog"'
+SECTION = re.compile(
+    r'<nav class="md-nav" (data-md-level="\d+") aria-labelledby="[^"]+" aria-expanded="\w+">'
+)
 TAG = re.compile(r"<[^>]+>")
 
 
@@ -60,6 +64,12 @@ def usable(block: re.Match[str]) -> str:
     if PROMPT in block[1]:
         copied = f' data-copy="{html.escape(commands(html.unescape(TAG.sub("", block[1]))))}"'
     return f'<div class="highlight"{copied}><pre tabindex="0">{block[1]}</pre>'
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the theme's search dialog; only the whole navigation is a landmark, not its sections."""
+    output = output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
+    return SECTION.sub(r'<nav class="md-nav" \1 role="presentation">', output)
 
 
 def commands(text: str) -> str:
