@@ -38,10 +38,10 @@ def spend_steps(state: State, steps: int) -> None:
         raise StepBudgetExceeded
 
 
-def spend_text_steps(state: State, value: Any, per_step: int = TEXT_PER_STEP) -> None:
+def spend_text_steps(state: State, value: Any, per_step: float = TEXT_PER_STEP) -> None:
     """Deduct the plain steps of reading a value, if it is a long text."""
     if (type(value) is str or type(value) is bytes) and len(value) > per_step:
-        spend_steps(state, len(value) // per_step)
+        spend_steps(state, int(len(value) // per_step))
 
 
 class Paced:
@@ -49,12 +49,12 @@ class Paced:
 
     Attributes:
         function: of the arguments; long texts take longer than its cost says.
-        per_step: code points of a plain step.
+        per_step: code points of a plain step; less than 1 where each takes several steps.
     """
 
     __slots__ = ("function", "per_step")
 
-    def __init__(self, function: Callable[..., Any], per_step: int) -> None:
+    def __init__(self, function: Callable[..., Any], per_step: float) -> None:
         self.function = function
         self.per_step = per_step
 
@@ -69,7 +69,7 @@ class Paced:
         return self.function(*args)
 
 
-def paced(per_step: int, functions: Functions) -> Functions:
+def paced(per_step: float, functions: Functions) -> Functions:
     """Return the functions with a deduction of plain steps for long texts."""
     return {name: Paced(function, per_step) for name, function in functions.items()}
 

@@ -137,6 +137,7 @@ class Explanation:
         fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
             that it meets first, and it looks at nodes in parallel.
         expensive: Whether the time for the answer ended before all nodes were looked at.
+        deallocated: Allocated claims of the pod, by name, that the scheduler deallocates first.
     """
 
     subject: Subject
@@ -144,6 +145,7 @@ class Explanation:
     nodes: tuple[NodeAnswer, ...] = ()
     fatals: tuple[str, ...] = ()
     expensive: bool = False
+    deallocated: tuple[str, ...] = ()
 
     @property
     def fitting(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from dragoman.allocation import (
@@ -26,6 +27,7 @@ from dragoman.allocation.pools.nodeselector import matches
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
+from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.ages import moment
 from dragoman.inventory.facts.objects import ClaimFact, NodeFact, World
@@ -79,7 +81,7 @@ def explain(
         inventory.world,
         subject,
         cluster or cluster_of(inventory),
-        Load.of(inventory.world.pods.values()),
+        Load.of(inventory.world),
         only=only,
         progress=progress,
     )
@@ -113,6 +115,29 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         return Explanation(subject, Answer.STOPPED if subject.stopped else Answer.UNKNOWN)
     if subject.pod.pod.node_name:
         return Explanation(subject, Answer.STOPPED if subject.stopped else Answer.ALLOCATED)
+    attempt = partial(
+        _attempt, world, cluster=cluster, load=load, only=only, limit=limit, progress=progress
+    )
+    found, idle = attempt(subject), list[ClaimFact]()
+    while (claim := idle_claim(found)) is not None:
+        idle.append(claim)
+        subject = without_devices(subject, claim)
+        with removed(cluster, (one.devices for one in idle)):
+            found = attempt(subject)
+    return replace(found, deallocated=tuple(one.devices.name for one in idle))
+
+
+def _attempt(  # noqa: PLR0913 — those of `examine`
+    world: World,
+    subject: Subject,
+    *,
+    cluster: Cluster,
+    load: Load,
+    only: str,
+    limit: int | None,
+    progress: Progress,
+) -> Explanation:
+    """Look at all nodes once, as the scheduler does before it deallocates anything."""
     extended = Extended(cluster, subject)
     found: list[NodeAnswer] = []
     left, now = limit, moment(world.now)

@@ -7,15 +7,15 @@ topology spread, affinity between pods) is not looked at; `LEFT_OUT` says so to 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.allocation.facts.amounts import AmountError, amount
 from dragoman.allocation.parsing.fields import node_selector
-from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
-from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
+from dragoman.inventory.facts.objects import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping
 
@@ -32,6 +32,7 @@ NODE_NAME: Final = "node(s) didn't match the requested node name"
 TAINT: Final = "node(s) had untolerated taint(s)"
 AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
 TOO_MANY: Final = "Too many pods"
+INSUFFICIENT: Final = "Insufficient "
 _UNSCHEDULABLE_TAINT: Final = {
     "key": "node.kubernetes.io/unschedulable",
     "effect": "NoSchedule",
@@ -55,12 +56,12 @@ class Load:
     used: dict[str, Counter[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pods: Iterable[PodFact]) -> Load:
-        """Sum up the pods that have a node and have not ended."""
+    def of(cls, world: World) -> Load:
+        """Sum up the pods that have a node, or are about to get one, and have not ended."""
         load = cls()
-        for pod in pods:
-            if pod.pod.node_name and not pod.pod.done:
-                load.add(pod.pod.node_name, requests(pod.document))
+        for node, pods in placed(world).items():
+            for pod in pods:
+                load.add(node, requests(pod.document))
         return load
 
     def add(self, node: str, wanted: Resources) -> None:
@@ -70,6 +71,35 @@ class Load:
     def remove(self, node: str, wanted: Resources) -> None:
         """Remove a pod from the count of a node."""
         self.used.setdefault(node, Counter()).subtract(wanted)
+
+
+def placed(world: World) -> Mapping[str, list[PodFact]]:
+    """Return the pods that take room on each node.
+
+    The scheduler has chosen a node for a pod before it waits for the binding conditions of its
+    devices (PreBind); `spec.nodeName` follows when they are met.
+    """
+    found: defaultdict[str, list[PodFact]] = defaultdict(list)
+    chosen = _before_binding(world)
+    for pod in world.pods.values():
+        node = pod.pod.node_name or chosen.get(pod.pod.metadata.uid, "")
+        if node and not pod.pod.done:
+            found[node].append(pod)
+    return found
+
+
+def _before_binding(world: World) -> Mapping[str, str]:
+    """Return the nodes of pods whose claims are allocated and reserved for them, by UID."""
+    found = {}
+    for claim in world.claims.values():
+        held = claim.devices.held
+        if held is None or held.node_selector is None:
+            continue
+        if any(one.binding_conditions for one in held.devices):
+            names = [name for name, node in world.nodes.items() if usable_on(held, node.node)]
+            if len(names) == 1:
+                found.update({one.uid: names[0] for one in claim.claim.consumers})
+    return found
 
 
 def rejections(pod: Document, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:
@@ -138,7 +168,7 @@ def _short(node: NodeFact, used: Resources, wanted: Resources) -> Iterator[str]:
         yield TOO_MANY
     for name, need in wanted.items():
         if name != "pods" and need and used.get(name, 0) + need > room.get(name, 0):
-            yield f"Insufficient {name}"
+            yield f"{INSUFFICIENT}{name}"
 
 
 def requests(pod: Document) -> dict[str, int]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import dragoman.allocation as api
+from dragoman.allocation.extendedresources import is_extended
 from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from dragoman.spelling import closest
 
@@ -30,6 +32,7 @@ class Code(StrEnum):
     CLAIM_FULL = "ClaimFull"
     NODE_CHOSEN = "NodeChosen"
     NOT_RESERVED = "NotReserved"
+    RESOURCE_NOT_SERVED = "ResourceNotServed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,36 @@ def missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obsta
                         f"device class {exact.class_name} does not exist",
                         _class_remedy(world, exact.class_name),
                     )
+
+
+def unserved_resources(world: World, pod: PodFact) -> Iterator[Obstacle]:
+    """Yield the extended resources that neither a DeviceClass nor a node serves, as misspelt ones.
+
+    The scheduler refuses the pod on each node for it, and stops at none.
+    """
+    if not {"nodes", "deviceclasses"} <= world.listed:
+        return
+    for name in sorted(extended_resources(pod.document)):
+        if api.class_of(name, world.classes) is not None:
+            continue
+        if not any(node.node.allocatable.get(name) for node in world.nodes.values()):
+            yield Obstacle(
+                Code.RESOURCE_NOT_SERVED,
+                f"extended resource {name}: no DeviceClass and no node serves it",
+                _resource_remedy(world, name),
+                stops=False,
+            )
+
+
+def _resource_remedy(world: World, name: str) -> str:
+    served = {kind.extended_resource for kind in world.classes.values() if kind.extended_resource}
+    for node in world.nodes.values():
+        served.update(filter(is_extended, node.node.allocatable))
+    near = closest(name, served)
+    if near:
+        return f"write {near}"
+    listed = ", ".join(sorted(served)[:10])
+    return f"there are: {listed}" if listed else "name it in a class's spec.extendedResourceName"
 
 
 def _class_remedy(world: World, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from dragoman.allocation import Allocated, Claim, Cluster, Node, parse_claim
+from dragoman.allocation import Allocated, Claim, Cluster, Node, PoolID, parse_claim
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.diagnosis.explain import cluster_of
@@ -27,6 +27,8 @@ class Room:
         shared: Claims of pods' own names that were allocated on the way, by `namespace/name`, with
             the number of their consumers.
         full: Nodes that refused a copy: nothing comes free on the way.
+        unchecked: Nodes whose devices have changed since they were looked at, and did not stop the
+            scheduler.
         shares: How many shares of devices were made.
     """
 
@@ -35,12 +37,14 @@ class Room:
     load: Load
     shared: dict[str, tuple[Claim, int]] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
+    unchecked: set[str] = field(default_factory=set)
     shares: int = 0
 
     @classmethod
     def of(cls, inventory: Inventory) -> Room:
         """Return the cluster as it is."""
-        return cls(inventory, cluster_of(inventory), Load.of(inventory.world.pods.values()))
+        load = Load.of(inventory.world)
+        return cls(inventory, cluster_of(inventory), load, unchecked=set(inventory.world.nodes))
 
     @property
     def nodes(self) -> Iterator[NodeFact]:
@@ -99,11 +103,14 @@ class Room:
             }
             claim = replace(wanted.claim, held=parse_claim(document).held)
             self.cluster.put_claim(claim)
+            for one in made.devices:
+                self._changed(PoolID(one.driver, one.pool), node)
             devices += [f"{one.driver}/{one.pool}/{one.device}" for one in made.devices]
             if not wanted.template and wanted.claim.key in self.inventory.world.claims:
                 self.shared[claim.key] = (claim, 0)
                 # Later copies request less: nodes that had too little may do for them.
                 self.full.clear()
+                self.unchecked.update(self.inventory.world.nodes)
         for entry in subject.pod.pod.entries:
             key = f"{subject.pod.pod.metadata.namespace}/{entry.claim_name}"
             if key in self.shared:
@@ -111,6 +118,11 @@ class Room:
                 self.shared[key] = (claim, users + 1)
         self.load.add(node, need)
         return devices
+
+    def _changed(self, pool: PoolID, node: str) -> None:
+        """Note that devices of a pool were taken, of which other nodes may have a share."""
+        local = all(one.node_name == node for one in self.cluster.slices_of(pool))
+        self.unchecked.update({node} if local else self.inventory.world.nodes)
 
 
 def named(subject: Subject, name: str) -> Subject:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -68,6 +68,23 @@ class Search:
         with change() as claims:
             outcome = allocate(node, claims, self.cluster, budget=BUDGET)
             return isinstance(outcome, Allocated)
+
+
+def without(search: Search, claims: Iterable[str]) -> Change:
+    """Return the change after which claims, by `namespace/name`, hold nothing."""
+
+    @contextmanager
+    def change() -> Iterator[tuple[Claim, ...]]:
+        removed = [search.cluster.claims[key] for key in claims if key in search.cluster.claims]
+        for claim in removed:
+            search.cluster.remove_claim(claim.key)
+        try:
+            yield search.claims
+        finally:
+            for claim in removed:
+                search.cluster.put_claim(claim)
+
+    return change
 
 
 def with_requests(

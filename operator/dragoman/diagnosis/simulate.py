@@ -19,7 +19,7 @@ from dragoman.diagnosis.filters import rejections
 from dragoman.diagnosis.room import Room, named
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.objects import NodeFact, PodFact
-from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.inventory import Inventory, take
 
 MOST: Final = 10_000
 """Pods of one answer."""
@@ -68,7 +68,7 @@ def place(
         fill: Whether the first refusal ends it, and is not counted as one.
         progress: Called with "pods" and how many were placed.
     """
-    room = Room.of(inventory)
+    room = Room.of(_with_idle_claims_freed(inventory, pod))
     placement = Placement()
     # Once a copy fits nowhere, no later one does: nothing comes free on the way.
     refused = False
@@ -90,6 +90,8 @@ def _place_one(room: Room, placement: Placement, pod: PodFact, name: str) -> boo
     if found.stopped:
         return False
     extended = Extended(room.cluster, found)
+    if _stops(room, pod, extended):
+        return False
     for node in room.nodes:
         need = extended.requests(node)
         subject = named(extended.subject(node), name)
@@ -100,14 +102,42 @@ def _place_one(room: Room, placement: Placement, pod: PodFact, name: str) -> boo
             outcome = allocate(
                 node.node.name, subject.claims, room.cluster, budget=BUDGET, share_ids=room.share_id
             )
-        if isinstance(outcome, FatalError):
-            return False
         if isinstance(outcome, Allocated):
             placement.devices[name] = room.take(subject, outcome, node.node.name, need)
             placement.nodes[node.node.name].append(name)
             return True
         room.full.add(node.node.name)
     return False
+
+
+def _stops(room: Room, pod: PodFact, extended: Extended) -> bool:
+    """Whether a node stops the scheduler, which looks at others beside the one that it takes."""
+    for name in sorted(room.unchecked):
+        node = room.inventory.world.nodes[name]
+        if not rejections(pod.document, node, room.load, extended.requests(node)):
+            claims = extended.subject(node).claims
+            if isinstance(allocate(name, claims, room.cluster, budget=BUDGET), FatalError):
+                return True
+        room.unchecked.discard(name)
+    return False
+
+
+def _with_idle_claims_freed(inventory: Inventory, pod: PodFact) -> Inventory:
+    """Return the inventory once the scheduler has deallocated claims that the pod cannot use."""
+    subject = of_pod(inventory.world, pod, planned=True)
+    names = explain(inventory, subject).deallocated if subject.allocated else ()
+    if not names:
+        return inventory
+    claims = dict(inventory.world.claims)
+    for one in subject.allocated:
+        if one.devices.name in names:
+            claims[one.key] = replace(
+                one,
+                claim=replace(one.claim, allocated=False, consumers=()),
+                devices=replace(one.devices, held=None),
+                results=(),
+            )
+    return take(replace(inventory.world, claims=claims), inventory.profile)
 
 
 def _why(room: Room, pod: PodFact) -> Explanation:

@@ -16,6 +16,7 @@ from dragoman.diagnosis.obstacles import (
     missing_classes,
     unreserved,
     unscheduled,
+    unserved_resources,
 )
 from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
 from dragoman.inventory.facts.parser import pod_fact
@@ -87,6 +88,7 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
         allocated += (one for one in found if isinstance(one, ClaimFact))
     obstacles += missing_classes(world, (one.claim for one in wanted))
     obstacles += _repeated(wanted)
+    obstacles += () if pod.pod.node_name else unserved_resources(world, pod)
     if pod.pod.node_name:
         obstacles += unscheduled(pod, (one.claim for one in wanted))
         obstacles += () if planned else unreserved(pod, allocated)

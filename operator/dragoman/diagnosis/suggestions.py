@@ -14,6 +14,8 @@ from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.facts.objects import Toleration
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.guards import guarding
+from dragoman.diagnosis.idleclaims import removed
+from dragoman.diagnosis.nodespace import making_room
 from dragoman.diagnosis.secondsearch import (
     SEARCHES,
     Change,
@@ -21,6 +23,7 @@ from dragoman.diagnosis.secondsearch import (
     Search,
     Suggestion,
     with_requests,
+    without,
 )
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
@@ -46,9 +49,16 @@ def suggest(
     """
     if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
         return ()
-    claims = explanation.subject.claims
     nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
     nodes.sort(key=lambda one: (one.short, one.node))
+    with removed(cluster, explanation.subject.claims):
+        return _suggestions(inventory, explanation, cluster, nodes)
+
+
+def _suggestions(
+    inventory: Inventory, explanation: Explanation, cluster: Cluster, nodes: list[NodeAnswer]
+) -> tuple[Suggestion, ...]:
+    claims = explanation.subject.claims
     if explanation.fatals:
         return tuple(_in_time(guarding(inventory, Search(cluster, claims), nodes)))
     if explanation.subject.stopped:
@@ -58,10 +68,12 @@ def suggest(
     tolerations = _in_time(_tolerations(search, nodes))
     search.left += FEW
     pools = _in_time(_pools(inventory, search, nodes))
-    search.left += SEARCHES - 2 * FEW
+    search.left += FEW
+    room = _in_time(making_room(inventory, explanation, search))
+    search.left += SEARCHES - 3 * FEW
     own = {one.key for one in explanation.subject.allocated}
     holders = _in_time(_holders(inventory, search, nodes, own))
-    return (*holders, *tolerations, *pools)
+    return (*room, *holders, *tolerations, *pools)
 
 
 def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
@@ -83,7 +95,7 @@ def _holders(
     for node in nodes:
         shared = sharing.get(node.node, set()) | sharing.get("", set())
         for users, claims in _ending(inventory, node, shared, own):
-            if search.fits(node.node, _without(search, claims)):
+            if search.fits(node.node, without(search, claims)):
                 verb = "ends" if len(users) == 1 else "end"
                 listed = " and ".join(users)
                 yield Suggestion(
@@ -146,21 +158,6 @@ def _users(inventory: Inventory, claim: str) -> tuple[str, ...]:
         sorted(f"{namespace}/{consumer.name}" for consumer in holding.claim.claim.consumers)
     )
     return users or (f"claim {claim}",)
-
-
-def _without(search: Search, claims: Iterable[str]) -> Change:
-    @contextmanager
-    def change() -> Iterator[tuple[Claim, ...]]:
-        removed = [search.cluster.claims[key] for key in claims if key in search.cluster.claims]
-        for claim in removed:
-            search.cluster.remove_claim(claim.key)
-        try:
-            yield search.claims
-        finally:
-            for claim in removed:
-                search.cluster.put_claim(claim)
-
-    return change
 
 
 # A toleration -------------------------------------------------------------------------------------

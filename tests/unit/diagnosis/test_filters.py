@@ -71,7 +71,7 @@ def test_what_does_not_fit_beside_other_pods() -> None:
     world = parse(snapshot(manifest, other, done))
     wanted = pod()
     wanted["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
-    load = Load.of(world.pods.values())
+    load = Load.of(world)
     found = rejections(wanted, world.nodes["n"], load, requests(wanted))
     assert found == ("Too many pods", "Insufficient cpu")
 

@@ -16,7 +16,7 @@ OVERLOADS: Final[Functions] = {
     "semver_patch": lambda version: version.patch,
 }
 STATEFUL: Final[Functions] = paced(
-    2,
+    1,
     {
         "string_to_semver": parse_semver,
         "string_bool_to_semver": parse_semver,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
@@ -13,7 +13,6 @@ from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = -62_135_596_800 + 86_400
 _LATEST: Final = 253_402_300_799 - 86_400
 
@@ -28,10 +27,17 @@ def offset_in(zone: str, seconds: int) -> int:
         return _numeric_offset(zone)
     if zone in ("", "UTC", "Local"):
         return 0
-    # One day within Python's range; no zone's rule changes there.
-    moment = _EPOCH + timedelta(seconds=min(max(seconds, _EARLIEST), _LATEST))
-    offset = moment.astimezone(_named(zone)).utcoffset()
-    return int(offset.total_seconds()) if offset else 0
+    found = _zone(zone)
+    if not _EARLIEST <= seconds <= _LATEST:
+        # One day within Python's range; no zone's rule changes there.
+        seconds = _EARLIEST if seconds < _EARLIEST else _LATEST
+    offset = datetime.fromtimestamp(seconds, found).utcoffset()
+    return offset.days * 86_400 + offset.seconds if offset else 0
+
+
+@lru_cache(64)
+def _zone(zone: str) -> ZoneInfo:
+    return _named(zone)
 
 
 def _named(zone: str) -> ZoneInfo:

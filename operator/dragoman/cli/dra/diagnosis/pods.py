@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from dragoman.cli.dra.diagnosis import devices, text
 from dragoman.cli.dra.diagnosis.allocated import Kubelet, allocated
 from dragoman.cli.dra.diagnosis.report import View, report
@@ -9,10 +12,14 @@ from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation
-from dragoman.diagnosis.extended import uses_extended_resources
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.suggestions import suggest
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.pod import TERMINAL_PHASES
+
+USERS = 10
+"""Pods that wait for an allocated claim and are looked at."""
 
 
 def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambda _: "") -> Report:
@@ -36,7 +43,7 @@ def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambd
     if silent and found.pod.entries and "resourceclaims" not in world.listed:
         unread = f"Pod {key}: its claims are unknown, because you may not list resourceclaims."
         return report(view, Explanation(subject, Answer.UNKNOWN), (unread,))
-    if silent and not uses_extended_resources(view.cluster, subject):
+    if silent and not extended_resources(found.document):
         return report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
     if found.pod.node_name and not subject.stopped:
         return allocated(view, subject, kubelet)
@@ -54,8 +61,29 @@ def claim(view: View, key: str) -> Report:
     who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
     explanation = Explanation(subject, Answer.ALLOCATED)
     where = found.devices.held.node_selector
-    blocks = (f"Claim {key} is allocated{'' if where else ', for every node'}.", "", *who.blocks)
-    return report(view, explanation, blocks)
+    said = [f"Claim {key} is allocated{'' if where else ', for every node'}."]
+    said += (
+        f"The scheduler deallocates it: no other pod has reserved it, and pod {one} cannot use "
+        "its devices."
+        for one in islice(_losing(view, found), 1)
+    )
+    return report(view, explanation, (*said, "", *who.blocks))
+
+
+def _losing(view: View, claim: ClaimFact) -> Iterator[str]:
+    """Yield pods that wait with an allocated claim, and for which the scheduler deallocates it."""
+    namespace, name = claim.devices.namespace, claim.devices.name
+    users = (
+        one
+        for one in view.inventory.world.pods.values()
+        if one.pod.metadata.namespace == namespace
+        and not (one.pod.node_name or one.pod.done)
+        and any(one.pod.published_name(entry) == name for entry in one.pod.entries)
+    )
+    for one in islice(users, USERS):
+        subject = subjects.of_pod(view.inventory.world, one)
+        if name in view.explain(subject).deallocated:
+            yield one.key
 
 
 def template(view: View, key: str) -> Report:
@@ -83,6 +111,7 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
         text.headline(view.inventory, explanation, title, planned=planned)
     ]
     blocks += [one.text for one in subject.obstacles]
+    blocks += text.deallocating(explanation)
     if explanation.fatals:
         blocks += [*text.fatal(view.inventory, explanation)]
     blocks += text.awaited(explanation)

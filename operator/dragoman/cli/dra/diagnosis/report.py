@@ -105,6 +105,7 @@ def document(
         "answer": str(explanation.answer),
         "profile": view.inventory.profile.kubernetes,
         "tooExpensive": explanation.expensive,
+        "deallocated": list(explanation.deallocated),
         "fits": list(explanation.fitting),
         "errors": list(explanation.fatals),
         "obstacles": [

@@ -70,6 +70,15 @@ def _unknown(world: World, explanation: Explanation, title: str) -> str:
     return f"{title}: the search is too large to say on which of {total} nodes it fits."
 
 
+def deallocating(explanation: Explanation) -> Iterator[str]:
+    """Yield which claims lose their devices before the pod gets them, or others."""
+    for name in explanation.deallocated:
+        yield (
+            f"The scheduler deallocates claim {name} first: no other pod has reserved it, and its "
+            "devices are of no use on the nodes of the pod."
+        )
+
+
 def awaited(explanation: Explanation) -> Iterator[str]:
     """Yield what a pod that has a place waits for."""
     unready = [one for node in explanation.nodes if node.fits for one in node.unready]
