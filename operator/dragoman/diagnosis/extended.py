@@ -47,8 +47,3 @@ class Extended:
 
     def _by_classes(self, node: NodeFact) -> frozenset[str]:
         return frozenset(name for name in self.served if not node.node.allocatable.get(name))
-
-
-def uses_extended_resources(cluster: Cluster, subject: Subject) -> bool:
-    """Whether a DeviceClass may serve a resource that the pod's containers request."""
-    return bool(Extended(cluster, subject).served)

@@ -16,6 +16,8 @@ from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
 from tests.support.controlplane import objects
+from tests.support.hostile import Tries, scaled
+from tests.unit.cel.hostile import RUNAWAYS, UNDERCHARGED
 from tests.unit.inventory.builders import (
     DRIVER,
     claim,
@@ -95,6 +97,18 @@ def test_cheap_selectors_are_explained_beside_costly_ones(engine: Engine) -> Non
     facts = world(a=LOOPS, b=f'device.attributes["{DRIVER}"].id == "none"')
     assert said(engine, facts, "a").reason == "TooExpensive"
     assert said(engine, facts, "b").reason == "SelectorRejected"
+
+
+def test_every_expression_that_runs_away_is_answered(engine: Engine, tries: Tries) -> None:
+    """By the limits of the scheduler, which stops at the pod, or because the time is up."""
+    every = [*RUNAWAYS.values(), *UNDERCHARGED.values()]
+    chosen = every[:: max(1, len(every) // scaled(len(every)))]
+    facts = world(devices=2, **{f"p{number}": text for number, text in enumerate(chosen)})
+    for number, text in enumerate(chosen):
+        found = said(engine, facts, f"p{number}")
+        assert found.reason in {"TooExpensive", "CELError"}, text
+        assert found.text
+    tries(len(chosen))
 
 
 def test_an_explanation_ends_with_the_operator(engine: Engine) -> None:

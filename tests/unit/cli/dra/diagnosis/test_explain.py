@@ -862,6 +862,7 @@ def costly(**more: Any) -> list[Json]:
     return [*nodes("m", "n"), device_class(), pool("n", unlike), selecting(LOOPS), pending(**more)]
 
 
+@pytest.mark.hostile("explain")
 def test_a_pod_that_takes_too_long_is_said_to_be_too_expensive(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *costly())
     options = ("explain", "pod", "pod", "-n", "ns", "--timeout", "0.2")
@@ -874,6 +875,7 @@ def test_a_pod_that_takes_too_long_is_said_to_be_too_expensive(tmp_path: Path) -
     assert "--timeout" in said
 
 
+@pytest.mark.hostile("explain")
 def test_a_simulation_that_takes_too_long_names_the_options(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *costly())
     manifest = tmp_path / "pod.yaml"
