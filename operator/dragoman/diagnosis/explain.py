@@ -81,7 +81,7 @@ def explain(
         inventory.world,
         subject,
         cluster or cluster_of(inventory),
-        Load.of(inventory.world),
+        Load.of(inventory.world, subject.pod.key),
         only=only,
         progress=progress,
     )

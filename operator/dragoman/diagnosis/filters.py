@@ -56,10 +56,15 @@ class Load:
     used: dict[str, Counter[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, world: World) -> Load:
-        """Sum up the pods that have a node, or are about to get one, and have not ended."""
+    def of(cls, world: World, besides: str = "") -> Load:
+        """Sum up the pods that have a node, or are about to get one, and have not ended.
+
+        Args:
+            world: The cluster.
+            besides: `namespace/name` of a pod that needs no room beside itself.
+        """
         load = cls()
-        for node, pods in placed(world).items():
+        for node, pods in placed(world, besides).items():
             for pod in pods:
                 load.add(node, requests(pod.document))
         return load
@@ -73,8 +78,8 @@ class Load:
         self.used.setdefault(node, Counter()).subtract(wanted)
 
 
-def placed(world: World) -> Mapping[str, list[PodFact]]:
-    """Return the pods that take room on each node.
+def placed(world: World, besides: str = "") -> Mapping[str, list[PodFact]]:
+    """Return the pods that take room on each node, all but one; see `Load.of`.
 
     The scheduler has chosen a node for a pod before it waits for the binding conditions of its
     devices (PreBind); `spec.nodeName` follows when they are met.
@@ -83,7 +88,7 @@ def placed(world: World) -> Mapping[str, list[PodFact]]:
     chosen = _before_binding(world)
     for pod in world.pods.values():
         node = pod.pod.node_name or chosen.get(pod.pod.metadata.uid, "")
-        if node and not pod.pod.done:
+        if node and not pod.pod.done and pod.key != besides:
             found[node].append(pod)
     return found
 

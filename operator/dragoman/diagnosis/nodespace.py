@@ -25,7 +25,7 @@ def making_room(
     if not nodes:
         return
     world, subject = inventory.world, explanation.subject
-    load, pods = Load.of(world), placed(world)
+    load, pods = Load.of(world, subject.pod.key), placed(world, subject.pod.key)
     extended = Extended(search.cluster, subject)
     for one in sorted(nodes, key=lambda one: (not one.has_devices, one.node)):
         node = world.nodes[one.node]

@@ -135,6 +135,15 @@ def test_a_pod_whose_devices_are_made_ready_takes_room(tmp_path: Path) -> None:
     ]
 
 
+def test_a_pod_takes_no_room_from_itself(tmp_path: Path) -> None:
+    first = requesting(pod("first", claims={"a": "a"}), memory="5Gi")
+    binding = allocated("a", "n0", pods=(first,))
+    results = binding["status"]["allocation"]["devices"]["results"]
+    results[0] |= {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Cut"]}
+    desk = Desk(tmp_path, node("n0"), device_class(), pool("n0", [device("d0")]), binding, first)
+    assert desk.document("explain", "pod", "first", "-n", "ns")["fits"] == ["n0"]
+
+
 def stopping(folder: Path) -> tuple[Desk, Path]:
     """Return a cluster where a selector fails on a device of the second node."""
     good = device("d0", attributes={"ok": {"bool": True}})
