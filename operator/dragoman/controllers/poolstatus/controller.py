@@ -2,17 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.poolstatus.requests import Request, answer
+from dragoman.controllers.poolstatus.requests import Answer, Request, answer
+from dragoman.controllers.poolstatus.statuses import Computed, Key, Statuses
 from dragoman.evictions.facts import seconds
 from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -20,7 +19,6 @@ from dragoman.kube.resources import Resource
 from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import AllocatedDevice
 
 AUTO_DELAY = 10.0
 """Seconds that another controller has for an answer: twice what the stock one may take."""
@@ -29,6 +27,8 @@ SETTLE_DELAY = 2.0
 
 The API truncates creation times to seconds, so the delay is at least one second.
 """
+WORKERS = 8
+"""Answers that are written at the same time: enough that the API server has always one to do."""
 FOLLOW_INTERVAL = 5.0
 """Seconds between checks whether this process leads now."""
 CLEAN_INTERVAL = 600.0
@@ -73,17 +73,20 @@ class PoolStatusController:
     ) -> None:
         self._client = client
         self._devices = devices
-        self._cluster = cluster
         self._own = own
         self._grace = grace
-        self._views = views
+        self._statuses = Statuses(devices, cluster, views=views, clock=clock)
         self._may_write = may_write
         self._clock = clock
         self.informer = storing_informer(client, resource, Request.parse, self._changed)
         self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
         self._controller = Controller(
-            self.queue, self._reconcile, self._enqueue_all, describe=lambda name: {"name": name}
+            self.queue,
+            self._reconcile,
+            self._enqueue_all,
+            workers=WORKERS,
+            describe=lambda name: {"name": name},
         )
         devices.slice_observers.append(self._slice_changed)
 
@@ -108,8 +111,11 @@ class PoolStatusController:
     def _slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
         """Wake the requests that wait for slices of a driver."""
         found = new or old
+        if found is None:
+            return
+        self._statuses.slices_changed(found.driver)
         for request in self._requests:
-            if request.answered is None and found is not None and request.driver == found.driver:
+            if request.answered is None and request.driver == found.driver:
                 self.queue.add(request.metadata.name)
 
     async def _reconcile(self, name: str) -> None:
@@ -120,16 +126,20 @@ class PoolStatusController:
         if not self._may_write():
             self.queue.add_after(name, FOLLOW_INTERVAL)
             return
-        age = self._clock() - seconds(request.metadata.created)
+        created = seconds(request.metadata.created)
+        age = self._clock() - created
         delay = min(SETTLE_DELAY, self._grace) if self._own else AUTO_DELAY
+        if age >= self._grace:
+            delay = max(delay, self._grace)
         if age < delay:
             self.queue.add_after(name, delay - age)
             return
-        began = time.perf_counter()
-        pools = pool_statuses(self._facts(request), attribute=request.attribute, views=self._views)
-        found = answer(request, pools, self._now())
-        metrics.POOL_STATUS_DURATION.observe(time.perf_counter() - began)
-        if not (found.complete and pools) and age < self._grace:
+        key = Key(request.driver, request.attribute)
+        computed = await self._statuses.of(key, created + delay)
+        found = self._answer(request, computed)
+        if not (found.complete and found.pools) and not self._statuses.is_newest(key, computed):
+            found = self._answer(request, await self._statuses.of(key, created, newest=True))
+        if not (found.complete and found.pools) and age < self._grace:
             # New slices of the driver enqueue the request earlier.
             self.queue.add_after(name, self._grace - age)
             return
@@ -138,21 +148,11 @@ class PoolStatusController:
             metrics.POOL_STATUS_ANSWERS.labels(outcome).inc()
         self.queue.forget(name)
 
+    def _answer(self, request: Request, computed: Computed) -> Answer:
+        return answer(request, request.wanted(computed.pools), self._now())
+
     def _now(self) -> str:
         return f"{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-    def _facts(self, request: Request) -> PoolFacts:
-        return PoolFacts(
-            slices=[one for one in self._devices.slices.store if _wanted(request, one)],
-            devices=self._allocated(request),
-            rules=[one.rule for one in self._devices.stored_rules()],
-        )
-
-    def _allocated(self, request: Request) -> Iterator[AllocatedDevice]:
-        for claim in self._cluster.claims:
-            for device in claim.devices:
-                if device.driver == request.driver:
-                    yield device
 
     async def _write(self, request: Request, status: dict[str, object]) -> bool:
         """Write an answer; return False where the server has one already."""
@@ -194,7 +194,3 @@ class PoolStatusController:
             except ApiError as error:
                 if error.code not in {404, 409}:
                     log.warning("Cannot delete a request", name=metadata.name, error=str(error))
-
-
-def _wanted(request: Request, item: StoredSlice) -> bool:
-    return item.driver == request.driver and request.pool in {None, item.pool}

@@ -1,5 +1,6 @@
 """ResourcePoolStatusRequests, parsed, and what is done with one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,12 @@ class Request:
             body=document if answered is None else {},
         )
 
+    def wanted(self, pools: Mapping[str, Json]) -> list[Json]:
+        """Return the status of the pools that the request asks for, out of those of its driver."""
+        if self.pool is None:
+            return list(pools.values())
+        return [pools[self.pool]] if self.pool in pools else []
+
     def expires(self) -> float:
         """Return the Unix time after which the request is deleted."""
         if self.answered is not None:
@@ -73,10 +80,12 @@ class Answer:
     Attributes:
         status: As it is written.
         complete: Whether every returned pool has all its slices.
+        pools: How many pools match.
     """
 
     status: Json
     complete: bool
+    pools: int
 
 
 def answer(request: Request, pools: list[Json], now: str) -> Answer:
@@ -96,4 +105,4 @@ def answer(request: Request, pools: list[Json], now: str) -> Answer:
         "lastTransitionTime": now,
     }
     status = {"poolCount": len(pools), "pools": returned, "conditions": [condition]}
-    return Answer(status, not any(map(is_incomplete, returned)))
+    return Answer(status, not any(map(is_incomplete, returned)), len(pools))

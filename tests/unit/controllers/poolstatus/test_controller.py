@@ -7,7 +7,10 @@ import pytest
 
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.poolstatus import statuses
 from dragoman.controllers.poolstatus.controller import PoolStatusController
+from dragoman.inventory.pools.currentpools import PoolFacts
+from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
@@ -25,6 +28,7 @@ class Api:
 
     def __init__(self) -> None:
         self.body = request()
+        self.others: dict[str, Json] = {}
         self.puts = 0
         self.deleted: list[str] = []
 
@@ -33,6 +37,11 @@ class Api:
 
     async def put(self, path: str, body: Json) -> Json:
         assert path.endswith("/status")
+        name = body["metadata"]["name"]
+        if name in self.others:
+            await asyncio.sleep(0.01)
+            self.others[name] = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
+            return self.others[name]
         self.puts += 1
         if "status" in self.body:
             raise ApiError(422, "Invalid", "field is immutable")
@@ -119,6 +128,41 @@ async def test_slices_that_come_just_after_the_request_are_in_the_answer() -> No
     setup.devices.slices.handle(a_slice("b", driver="another"))
     assert await setup.answered_within(1.5)
     assert setup.api.body["status"]["poolCount"] == 1
+
+
+@in_virtual_time
+async def test_many_requests_share_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str | None] = []
+
+    def counted(facts: PoolFacts, *, attribute: str | None, views: bool) -> list[Json]:
+        computed.append(attribute)
+        return pool_statuses(facts, attribute=attribute, views=views)
+
+    monkeypatch.setattr(statuses, "pool_statuses", counted)
+    setup = Setup(a_slice("a"))
+    for number in range(300):
+        one = request()
+        one["metadata"] |= {"name": f"r{number}", "uid": f"u{number}"}
+        if number % 3 == 0:
+            one["spec"]["poolName"] = "p" if number % 2 else "other"
+        setup.api.others[f"r{number}"] = one
+        setup.controller.informer.handle({"type": "ADDED", "object": one})
+    await asyncio.sleep(8)
+    answers = [one["status"]["poolCount"] for one in setup.api.others.values()]
+    assert answers == [0 if one % 3 == 0 and one % 2 == 0 else 1 for one in range(300)]
+    # When the first are due, and when those without a pool have waited for one.
+    assert computed == [None, None]
+
+
+@in_virtual_time
+async def test_slices_that_change_all_the_time_delay_no_answer() -> None:
+    setup = Setup(a_slice("a"))
+    for number in range(100):
+        changed = a_slice("a")
+        changed["object"]["metadata"]["resourceVersion"] = str(number)
+        setup.devices.slices.handle(changed)
+        await asyncio.sleep(0.025)
+    assert setup.api.puts == 1
 
 
 @in_virtual_time
