@@ -6,9 +6,10 @@ import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 import urllib3
 from urllib3.exceptions import HTTPError
@@ -40,18 +41,28 @@ class FaultSetup:
         plane: The control plane, with a scheduler and a garbage collector.
         seed: Decides what the workload and the proxy do.
         flags: Further flags of the operator.
+        rules: What the operator may do.
         disguise: A script to run instead of dragoman, such as that of `short_timeouts`.
+
+    Attributes:
+        checks: Return what else is not as it must be.
     """
 
     def __init__(
-        self, plane: ControlPlane, seed: int, *flags: str, disguise: ModuleType | None = None
+        self,
+        plane: ControlPlane,
+        seed: int,
+        *flags: str,
+        rules: Sequence[Mapping[str, Any]] = OPERATOR_RULES,
+        disguise: ModuleType | None = None,
     ) -> None:
         self.plane = plane
+        self.checks: list[Callable[[Settled], list[str]]] = []
         self.api = plane.api()
         self.chance = random.Random(seed)
         self.namespace = plane.create_namespace("faults")
         self.proxy = FaultProxy(plane.credentials, self.chance)
-        user = plane.user(f"dragoman-{self.namespace}", OPERATOR_RULES)
+        user = plane.user(f"dragoman-{self.namespace}", rules)
         folder = Path(user.kubeconfig).parent
         self.token = folder / f"{user.name}.token"
         self.token.write_text(user.token)
@@ -101,8 +112,11 @@ class FaultSetup:
             self.plane.remove_node(f"{self.namespace}-{number}", self.driver)
         self.api.delete("deviceclasses", self.namespace)
 
-    def calm(self, timeout: float = 120) -> None:
+    def calm(self, timeout: float = 120) -> float:
         """End all faults and the workload, and wait until the world is as it must be.
+
+        Returns:
+            The seconds that it took.
 
         After a long fault the next try may be 40 s away, and graces take another 30 s.
 
@@ -112,10 +126,13 @@ class FaultSetup:
         """
         self.proxy.heal()
         self.workload.__exit__(None, None, None)
+        began = time.monotonic()
         found = self._settled(timeout)
+        took = time.monotonic() - began
         self.operator.check()
         assert self.operator.faults() == []
         self._check_history(found)
+        return took
 
     def look(self) -> None:
         """Remember which claims live pods have, to find out whether they keep them."""
@@ -177,10 +194,13 @@ class FaultSetup:
     def _read(self) -> tuple[Settled | None, list[str]]:
         try:
             found = Settled.read(self.api, self.namespace)
+            further = [one for check in self.checks for one in check(found)]
         except HTTPError as error:
-            return None, [f"the API server does not answer: {error}"]
+            return None, [f"no answer: {error}"]
         differences = found.differences()
-        return found, differences and found.differences(given_back(self.plane, self.namespace))
+        if differences:
+            differences = found.differences(given_back(self.plane, self.namespace))
+        return found, [*differences, *further]
 
     def _check_history(self, found: Settled) -> None:
         now = found.bindings()

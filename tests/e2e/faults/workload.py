@@ -37,6 +37,7 @@ class Workload:
             name them.
 
     Attributes:
+        made: How many pods were created.
         steps: How many were done.
         foreign: The resourceVersions of claims that look generated and are nobody's, by name.
     """
@@ -60,7 +61,7 @@ class Workload:
         self._pause = pause
         self._finishes = finishes
         self._meddles = meddles
-        self._made = 0
+        self.made = 0
         self._live: list[str] = []
         self._finished: list[str] = []
         self._late: list[tuple[int, str]] = []
@@ -102,6 +103,21 @@ class Workload:
             assert self._thread.is_alive(), "the workload has ended"
             time.sleep(0.02)
 
+    def insist(self, action: Callable[[], T]) -> T | None:
+        """Do it, again and again while the API server is away; None where the object is."""
+        for _ in range(RETRIES):
+            try:
+                return action()
+            except HTTPError:
+                time.sleep(0.1)
+            except ApiError as error:
+                if error.code == 404:
+                    return None
+                if error.code < 500 and error.code not in {409, 429}:
+                    raise
+                time.sleep(0.1)
+        raise TimeoutError("the API server does not come back")
+
     # Inner parts ------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -131,8 +147,8 @@ class Workload:
         self._chance.choices([action for _, action in actions], weights)[0]()
 
     def _make_pod(self, name: str = "") -> None:
-        self._made += 1
-        name = name or f"pod-{self._made}"
+        self.made += 1
+        name = name or f"pod-{self.made}"
         templates: dict[str, str] = {}
         for number in range(self._chance.randint(1, 3)):
             templates[f"entry-{number}"] = self._some_template()
@@ -143,7 +159,7 @@ class Workload:
     def _some_template(self) -> str:
         luck = self._chance.random()
         if luck < 0.1:
-            name = f"late-{self._made}"
+            name = f"late-{self.made}"
             if all(name != late for _, late in self._late):
                 self._late.append((self.steps + 15, name))
             return name
@@ -155,16 +171,16 @@ class Workload:
     def _finish(self) -> None:
         name = self._take(self._live)
         phase = self._chance.choice(["Succeeded", "Failed"])
-        self._insist(lambda: self._plane.finish_pod(self._namespace, name, phase))
+        self.insist(lambda: self._plane.finish_pod(self._namespace, name, phase))
         self._finished.append(name)
 
     def _delete(self, names: list[str]) -> None:
         name = self._take(names)
-        self._insist(lambda: self._plane.delete_pod(self._namespace, name))
+        self.insist(lambda: self._plane.delete_pod(self._namespace, name))
 
     def _replace(self) -> None:
         name = self._take(self._live)
-        self._insist(lambda: self._plane.delete_pod(self._namespace, name))
+        self.insist(lambda: self._plane.delete_pod(self._namespace, name))
         self._make_pod(name)
 
     def _make_foreign(self) -> None:
@@ -173,7 +189,7 @@ class Workload:
         manifest = objects.claim(name, self._namespace, NO_CLASS)
         manifest["metadata"]["annotations"] = {ANNOTATION: "entry-0"}
         self._create(manifest)
-        version = self._insist(self._version_of(name))
+        version = self.insist(self._version_of(name))
         if version is not None:
             self.foreign[name] = version
 
@@ -188,7 +204,7 @@ class Workload:
         """Let a pod's status name a claim that is not its own."""
         name, foreign = self._chance.choice(self._live), self._chance.choice([*self.foreign])
         status = {"resourceClaimStatuses": [{"name": "entry-0", "resourceClaimName": foreign}]}
-        self._insist(
+        self.insist(
             lambda: self._plane.api().patch(
                 *("pods", name, self._namespace, {"status": status}),
                 kind="strategic",
@@ -204,22 +220,7 @@ class Workload:
             with suppress(_AlreadyThereError):
                 _create_once(self._plane, manifest)
 
-        self._insist(once)
-
-    def _insist(self, action: Callable[[], T]) -> T | None:
-        """Do it, again and again while the API server is away; None where the object is."""
-        for _ in range(RETRIES):
-            try:
-                return action()
-            except HTTPError:
-                time.sleep(0.1)
-            except ApiError as error:
-                if error.code == 404:
-                    return None
-                if error.code < 500 and error.code not in {409, 429}:
-                    raise
-                time.sleep(0.1)
-        raise TimeoutError("the API server does not come back")
+        self.insist(once)
 
 
 class _AlreadyThereError(Exception):

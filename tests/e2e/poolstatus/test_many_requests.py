@@ -70,8 +70,8 @@ def test_all_are_answered_and_claims_are_created_in_between(
         tries(wanted)
     assert running.faults() == []
     print(
-        f"\n{wanted} requests created in {created:.1f} s, answered after {took:.1f} s; claims after "
-        f"{max(calm):.2f} s at most before, {max(beside):.2f} s beside them ({len(beside)} pods)"
+        f"\n{wanted} requests created in {created:.1f} s, answered after {took:.1f} s; "
+        f"claims after {max(calm):.2f} s at most before, {max(beside):.2f} s beside them ({len(beside)} pods)"
     )
 
 
