@@ -71,7 +71,8 @@ def test_all_are_answered_and_claims_are_created_in_between(
     assert running.faults() == []
     print(
         f"\n{wanted} requests created in {created:.1f} s, answered after {took:.1f} s; "
-        f"claims after {max(calm):.2f} s at most before, {max(beside):.2f} s beside them ({len(beside)} pods)"
+        f"claims after {max(calm):.2f} s at most before, {max(beside):.2f} s beside them, "
+        f"of {len(beside)} pods"
     )
 
 
