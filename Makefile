@@ -234,7 +234,7 @@ catalogue-drift: setup ## Compare the catalogue with the Go types of the drivers
 
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
-	@for name in architecture catalogue chart manual measurements reference; do \
+	@for name in architecture catalogue chart manual measurements permissions reference; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report

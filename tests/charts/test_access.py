@@ -17,10 +17,6 @@ resourceclaims.resource.k8s.io: create delete get list patch watch
 resourceclaims/binding.resource.k8s.io: patch
 resourceclaims/status.resource.k8s.io: patch
 resourceclaimtemplates.resource.k8s.io: get list watch
-resourceclaimtemplates.resource.k8s.io: create delete get
-namespaces: list watch
-clusterresourceclaimtemplates.dragoman.dev: get list watch
-clusterresourceclaimtemplates/status.dragoman.dev: patch
 podgroups.scheduling.k8s.io: get list watch
 podgroups/status.scheduling.k8s.io: patch
 deviceclasses.resource.k8s.io: list watch
@@ -35,15 +31,18 @@ resourcepoolstatusrequests/status.resource.k8s.io: update
 WITHOUT_CLAIMS = """
 resourceclaims.resource.k8s.io: list watch
 resourceclaimtemplates.resource.k8s.io: list watch
-resourceclaimtemplates.resource.k8s.io: create delete get
-namespaces: list watch
-clusterresourceclaimtemplates.dragoman.dev: get list watch
-clusterresourceclaimtemplates/status.dragoman.dev: patch
 deviceclasses.resource.k8s.io: list watch
 events.events.k8s.io: create
 driverconfigschemas.dragoman.dev: get list watch
 driverconfigschemas/status.dragoman.dev: patch
 """
+CLUSTER_TEMPLATES = """
+resourceclaimtemplates.resource.k8s.io: create delete get
+namespaces: list watch
+clusterresourceclaimtemplates.dragoman.dev: get list watch
+clusterresourceclaimtemplates/status.dragoman.dev: patch
+"""
+COPYING: Values = {"clusterTemplates": {"enabled": True}}
 FINDINGS = """
 nodes: list
 pods: list
@@ -137,8 +136,6 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         """
         driverconfigschemas.dragoman.dev: get list watch
         driverconfigschemas/status.dragoman.dev: get list watch
-        clusterresourceclaimtemplates.dragoman.dev: get list watch
-        clusterresourceclaimtemplates/status.dragoman.dev: get list watch
         """,
     ),
     "people who decide": (
@@ -148,7 +145,7 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         "driverconfigschemas.dragoman.dev: create delete get list patch update watch",
     ),
     "people who decide for many namespaces": (
-        {},
+        COPYING,
         "ClusterRole",
         "dragoman-cluster-templates-edit",
         "clusterresourceclaimtemplates.dragoman.dev: create delete get list patch update watch",
@@ -172,6 +169,35 @@ def test_the_catalogue_adds_the_right_to_apply_it() -> None:
     role = one(render(CATALOGUE), "ClusterRole", "dragoman-operator")
     added = set(spelt(role)) - lines(OPERATOR)
     assert added == {"driverconfigschemas.dragoman.dev: create patch"}
+
+
+def test_cluster_templates_add_the_rights_to_write_templates() -> None:
+    role = one(render(COPYING), "ClusterRole", "dragoman-operator")
+    assert set(spelt(role)) - lines(OPERATOR) == lines(CLUSTER_TEMPLATES)
+
+
+def test_maintenances_write_claims_in_the_namespace_of_the_release_alone() -> None:
+    documents = render({"claims": {"mode": "off"}, "maintenance": {"enabled": True}})
+    wide = set(spelt(one(documents, "ClusterRole", "dragoman-operator")))
+    written = {line for line in wide if line.startswith("resourceclaims") and WRITES & verbs(line)}
+    assert written == set()
+    role = one(documents, "Role", "dragoman-holds")
+    assert role["metadata"]["namespace"] == "dragoman-system"
+    assert set(spelt(role)) == lines(
+        """
+        resourceclaims.resource.k8s.io: create delete patch
+        resourceclaims/status.resource.k8s.io: patch
+        resourceclaims/binding.resource.k8s.io: patch
+        """
+    )
+
+
+WRITES = {"create", "update", "patch", "delete"}
+
+
+def verbs(line: str) -> set[str]:
+    """Return the verbs of a line."""
+    return set(line.partition(": ")[2].split())
 
 
 def test_findings_add_the_rights_to_list() -> None:
@@ -233,10 +259,9 @@ def test_the_metrics_of_the_api_server_are_read_only_where_that_is_wanted() -> N
 
 
 def test_without_cluster_templates_nothing_may_be_created_in_namespaces_of_others() -> None:
-    values: Values = {"clusterTemplates": {"enabled": False}}
     spelt_rules = [
         line
-        for document in render(values)
+        for document in render()
         if document["kind"] == "ClusterRole"
         for line in spelt(document)
     ]
@@ -249,9 +274,13 @@ MAINTENANCE: Values = {"maintenance": {"enabled": True}}
 
 
 GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {
-    "the operator": (CATALOGUE, "dragoman-operator dragoman-leader", SCHEMA_RULES),
+    "the operator": (
+        {**CATALOGUE, **COPYING},
+        "dragoman-operator dragoman-leader",
+        SCHEMA_RULES,
+    ),
     "the operator with maintenances": (
-        {**CATALOGUE, **MAINTENANCE},
+        {**CATALOGUE, **COPYING, **MAINTENANCE},
         "dragoman-operator dragoman-leader",
         (*SCHEMA_RULES, *MAINTENANCE_RULES),
     ),
@@ -286,7 +315,7 @@ def grants(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
 def test_there_are_no_other_roles() -> None:
     found = {
         (role["kind"], role["metadata"]["name"])
-        for role in render(CATALOGUE)
+        for role in render({**CATALOGUE, **COPYING})
         if role["kind"] in {"Role", "ClusterRole"}
     }
     assert found == {(kind, name) for _, kind, name, _ in ROLES.values()}

@@ -180,7 +180,8 @@ def test_the_webhook_is_ready_when_it_answers_over_tls_and_goes_on_while_it_is_s
 @pytest.mark.parametrize("plural", ["driverconfigschemas", "clusterresourceclaimtemplates"])
 def test_the_crds_are_those_of_the_repository_and_stay(plural: str) -> None:
     source = yaml.safe_load((ROOT / f"crds/{plural}.yaml").read_text())
-    definition = one(render(), "CustomResourceDefinition", source["metadata"]["name"])
+    documents = render({"clusterTemplates": {"enabled": True}})
+    definition = one(documents, "CustomResourceDefinition", source["metadata"]["name"])
     assert definition["spec"] == source["spec"]
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
@@ -189,7 +190,7 @@ def test_the_crds_may_be_installed_by_somebody_else_or_go_with_the_release() -> 
     assert names(render({"crds": {"enabled": False}}), "CustomResourceDefinition") == []
     definitions = [
         one
-        for one in render({"crds": {"keep": False}})
+        for one in render({"crds": {"keep": False}, "clusterTemplates": {"enabled": True}})
         if one["kind"] == "CustomResourceDefinition"
     ]
     assert len(definitions) == 2
@@ -217,7 +218,7 @@ def test_maintenances_have_their_crd_flags_and_reviews_where_they_are_carried_ou
 
 
 def test_without_cluster_templates_their_crd_and_their_reviews_are_left_out() -> None:
-    documents = render({"clusterTemplates": {"enabled": False}})
+    documents = render()
     assert names(documents, "CustomResourceDefinition") == ["driverconfigschemas.dragoman.dev"]
     configuration = one(documents, "ValidatingWebhookConfiguration", "dragoman")
     assert "clusterresourceclaimtemplates" not in str(configuration)

@@ -11,7 +11,7 @@ CONFIGS, SCHEMAS = "configs.dragoman.dev", "schemas.dragoman.dev"
 
 
 def test_asks_about_driver_configs_and_about_nothing_else() -> None:
-    configs, schemas = webhooks({}).values()
+    configs, schemas = webhooks({"clusterTemplates": {"enabled": True}}).values()
     assert configs["rules"] == [
         {
             "apiGroups": ["resource.k8s.io"],

@@ -16,10 +16,7 @@ from tests.support.controlplane.plane import ControlPlane
 NAMESPACE = "dragoman-system"
 CONFIGURATIONS = "validatingwebhookconfigurations"
 CRD = "driverconfigschemas.dragoman.dev"
-KEPT = frozenset(
-    f"customresourcedefinitions/{name}"
-    for name in (CRD, "clusterresourceclaimtemplates.dragoman.dev")
-)
+KEPT = frozenset({f"customresourcedefinitions/{CRD}"})
 """What an uninstallation leaves: with a resource definition its objects would be deleted."""
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 CONTROLLERS = (

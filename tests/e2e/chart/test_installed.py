@@ -31,7 +31,6 @@ PAGED = "reads pages where the API server streams no lists (KEP-3157), or the st
 LIVE = "looked up where watches may be behind: a conflict, or another controller's work"
 NOT_SERVED = "scheduling.k8s.io is not served here; where it is, PodGroups have claims as pods do"
 NO_POOL_STATUS = "ResourcePoolStatusRequests are not served here; where they are, they are answered"
-NO_COPIES = "ClusterResourceClaimTemplates have tests of their own; here there is none"
 EXPLAINED = {
     "operator": {
         **dict.fromkeys(
@@ -47,17 +46,7 @@ EXPLAINED = {
             NO_POOL_STATUS,
         ),
         "update resourcepoolstatusrequests/status.resource.k8s.io": NO_POOL_STATUS,
-        **dict.fromkeys(
-            [
-                f"{verb} resourceclaimtemplates.resource.k8s.io"
-                for verb in ("get", "create", "delete")
-            ],
-            NO_COPIES,
-        ),
-        "get clusterresourceclaimtemplates.dragoman.dev": NO_COPIES,
-        "patch clusterresourceclaimtemplates/status.dragoman.dev": NO_COPIES,
-        "list clusterresourceclaimtemplates.dragoman.dev": PAGED,
-        "list namespaces": PAGED,
+        "get resourceclaimtemplates.resource.k8s.io": LIVE,
         "list nodes": PAGED,
         "get pods": LIVE,
         "get resourceclaims.resource.k8s.io": LIVE,
