@@ -49,7 +49,7 @@ class Configuration:
         role: Name of the roles without the release: `operator`, `webhook`…
         values: Of the chart, beside `LEAST`.
         beside: Values of the configuration that it is compared with, beside `LEAST`.
-        stolen: What somebody with the token could do with these rights.
+        stolen: What an attacker with the token could do with these rights.
     """
 
     title: str
