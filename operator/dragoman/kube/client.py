@@ -39,12 +39,18 @@ LONGEST_RETRY_AFTER = 300.0
 
 @dataclass
 class Client:
-    """A thin JSON client; an async context manager that owns its connections."""
+    """A thin JSON client; an async context manager that owns its connections.
+
+    Attributes:
+        credentials: Where the API server is, and who asks.
+        unanswered: How many requests and watches had no answer, as while the API server restarts.
+    """
 
     credentials: Credentials
     _pool: Pool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
+    unanswered: int = field(init=False, default=0)
     _head: tuple[tuple[Any, ...], bytes] = field(init=False, repr=False, default=((), b""))
 
     async def __aenter__(self) -> Self:
@@ -140,6 +146,7 @@ class Client:
                 await self._renew(None)
             _understand(refusal.response)
         except HttpError as error:
+            self.unanswered += 1
             raise ApiError(0, "NoAnswer", f"watch {path}: {error}") from error
 
     async def request(
@@ -181,6 +188,7 @@ class Client:
             response = await self._pool.send(request)
             code = response.status
         except HttpError as error:
+            self.unanswered += 1
             raise ApiError(0, "NoAnswer", f"{method} {target}: {error}") from error
         finally:
             metrics.request_done(method, code, time.monotonic() - began)

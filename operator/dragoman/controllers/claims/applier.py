@@ -29,6 +29,9 @@ from dragoman.model.claim import asks_admin_access
 
 ADMIN_ACCESS_TTL = 60.0
 """Seconds for which one dry run shows that the API server keeps `adminAccess`."""
+NO_ADMIN_ACCESS_TTL = 600.0
+"""The same where it drops it: only another API server changes its gates, so that connections break
+before; behind a load balancer they may not."""
 FEATURE_DISABLED = "FeatureDisabled"
 
 log = logger("dragoman.claims")
@@ -64,6 +67,7 @@ class Applier:
     claims: Informer[Claim]
     may_write: Callable[[], bool]
     _admin_access_kept: float = float("-inf")
+    _admin_access_dropped: tuple[float, int] = (float("-inf"), 0)
 
     async def apply(self, action: Action) -> Outcome:
         """Send the request of an action; raise ApiError where an immediate retry cannot help."""
@@ -125,20 +129,25 @@ class Applier:
         """Raise ApiError where the API server would drop `adminAccess` in silence.
 
         It does so while its feature gate DRAAdminAccess is off; what remains is an ordinary claim,
-        which takes devices away from users. A dry run shows it, whatever the version and gates.
+        which takes devices away from users. A dry run shows it, whatever the version and gates; its
+        result holds for all claims.
         """
-        now = time.monotonic()
+        now, unanswered = time.monotonic(), self.client.unanswered
         if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
             return
-        stored = await self.client.post(path, document, dry_run=True)
-        if not asks_admin_access(stored["spec"], "spec."):
-            raise ApiError(
-                422,
-                FEATURE_DISABLED,
-                "admin access is requested, but the feature is disabled: the API server needs "
-                "the feature gate DRAAdminAccess",
-            )
-        self._admin_access_kept = now
+        since, unanswered_then = self._admin_access_dropped
+        if unanswered != unanswered_then or now - since >= NO_ADMIN_ACCESS_TTL:
+            stored = await self.client.post(path, document, dry_run=True)
+            if asks_admin_access(stored["spec"], "spec."):
+                self._admin_access_kept = now
+                return
+            self._admin_access_dropped = (now, unanswered)
+        raise ApiError(
+            422,
+            FEATURE_DISABLED,
+            "admin access is requested, but the feature is disabled: the API server needs "
+            "the feature gate DRAAdminAccess",
+        )
 
     async def _publish(self, action: PublishClaims) -> Outcome:
         holder = action.holder

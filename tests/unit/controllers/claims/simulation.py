@@ -42,12 +42,16 @@ class ModelApi:
         fate: Decides on each request, as `POST resourceclaims`, what becomes of it.
         notes: Notes of Events that were posted.
         drops_admin_access: Whether the feature gate DRAAdminAccess is off.
+        dry_runs: How many there were.
+        unanswered: Requests without an answer, as the client counts them.
     """
 
     server: Server
     fate: Callable[[str], Fate] = lambda _: ""
     notes: list[Json] = field(default_factory=list)
     drops_admin_access: bool = False
+    dry_runs: int = 0
+    unanswered: int = 0
 
     async def get(self, path: str, **_: str) -> Json:
         place, _rest = located(path)
@@ -63,6 +67,7 @@ class ModelApi:
     async def post(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         place, _rest = located(path)
         if dry_run:
+            self.dry_runs += 1
             return self.without_admin_access(body) if self.drops_admin_access else dict(body)
         if place.plural == "events":
             self.notes.append(dict(body))

@@ -63,11 +63,28 @@ async def test_no_claim_is_made_where_the_api_server_drops_admin_access() -> Non
     api.drops_admin_access = True
     async with process(api):
         await asyncio.sleep(100.0)
+        assert api.dry_runs == 1
+        # A restart breaks connections: another API server may have other gates.
+        api.unanswered += 1
+        await asyncio.sleep(100.0)
+        assert api.dry_runs == 2
     assert api.server.writes == []
     (note,) = {event["note"] for event in api.notes}
     assert note.startswith(
         "PodResourceClaim gpu: admin access is requested, but the feature is disabled"
     )
+
+
+@in_virtual_time
+async def test_a_claim_with_admin_access_is_made_once_the_gate_is_on() -> None:
+    api = serving(of=world(admin_template(), USER))
+    api.drops_admin_access = True
+    async with process(api):
+        await asyncio.sleep(100.0)
+        api.drops_admin_access = False
+        api.unanswered += 1
+        await asyncio.sleep(100.0)
+    assert api.server.writes == CREATION
 
 
 @in_virtual_time
