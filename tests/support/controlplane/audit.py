@@ -156,9 +156,16 @@ class Audit:
 
     def requests(self, user: str) -> set[Write]:
         """Return everything that a user was ever allowed to ask for, reads included."""
+        return {one for one in self._everything(user) if one.code not in {401, 403}}
+
+    def forbidden(self, user: str) -> set[Write]:
+        """Return everything that a user asked for and has no right to, reads included."""
+        return {one for one in self._everything(user) if one.code == 403}
+
+    def _everything(self, user: str) -> set[Write]:
         self.catch_up()
         everything = self._reads.union(write for _, write in self._writes)
-        return {one for one in everything if one.user == user and one.code not in {401, 403}}
+        return {one for one in everything if one.user == user}
 
     def settled(self, user: str | None = None, quiet: float = 0.5, timeout: float = 120) -> None:
         """Wait until the user (anybody) has written nothing, Leases apart, for `quiet` seconds.
