@@ -195,7 +195,7 @@ class FaultSetup:
         try:
             found = Settled.read(self.api, self.namespace)
             further = [one for check in self.checks for one in check(found)]
-        except HTTPError as error:
+        except (ApiError, HTTPError) as error:
             return None, [f"no answer: {error}"]
         differences = found.differences()
         if differences:
