@@ -46,10 +46,10 @@ class Configuration:
 
     Attributes:
         title: As the page has it.
-        role: Name of the roles without the release: `operator`, `webhook`…
-        values: Of the chart, beside `LEAST`.
-        beside: Values of the configuration that it is compared with, beside `LEAST`.
+        roles: Names of the roles, without that of the release.
         stolen: What an attacker with the token could do with these rights.
+        values: Of the chart, over `LEAST`.
+        beside: Values, over `LEAST`, of the configuration that it is compared with; None for none.
     """
 
     title: str
