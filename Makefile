@@ -118,6 +118,10 @@ test-versions: setup ## Run the end-to-end suites on every Kubernetes version (V
 test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.1")
 	@VERSIONS="$(VERSIONS)" FAULTS="$(FAULTS)" $(PY) -m tests.versions.faults
 
+.PHONY: manifest-verdicts
+manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.1")
+	@$(PY) -m tests.conformance.manifests.verdicts $(ARGS)
+
 .PHONY: test-upstream
 test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")
 	@$(PY) -m tests.upstream $(ARGS)

@@ -10,19 +10,28 @@ from typing import Final
 
 from dragoman.linting.findings.finding import ERROR, OFF, Failure, Finding, Problem, Report
 from dragoman.linting.findings.paths import render
-from dragoman.linting.knowledge.api import Api
+from dragoman.linting.knowledge.api import Api, Misfit
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests import documents
 from dragoman.linting.manifests.documents import Document, Positions, UnreadableError
 from dragoman.linting.manifests.objects import Object, objects
 from dragoman.linting.rules import ignores, served, versions
-from dragoman.linting.rules.objects import RULES_OF_OBJECTS
+from dragoman.linting.rules.kinds import check_kind
+from dragoman.linting.rules.objects import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
 from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
 
 TEMPLATE: Final = "unrendered Helm template"
 _BRACES: Final = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
+
+_LACKS: Final = ("Required value", "Invalid value: must ", "exactly one value must be specified")
+"""Words for fields that are missing, perhaps because their names are misspelled."""
+_CLAIMS: Final = {"claims", "resourceClaims"}
+_NOT_DECLARED: Final = "must be one of the names in pod.spec.resourceClaims"
+_MISSING: Final = "dra/reference-missing"
+_UNUSED: Final = "dra/claim-unused"
+_CONFIG: Final = "dra/driver-config"
 
 DriverConfigs = Callable[[Object], Iterable[Problem]]
 
@@ -126,7 +135,13 @@ def check(  # noqa: PLR0913 — two have defaults
     skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
     failures = tuple(one.failure for one in sources if one.failure is not None)
     report = Report(
-        tuple(sorted(set(run.findings))), failures, run.objects, 0, dict(skipped), run.ignored
+        tuple(sorted(set(run.findings))),
+        failures,
+        run.objects,
+        skipped=dict(skipped),
+        ignored=run.ignored,
+        left_alone=run.left_alone,
+        files=tuple(source.name for source in sources if source.failure is None),
     )
     return Checked(report, run.fixable)
 
@@ -140,12 +155,15 @@ class _Run:
     findings: list[Finding] = field(default_factory=list)
     fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
+    left_alone: int = 0
     ignored: int = 0
     _last: tuple[int, Positions] | None = None
 
     def object(self, obj: Object) -> None:
         problems = list(problems_of(obj, self.context))
-        self.objects += is_checked(obj, self.context)
+        checked = is_checked(obj, self.context) or bool(problems)
+        self.objects += checked
+        self.left_alone += not checked
         if not problems and not ignores.mentioned(obj):
             return
         rules = ignores.rules_of(obj)
@@ -195,7 +213,7 @@ class _Run:
 def is_checked(obj: Object, context: Context) -> bool:
     """Tell whether rules look at objects of this kind."""
     served = context.api.schema(obj.api_version, obj.kind) is not None
-    return served or obj.in_group or obj.group == "dragoman.dev"
+    return served or obj.in_group or obj.group == "dragoman.dev" or bool(obj.pod_specs)
 
 
 def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
@@ -203,8 +221,7 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
     schema = context.api.schema(obj.api_version, obj.kind)
     yield from versions.removed(obj, context)
     if schema is None:
-        yield from served.gone(obj, context)
-        yield from context.driver_configs(obj)
+        yield from _without_schema(obj, context)
         return
     misfits = tuple(context.api.misfits(schema, obj.tree))
     yield from versions.old(obj, context)
@@ -213,11 +230,43 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
         yield from served.since(obj, context)
     shaped = list(versions.shape(misfits))
     yield from shaped
-    # Where a value has the wrong type, more than that would be said twice.
+    refused = list(invalid(obj, context.api.version))
+    others = [one for rule in RULES_OF_OBJECTS for one in rule(obj, context)]
+    yield from _once(misfits, shaped, [*refused, *others, *context.driver_configs(obj)])
+
+
+def _once(
+    misfits: tuple[Misfit, ...], shaped: list[Problem], problems: list[Problem]
+) -> Iterator[Problem]:
+    """Yield problems that are not the consequence of a wrong type or of a misspelled field."""
     wrong = {problem.steps for problem in shaped}
-    yield from (one for one in invalid(obj, context.api.version) if not _below(one.steps, wrong))
-    for rule in RULES_OF_OBJECTS:
-        yield from rule(obj, context)
+    unknown = {one.steps for one in misfits if one.keyword == "unknown"}
+    holders = {steps[:-1] for steps in unknown}
+    claims_unread = any(_CLAIMS & set(steps) for steps in wrong | unknown)
+    undeclared = any(one.id == _MISSING and _NOT_DECLARED in one.message for one in problems)
+    unread = {one.steps for one in problems if one.steps[-1:] == ("parameters",)}
+    judged = {one.steps for one in problems if one.id == _CONFIG}
+    for one in problems:
+        lacks = any(words in one.message for words in _LACKS)
+        consequence = (
+            _below(one.steps, wrong)
+            or (lacks and (one.steps in holders or one.steps[:-1] in holders))
+            or (claims_unread and (one.id == _UNUSED or _NOT_DECLARED in one.message))
+            or (undeclared and one.id == _UNUSED)
+            or (one.id == _CONFIG and one.steps in unread)
+            or (one.id == "dra/config-unused" and one.steps in judged)
+        )
+        if not consequence:
+            yield one
+
+
+def _without_schema(obj: Object, context: Context) -> Iterator[Problem]:
+    """Check what is known of an object of a kind that the chosen version does not serve."""
+    gone = list(served.gone(obj, context))
+    yield from gone or check_kind(obj, context)
+    if obj.pod_specs:
+        others = [one for rule in RULES_OF_POD_TEMPLATES for one in rule(obj, context)]
+        yield from _once((), [], [*invalid(obj, context.api.version), *others])
     yield from context.driver_configs(obj)
 
 

@@ -123,6 +123,7 @@ class Arguments:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Settings file.  [default: .dragoman.yaml, here or above]",
 )
+@click.option("--list-rules", is_flag=True, help="Print the rules, with the page of each.")
 @click.option(
     "-o",
     "--output",
@@ -138,6 +139,9 @@ def check(**options: Any) -> None:
     ResourceSlices, DeviceTaintRules and DriverConfigSchemas are checked; other objects are left
     alone.
     """
+    if options["list_rules"]:
+        click.echo(formats.rules(options["output"]))
+        return
     # The command ends soon; collecting cycles would double the time that reading takes.
     gc.disable()
     try:
@@ -280,6 +284,9 @@ class _Check:
             version = versions.parse(asked) if asked else versions.NEWEST
         except ValueError as error:
             raise Unusable(f"--kubernetes: {error}") from None
+        if version not in versions.KNOWN:
+            listed = ", ".join(map(versions.name, versions.KNOWN))
+            raise Unusable(f"--kubernetes: Kubernetes {asked} is not known; known: {listed}")
         self._api = api_of(version)
         self._arguments = arguments
         self._known = tuple(_cluster_objects(arguments))

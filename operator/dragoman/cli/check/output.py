@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman import __version__
 from dragoman.cli.terminal import line
 from dragoman.linting.findings.finding import ERROR, Finding, Report
-from dragoman.linting.rules.table import RULES
+from dragoman.linting.rules.table import PAGE, RULES
 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_PAGE: Final = "https://dragoman.dev/check"
 
 
 def text(report: Report) -> str:
@@ -23,17 +23,26 @@ def text(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     for one in report.findings:
         place = f"{one.file}:{one.line}:{one.column}"
-        text = f"{place}: {one.severity}: {one.object}: {one.message} [{one.id}]"
-        yield line(text)
+        yield line(f"{place}: {one.severity}: {one.object}: {one.message} ") + _rule(one.id)
         if one.suggestion:
             yield line(f"  {one.suggestion}")
     for failure in report.failures:
         yield line(f"{failure.place}: error: {failure.message}")
 
 
+def _rule(name: str) -> str:
+    """Return the rule in brackets, on a terminal as a link to its page."""
+    if not sys.stdout.isatty():
+        return f"[{name}]"
+    return f"[\x1b]8;;{RULES[name].url}\x1b\\{name}\x1b]8;;\x1b\\]"
+
+
 def json_text(report: Report) -> str:
     """Write the stable JSON form."""
-    return json.dumps(report.document(), indent=2, ensure_ascii=False)
+    document = report.document()
+    for one in (*document["findings"], *document["fixed"]):
+        one["url"] = RULES[one["id"]].url
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def github(report: Report) -> str:
@@ -75,12 +84,12 @@ def sarif(report: Report) -> str:
         {
             "id": rule.id,
             "shortDescription": {"text": rule.summary},
-            "helpUri": f"{_PAGE}#{rule.id.replace('/', '')}",
+            "helpUri": rule.url,
             "defaultConfiguration": {"level": rule.severity},
         }
         for rule in RULES.values()
     ]
-    driver = {"name": "dragoman", "version": __version__, "informationUri": _PAGE, "rules": rules}
+    driver = {"name": "dragoman", "version": __version__, "informationUri": PAGE, "rules": rules}
     notifications = [
         {
             "level": "error",
@@ -121,31 +130,75 @@ def _location(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def junit(report: Report) -> str:
-    """Write JUnit's XML: a test case for each finding, or one that passes."""
+    """Write JUnit's XML: a test case for each finding, and one that passes for each other file."""
     from xml.etree import ElementTree as ET  # noqa: PLC0415 — only for this format
 
     failures = len(report.failures)
+    passed = _passed(report)
     suite = ET.Element(
         "testsuite",
         name="dragoman check",
-        tests=str(max(1, len(report.findings) + failures)),
+        tests=str(max(1, len(report.findings) + failures + len(passed))),
         failures=str(report.errors),
         errors=str(failures),
         skipped=str(report.warnings),
     )
     for one in report.findings:
-        name = f"{one.id} {one.file}:{one.line}:{one.column}"
-        case = ET.SubElement(suite, "testcase", classname=one.file, name=name)
+        name = _printable(f"{one.id} {one.file}:{one.line}:{one.column}")
+        case = ET.SubElement(suite, "testcase", classname=_printable(one.file), name=name)
         kind = "failure" if one.severity == ERROR else "skipped"
         detail = ET.SubElement(case, kind, message=_printable(one.message))
-        detail.text = _printable(f"{one.object}: {_advice(one)}")
+        detail.text = _printable(f"{one.object}: {_advice(one)}; {RULES[one.id].url}")
     for failure in report.failures:
-        case = ET.SubElement(suite, "testcase", classname=failure.file, name="readable")
+        case = ET.SubElement(suite, "testcase", classname=_printable(failure.file), name="readable")
         ET.SubElement(case, "error", message=_printable(failure.message))
+    for file in passed:
+        ET.SubElement(suite, "testcase", classname=_printable(file), name=_printable(file))
     if not len(suite):
         ET.SubElement(suite, "testcase", classname="dragoman", name=report.summary())
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+
+
+def _passed(report: Report) -> list[str]:
+    """List the files without findings and failures, in their order."""
+    faulty = {one.file for one in report.findings} | {one.file for one in report.failures}
+    return [file for file in report.files if file not in faulty]
+
+
+def tap(report: Report) -> str:
+    """Write the Test Anything Protocol, version 13: a test for each file, `not ok` with errors."""
+    files = list(dict.fromkeys([*report.files, *(one.file for one in report.failures)]))
+    lines = ["TAP version 13", f"1..{len(files)}"]
+    for number, file in enumerate(files, 1):
+        found = [one for one in report.findings if one.file == file]
+        unread = [one for one in report.failures if one.file == file]
+        bad = unread or any(one.severity == ERROR for one in found)
+        name = line(file).replace("#", "\\#")
+        lines.append(f"{'not ok' if bad else 'ok'} {number} - {name}")
+        if found or unread:
+            details = [*map(_detail, found), *(one.document() for one in unread)]
+            lines += ["  ---", f"  findings: {json.dumps(details)}", "  ..."]
+    return "\n".join(lines)
+
+
+def _detail(one: Finding) -> dict[str, Any]:
+    return {**one.document(), "url": RULES[one.id].url}
+
+
+def rules(output: str) -> str:
+    """Write the table of rules, for people or as JSON."""
+    if output == "json":
+        listed = [
+            {"id": one.id, "severity": one.severity, "summary": one.summary, "url": one.url}
+            for one in RULES.values()
+        ]
+        return json.dumps(listed, indent=2, ensure_ascii=False)
+    width = max(map(len, RULES))
+    return "\n".join(
+        f"{one.id:{width}}  {one.severity:7}  {one.summary}\n{'':{width}}  {'':7}  {one.url}"
+        for one in RULES.values()
+    )
 
 
 def _printable(value: str) -> str:
@@ -159,4 +212,5 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {
     "github": github,
     "sarif": sarif,
     "junit": junit,
+    "tap": tap,
 }

@@ -129,6 +129,8 @@ class Report:
         configs: driver configs that a schema judged.
         skipped: reasons why something was not checked, with their number.
         ignored: findings that a comment or annotation with a reason suppresses.
+        left_alone: objects of kinds that no rule looks at.
+        files: files that were read.
         fixed: findings that `--fix` corrected; they are none any more.
     """
 
@@ -138,6 +140,8 @@ class Report:
     configs: int = 0
     skipped: Mapping[str, int] | None = None
     ignored: int = 0
+    left_alone: int = 0
+    files: tuple[str, ...] = ()
     fixed: tuple[Finding, ...] = ()
 
     @property
@@ -154,6 +158,8 @@ class Report:
         """Say in one line what was checked."""
         skipped = self.skipped or {}
         parts = [f"checked {counted(self.objects, 'object')}, {counted(self.configs, 'config')}"]
+        if self.left_alone:
+            parts[0] += f", left {self.left_alone} of other kinds alone"
         if skipped:
             reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(skipped.items()))
             parts.append(f"skipped {sum(skipped.values())}: {reasons}")
@@ -174,6 +180,7 @@ class Report:
                 "errors": self.errors,
                 "warnings": self.warnings,
                 "ignored": self.ignored,
+                "leftAlone": self.left_alone,
                 "skipped": dict(sorted((self.skipped or {}).items())),
             },
         }

@@ -76,6 +76,11 @@ class Api:
         """Return the newest version of a kind that is served, such as `v1`; empty without one."""
         return next((age for age in _AGES if f"{group}/{age}/{kind}" in self.kinds), "")
 
+    def kinds_of(self, group: str) -> tuple[str, ...]:
+        """Return the kinds of a group in all its versions."""
+        found = (name.split("/") for name in self.kinds)
+        return tuple(sorted({parts[-1] for parts in found if "/".join(parts[:-2]) == group}))
+
     def names(self, schema: Schema) -> tuple[str, ...]:
         """Return the fields of an object's schema."""
         return tuple(self.resolved(schema).get("properties", ()))

@@ -27,6 +27,8 @@ POD_SPECS: Final[Mapping[str, Steps]] = {
 }
 """Where each kind holds the spec of its pods."""
 
+_SCHEMAS: Final = ("CustomResourceDefinition", "ConfigMap", "Secret")
+"""Kinds that may hold the text or the schema of pods, but no pods."""
 _POD_GROUPS: Final = ("v1", "apps/v1", "batch/v1")
 _FLAT: Final = (
     "deviceClassName",
@@ -115,6 +117,12 @@ class PodSpec:
         for name in ("initContainers", "containers", "ephemeralContainers"):
             for index, container in enumerate(sequence(self.spec.get(name))):
                 yield (*self.steps, name, index), mapping(container)
+
+    def uses(self) -> Iterator[tuple[Steps, list[Any]]]:
+        """Yield `resources.claims` of every container with its path."""
+        for steps, container in self.containers():
+            claims = sequence(mapping(container.get("resources")).get("claims"))
+            yield (*steps, "resources", "claims"), claims
 
 
 @dataclass(frozen=True)
@@ -225,6 +233,13 @@ class Object:
             return None
         return PodSpec(steps, mapping(reach(self.tree, steps)), _copies(self))
 
+    @cached_property
+    def pod_specs(self) -> tuple[PodSpec, ...]:
+        """The specs of all pods that this object is or makes, in any kind, known by their shape."""
+        if self.in_group or (self.pods is None and self.kind in _SCHEMAS):
+            return ()
+        return (self.pods,) if self.pods is not None else tuple(_shaped(self.tree))
+
     def selectors(self) -> Iterator[tuple[Steps, str]]:
         """Yield the CEL selectors with their paths."""
         for steps, holder in self.selector_lists():
@@ -239,6 +254,23 @@ class Object:
             yield ("spec", "selectors"), sequence(reach(self.tree, ("spec", "selectors")))
         for request in self.requests:
             yield (*request.steps, "selectors"), sequence(request.body.get("selectors"))
+
+
+def _shaped(tree: Any) -> Iterator[PodSpec]:
+    """Yield what has containers and claims as the spec of a pod has, wherever it stands."""
+    stack: list[tuple[Steps, Any]] = [((), tree)]
+    while stack:
+        steps, value = stack.pop()
+        if isinstance(value, list):
+            stack += [((*steps, index), one) for index, one in enumerate(value)]
+        elif isinstance(value, dict):
+            found = PodSpec(steps, value, 1)
+            if isinstance(value.get("containers"), list) and (
+                "resourceClaims" in value or any(uses for _, uses in found.uses())
+            ):
+                yield found
+            else:
+                stack += [((*steps, name), one) for name, one in value.items()]
 
 
 def _copies(obj: Object) -> int | None:

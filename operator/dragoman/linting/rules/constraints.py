@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
@@ -13,6 +13,9 @@ from dragoman.linting.manifests.objects import Object, mapping, sequence, text
 from dragoman.linting.selectors.remark import NEVER, UNKNOWN
 from dragoman.linting.selectors.scopes import scopes
 from dragoman.spelling import closest
+
+_UNIQUE: Final = ("uuid", "mac", "serial", "serialNumber")
+"""Attributes that tell one device from all others, in every driver that publishes them."""
 
 
 def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
@@ -28,6 +31,7 @@ def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
                 yield from problems
                 if not problems and name == "matchAttribute":
                     yield from _unshared(obj, one, attribute, steps, context)
+                    yield from _unique(obj, one, attribute, steps)
 
 
 def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem]:
@@ -44,6 +48,27 @@ def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem
         guess = closest(name, names)
         message = f'{render(steps)}: no known driver publishes the attribute "{attribute}"'
         yield Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?' if guess else "")
+
+
+def _unique(
+    obj: Object, constraint: dict[str, Any], attribute: str, steps: Steps
+) -> Iterator[Problem]:
+    """Find several devices that have to share what tells one device from the others."""
+    if attribute.partition("/")[2] not in _UNIQUE:
+        return
+    named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
+    wanted: dict[str, int] = {}
+    for request in obj.requests:
+        main = request.name.partition("/")[0]
+        if not named or main in named:
+            count = request.body.get("count")
+            exact = request.body.get("allocationMode") != "All"
+            least = count if type(count) is int and exact else 1
+            wanted[main] = min(least, wanted.get(main, least))
+    if sum(wanted.values()) > 1:
+        message = f"{render(steps)}: each device has an {attribute} of its own"
+        advice = "match an attribute that devices share, such as resource.kubernetes.io/pcieRoot"
+        yield Problem(NEVER, steps, message, advice)
 
 
 def _unshared(

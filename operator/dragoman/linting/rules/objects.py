@@ -10,6 +10,12 @@ from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import Object
 from dragoman.linting.rules.claims import check_admin_access, check_taint_rule, check_tolerations
 from dragoman.linting.rules.constraints import check_constraints
+from dragoman.linting.rules.effects import (
+    check_amount,
+    check_config_drivers,
+    check_slice_effects,
+    check_use,
+)
 from dragoman.linting.rules.pods import check_double, check_references, check_shared
 from dragoman.linting.rules.selectors import check_selectors
 
@@ -24,4 +30,15 @@ RULES_OF_OBJECTS: Final[tuple[ObjectRule, ...]] = (
     check_double,
     check_taint_rule,
     check_admin_access,
+    check_amount,
+    check_use,
+    check_config_drivers,
+    check_slice_effects,
 )
+
+RULES_OF_POD_TEMPLATES: Final[tuple[ObjectRule, ...]] = (
+    check_references,
+    check_double,
+    check_use,
+)
+"""Those that look at pod templates in kinds whose fields are not known."""

@@ -23,14 +23,19 @@ _KINDS: Final = {
 }
 
 
+def claim_kinds() -> dict[str, str]:
+    """Return the kind that each field of an entry of `resourceClaims` names."""
+    return dict(_KINDS)
+
+
 def check_references(obj: Object, context: Context) -> Iterator[Problem]:
     """Find names that no object has."""
-    if obj.pods is not None:
+    for pods in obj.pod_specs:
         claims: dict[str, Object] = {}
-        for steps, entry in pod_claims(obj.pods):
+        for steps, entry in pod_claims(pods):
             yield from _claim_reference(obj, steps, entry, context, claims)
-        yield from _request_references(obj.pods, claims)
-    elif obj.kind == "PodGroup" and obj.group == "scheduling.k8s.io":
+        yield from _request_references(pods, claims)
+    if obj.kind == "PodGroup" and obj.group == "scheduling.k8s.io":
         entries = sequence(mapping(obj.tree.get("spec")).get("resourceClaims"))
         for index, entry in enumerate(map(mapping, entries)):
             steps = ("spec", "resourceClaims", index)
@@ -65,17 +70,25 @@ def _claim_reference(
             message = f"{render((*steps, field))}: {name} is a {other}, not a {kind}"
             yield Problem(MISSING, (*steps, field), message, f"write {right}: {name}", ERROR)
         else:
-            yield from _missing((*steps, field), kind, name, context)
+            yield from _missing((*steps, field), kind, name, context, obj.namespace)
 
 
-def _missing(steps: Steps, kind: str, name: str, context: Context) -> Iterator[Problem]:
+def _missing(
+    steps: Steps, kind: str, name: str, context: Context, namespace: str = ""
+) -> Iterator[Problem]:
     known = context.names.get(kind, set())
     guess = closest(name, known, edits=2)
-    if not context.complete and (guess is None or name in known):
+    if not context.complete and guess is None:
         return  # it may be in the cluster already
     message = f'{render(steps)}: no {kind} "{name}" in the input'
     if name in known:
-        message = f'{render(steps)}: {kind} "{name}" is in another namespace'
+        places = sorted(
+            one.namespace for one in context.objects if (one.kind, one.name) == (kind, name)
+        )
+        message = (
+            f'{render(steps)}: {kind} "{name}" is in namespace {", ".join(places)}, and this object'
+            f" in {namespace}; a pod uses those of its own namespace only"
+        )
     suggestion = f'did you mean "{guess}"?' if guess and guess != name else ""
     yield Problem(MISSING, steps, message, suggestion, ERROR if context.complete else WARNING)
 
@@ -151,12 +164,15 @@ def _network_attached(context: Context, obj: Object, name: str) -> bool:
 
 def check_double(obj: Object, context: Context) -> Iterator[Problem]:
     """Find an extended resource and a claim that ask for devices of one class (KEP-5004)."""
-    if obj.pods is None:
-        return
-    classes = _claimed_classes(obj, obj.pods, context)
+    for pods in obj.pod_specs:
+        yield from _double(obj, pods, context)
+
+
+def _double(obj: Object, pods: PodSpec, context: Context) -> Iterator[Problem]:
+    classes = _claimed_classes(obj, pods, context)
     if not classes:
         return
-    for steps, container in obj.pods.containers():
+    for steps, container in pods.containers():
         resources = mapping(container.get("resources"))
         seen: set[str] = set()
         for part in ("limits", "requests"):

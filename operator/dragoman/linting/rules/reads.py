@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, Devices, Sort, common
-from dragoman.linting.selectors.remark import MIXED, UNGUARDED, UNKNOWN, Remark
+from dragoman.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
 from dragoman.linting.selectors.scopes import Scope
 from dragoman.spelling import closest
 
@@ -33,7 +33,7 @@ def check_read(
     names = devices.names(read.domain, read.part)
     other = CAPACITY if read.part == ATTRIBUTES else ATTRIBUTES
     if not devices.domains.get(read.domain):
-        yield from _unknown_domain(read, devices)
+        yield from _unknown_domain(read, devices, known)
     elif read.name not in names:
         if read.name in devices.names(read.domain, other):
             yield _swapped(read, other)
@@ -44,13 +44,24 @@ def check_read(
         yield from _unguarded(read, known, possible, scope, devices)
 
 
-def _unknown_domain(read: Read, devices: Devices) -> Iterator[Remark]:
-    guess = closest(read.domain, set(devices.domains), edits=2)
+def _unknown_domain(read: Read, devices: Devices, known: Facts) -> Iterator[Remark]:
+    guess = closest(read.domain, set(devices.domains), edits=2) or _longer(read, devices, known)
     if guess is None and not devices.given:
         return  # a driver without a schema may publish it
     message = f'no known driver publishes the domain "{read.domain}"'
     suggestion = f'did you mean "{guess}"?' if guess else ""
     yield Remark(UNKNOWN, message, suggestion)
+
+
+def _longer(read: Read, devices: Devices, known: Facts) -> str | None:
+    """Return a domain of which only the end was written, such as `nvidia.com`."""
+    names = devices.names
+    found = [
+        one
+        for one in sorted(known.driver & set(devices.domains) or devices.domains)
+        if one.endswith(f".{read.domain}") and read.name in names(one, read.part)
+    ]
+    return found[0] if found else None
 
 
 def _unknown_name(read: Read, names: set[str], sorts: tuple[Sort, ...]) -> Remark:
@@ -70,7 +81,8 @@ def _swapped(read: Read, other: str) -> Remark:
     message = f"{read.domain} publishes {read.name} as {is_}, not as {reads_}"
     right = f'device.{other}["{read.domain}"].{read.name}'
     if other == CAPACITY:
-        right += '.compareTo(quantity("1Gi")) >= 0'
+        value = read.other if isinstance(read.other, str) else "1Gi"
+        right += f'.compareTo(quantity("{value}")) >= 0'
     return Remark(MIXED, message, f"write {right}")
 
 
@@ -91,8 +103,14 @@ def _wrong_type(read: Read, devices: Devices) -> Iterator[Remark]:
     message = f"{where} is of type {kind}, not {_kind_of(value)}"
     right = f"compare with a {kind}"
     if kind == "version":
-        right = f'write {read.text}.compareTo(semver("{value}")) >= 0'
-    yield Remark(MIXED, message, right)
+        right = f'write {read.text}.compareTo(semver("{_semver(value)}")) >= 0'
+    yield Remark(TYPE, message, right)
+
+
+def _semver(value: Any) -> str:
+    """Complete a version such as `550` to three numbers, as `semver()` wants them."""
+    parts = str(value).removeprefix("v").split(".")
+    return ".".join([*parts, "0", "0"][:3]) if len(parts) < 3 else str(value)
 
 
 def _is_plain(value: Any) -> bool:

@@ -11,6 +11,7 @@ from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import ATTRIBUTES, Sort
 from dragoman.linting.manifests.objects import Object
+from dragoman.linting.rules import hints
 from dragoman.linting.rules.reads import check_read
 from dragoman.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
 from dragoman.linting.selectors.scopes import Scope, scopes
@@ -43,8 +44,10 @@ def _remarks(scope: Scope, context: Context) -> Iterator[Remark]:
     for index, (_, expression) in enumerate(scope.own):
         one = compiled(expression, context)
         if one.tree is None:
-            yield Remark(INVALID, one.error, "", index, one.offset)
+            advice = hints.expression(expression, one.error)
+            yield Remark(INVALID, one.error, advice, index, one.offset)
             continue
+        yield from (replace(found, index=index) for found in _not_boolean(one.tree, context))
         known, proven = facts([*trees, one.tree]), facts(trees)
         possible = _possible(context, known.driver, known.equal)
         for read in reads(one.tree, proven.present):
@@ -54,6 +57,24 @@ def _remarks(scope: Scope, context: Context) -> Iterator[Remark]:
             yield replace(remark, index=index)
         trees.append(one.tree)
     yield from _given(scope, context)
+
+
+def _not_boolean(tree: Any, context: Context) -> Iterator[Remark]:
+    """Find a condition that is no more than an attribute of another type; it fails at run time."""
+    from dragoman.linting.selectors.facts import conjuncts  # noqa: PLC0415 — as above
+    from dragoman.linting.selectors.syntax import read_key  # noqa: PLC0415 — as above
+
+    for part in conjuncts(tree):
+        key = read_key(part)
+        if key is None or getattr(part, "test", False):
+            continue
+        _, domain, name = key
+        kinds = context.devices.types(domain, name)
+        if kinds and "bool" not in kinds:
+            message = (
+                f"{domain}/{name} is a {min(kinds)} and no condition: it fails on every device"
+            )
+            yield Remark(INVALID, message, 'compare it, such as == "…"')
 
 
 def _possible(

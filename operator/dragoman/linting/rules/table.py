@@ -7,6 +7,8 @@ from typing import Final
 
 from dragoman.linting.findings.finding import ERROR, WARNING
 
+PAGE: Final = "https://dragoman.dev/check"
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -22,25 +24,37 @@ class Rule:
     severity: str
     summary: str
 
+    @property
+    def url(self) -> str:
+        """Where the rule is described, with a bad and a good manifest."""
+        return f"{PAGE}#{self.id.replace('/', '')}"
+
 
 RULES: Final = {
     rule.id: rule
     for rule in (
         Rule("dra/api-removed", ERROR, "Kinds, versions and fields that no server serves any more"),
         Rule("dra/api-old", WARNING, "Versions older than the newest one that is served"),
+        Rule("dra/unknown-kind", ERROR, "Kinds and groups that no API server has"),
         Rule("dra/unknown-field", ERROR, "Fields that the API does not have"),
         Rule("dra/served-since", WARNING, "Fields that only some versions of Kubernetes serve"),
         Rule("dra/invalid", ERROR, "Values that the API server refuses"),
         Rule("dra/cel-invalid", ERROR, "Selectors that the API server refuses"),
         Rule("dra/cel-unguarded", WARNING, "Reads that fail on devices without the attribute"),
         Rule("dra/attribute-unknown", WARNING, "Attributes, capacities and domains no driver has"),
-        Rule("dra/attribute-is-capacity", ERROR, "Attributes read as capacities, and wrong types"),
+        Rule("dra/attribute-is-capacity", ERROR, "Attributes read as capacities, and the reverse"),
+        Rule("dra/attribute-type", ERROR, "Comparisons of attributes with values of another type"),
         Rule("dra/never-matches", WARNING, "Selectors and constraints that no device satisfies"),
         Rule(
             "dra/reference-missing",
             ERROR,
             "Names of claims, requests and classes that no object has",
         ),
+        Rule("dra/too-many-devices", ERROR, "Claims for more devices than one allocation holds"),
+        Rule("dra/claim-unused", WARNING, "Claims of a pod that none of its containers uses"),
+        Rule("dra/node-name", WARNING, "Pods with claims that pass the scheduler by"),
+        Rule("dra/config-unused", WARNING, "Configs for a driver that serves none of the requests"),
+        Rule("dra/no-effect", WARNING, "Fields of devices and requests that nothing heeds"),
         Rule("dra/toleration", WARNING, "Tolerations without effect, or that evict at once"),
         Rule(
             "dra/shared-claim", WARNING, "One claim for the devices of more pods than can share it"

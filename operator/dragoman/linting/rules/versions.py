@@ -15,7 +15,7 @@ from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
-from dragoman.linting.rules import served
+from dragoman.linting.rules import hints, served
 from dragoman.model.kubernetes import DEFAULT
 from dragoman.spelling import closest
 
@@ -59,10 +59,10 @@ def removed(obj: Object, context: Context) -> Iterator[Problem]:
                 if name in holder:
                     message = f"{name} was removed from the API in 1.32"
                     yield Problem(REMOVED, (*steps, name), message, instead)
-    if obj.pods is not None:
-        for index, claim in enumerate(sequence(obj.pods.spec.get("resourceClaims"))):
+    for pods in obj.pod_specs:
+        for index, claim in enumerate(sequence(pods.spec.get("resourceClaims"))):
             if "source" in mapping(claim):
-                steps = (*obj.pods.steps, "resourceClaims", index, "source")
+                steps = (*pods.steps, "resourceClaims", index, "source")
                 message = "source was removed from the API in 1.31"
                 instead = "move its field up: resourceClaimName or resourceClaimTemplateName"
                 liftable = isinstance(claim["source"], dict)
@@ -174,7 +174,16 @@ def _unknown(obj: Object, misfit: Misfit, context: Context) -> Problem:
     if other := served.elsewhere(obj, misfit, context):
         return Problem(UNKNOWN, misfit.steps, message, other)
     guess = closest(name, misfit.expected) or _elsewhere(name, misfit.expected)
-    return Problem(UNKNOWN, misfit.steps, message, f'did you mean "{guess}"?' if guess else "")
+    advice = hints.unknown_field(obj, misfit) or (f'did you mean "{guess}"?' if guess else "")
+    return Problem(UNKNOWN, misfit.steps, message, advice, edits=_unwrapped(obj, misfit))
+
+
+def _unwrapped(obj: Object, misfit: Misfit) -> tuple[Edit, ...]:
+    """Return the edit that takes the fields of a device out of `basic`, as since v1beta2."""
+    basic = obj.kind == "ResourceSlice" and misfit.steps[-1:] == ("basic",)
+    inner = reach(obj.tree, misfit.steps) if basic else None
+    device = mapping(reach(obj.tree, misfit.steps[:-1]))
+    return (Lift(misfit.steps),) if inner and not set(mapping(inner)) & set(device) else ()
 
 
 def _elsewhere(name: str, known: tuple[str, ...]) -> str:
@@ -188,7 +197,8 @@ def shape(misfits: tuple[Misfit, ...]) -> Iterator[Problem]:
     for misfit in misfits:
         if misfit.keyword == "unknown":
             continue
-        yield Problem("dra/invalid", misfit.steps, f"{render(misfit.steps)}: {_words(misfit)}")
+        message = f"{render(misfit.steps)}: {_words(misfit)}"
+        yield Problem("dra/invalid", misfit.steps, message, hints.misfit(misfit))
 
 
 def _words(misfit: Misfit) -> str:

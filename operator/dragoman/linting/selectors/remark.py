@@ -9,6 +9,7 @@ INVALID: Final = "dra/cel-invalid"
 UNGUARDED: Final = "dra/cel-unguarded"
 UNKNOWN: Final = "dra/attribute-unknown"
 MIXED: Final = "dra/attribute-is-capacity"
+TYPE: Final = "dra/attribute-type"
 NEVER: Final = "dra/never-matches"
 
 

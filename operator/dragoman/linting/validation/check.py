@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.manifests.objects import Object, mapping, reach
+from dragoman.linting.manifests.objects import Object, mapping, reach, sequence
 from dragoman.linting.validation.claims import check_claim, check_class
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import check_driver, check_metadata
@@ -16,6 +16,7 @@ from dragoman.linting.validation.slices import check_slice, check_taint_rule
 from dragoman.model.kubernetes import NEWEST, Version
 
 _MAX_POOLS: Final = 1000
+_MAX_GROUP_CLAIMS: Final = 4
 
 
 def invalid(obj: Object, version: Version = NEWEST) -> list[Problem]:
@@ -25,11 +26,14 @@ def invalid(obj: Object, version: Version = NEWEST) -> list[Problem]:
     if obj.in_group:
         if check := _CHECKS.get(obj.kind):
             check(errors, obj)
-    elif obj.pods is not None:
-        check_pods(errors, obj)
+    elif obj.pod_specs:
+        for pods in obj.pod_specs:
+            check_pods(errors, pods)
     elif obj.kind == "PodGroup":
         claims = reach(obj.tree, ("spec", "resourceClaims"))
         check_pod_claims(errors, ("spec", "resourceClaims"), claims)
+        if len(sequence(claims)) > _MAX_GROUP_CLAIMS:
+            errors.too_many(("spec", "resourceClaims"), len(claims), _MAX_GROUP_CLAIMS)
     _check_repeated(errors, (), obj.tree)
     return errors.problems
 

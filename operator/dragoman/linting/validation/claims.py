@@ -47,6 +47,10 @@ def check_claim(errors: Errors, obj: Object) -> None:
     if obj.kind == "ResourceClaimTemplate":
         metadata = mapping(reach(obj.tree, ("spec", "metadata")))
         check_labels(errors, ("spec", "metadata"), metadata)
+        for name in metadata:
+            if name not in ("labels", "annotations", "creationTimestamp") and metadata[name]:
+                detail = "cannot be set: the claim gets only labels and annotations of a template"
+                errors.forbidden(("spec", "metadata", name), detail)
     devices = obj.devices
     names = _names(devices)
 

@@ -1,28 +1,50 @@
-"""What pods say about claims, beyond the schema; the rest of a pod is not looked at."""
+"""What pods say about claims and extended resources, beyond the schema; no more of a pod."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import Object, PodSpec, mapping, sequence, text
+from dragoman.linting.knowledge.api import is_quantity
+from dragoman.linting.manifests.objects import PodSpec, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_fault, subdomain_fault
 
+_NATIVE: Final = re.compile(r"(.*\.)?kubernetes\.io")
+"""Domains of resources that are none of a device plugin or class."""
 _NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 _BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 _NEITHER: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 
 
-def check_pods(errors: Errors, obj: Object) -> None:
-    """Check the claims of the pods that an object is or makes."""
-    assert obj.pods is not None
-    check_pod_claims(
-        errors, (*obj.pods.steps, "resourceClaims"), obj.pods.spec.get("resourceClaims")
-    )
-    for steps, container in obj.pods.containers():
-        claims = mapping(container.get("resources")).get("claims")
-        check_container_claims(errors, (*steps, "resources", "claims"), claims, obj.pods)
+def check_pods(errors: Errors, pods: PodSpec) -> None:
+    """Check the claims of pods, and what they ask of extended resources."""
+    check_pod_claims(errors, (*pods.steps, "resourceClaims"), pods.spec.get("resourceClaims"))
+    if mapping(pods.spec.get("resources")).get("claims"):
+        place = (*pods.steps, "resources", "claims")
+        errors.forbidden(place, "a pod names claims in resourceClaims, its containers use them")
+    for steps, container in pods.containers():
+        resources = mapping(container.get("resources"))
+        check_container_claims(
+            errors, (*steps, "resources", "claims"), resources.get("claims"), pods
+        )
+        _check_extended(errors, (*steps, "resources"), resources)
+
+
+def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> None:
+    """Check that an extended resource is asked for in equal numbers, as it cannot be shared."""
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for name, amount in requests.items():
+        domain, slash, _ = name.partition("/")
+        if not slash or _NATIVE.fullmatch(domain) or name.startswith("requests."):
+            continue
+        place = (*steps, "requests", name)
+        if name not in limits:
+            detail = f"{name} needs a limit that equals the request"
+            errors.required((*steps, "limits"), detail)
+        elif is_quantity(amount) and is_quantity(limits[name]) and str(amount) != str(limits[name]):
+            errors.invalid(place, amount, f"must be equal to {name} limit of {limits[name]}")
 
 
 def check_pod_claims(errors: Errors, steps: Steps, claims: Any) -> None:

@@ -145,6 +145,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "path": "spec.devices.config[0].opaque.parameters.sharing.strategy",
         "object": "ResourceClaim gpu",
         "suggestion": "",
+        "url": "https://dragoman.dev/check#dradriver-config",
     }
     assert 'did you mean "TimeSlicing"?' in message
     assert document["summary"] == {
@@ -153,6 +154,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "errors": 1,
         "warnings": 0,
         "ignored": 0,
+        "leftAlone": 0,
         "skipped": {},
     }
 
@@ -408,6 +410,43 @@ def test_junit_counts_findings_and_unreadable_files(folder: Path) -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "1")
     clean = ET.fromstring(run("-", "-o", "junit", GATE, stdin=claim()).stdout)
     assert (clean.get("tests"), clean.get("failures")) == ("1", "0")
+
+
+def test_junit_and_tap_name_the_files_that_pass(folder: Path) -> None:
+    (folder / "good.yaml").write_text(claim())
+    (folder / "wrong.yaml").write_text(claim("TimeSlice"))
+    (folder / "unread.yaml").write_text("a: }\n")
+    suite = ET.fromstring(run(".", "-o", "junit", GATE).stdout)
+    assert [one.get("name") for one in suite if not len(one)] == ["good.yaml"]
+    lines = run(".", "-o", "tap", GATE).stdout.splitlines()
+    assert lines[:3] == ["TAP version 13", "1..3", "ok 1 - good.yaml"]
+    assert {"not ok 2 - wrong.yaml", "not ok 3 - unread.yaml"} <= set(lines)
+    detail = next(one for one in lines if one.startswith("  findings: "))
+    [found] = json.loads(detail.removeprefix("  findings: "))
+    assert (found["line"], found["url"]) == (15, "https://dragoman.dev/check#dradriver-config")
+
+
+def test_rules_are_listed_with_their_pages() -> None:
+    lines = run("--list-rules").stdout.splitlines()
+    assert lines[0].split()[:2] == ["dra/api-removed", "error"]
+    assert lines[1].strip() == "https://dragoman.dev/check#draapi-removed"
+    listed = json.loads(run("--list-rules", "-o", "json").stdout)
+    assert [one["id"] for one in listed] == [one.split()[0] for one in lines[::2]]
+
+
+def test_objects_of_other_kinds_are_counted(folder: Path) -> None:
+    other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n"
+    (folder / "m.yaml").write_text(other * 2 + claim())
+    result = run("m.yaml", GATE)
+    assert result.stderr.startswith("checked 1 object, 1 config, left 2 of other kinds alone; ")
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.99", "v2.0"])
+def test_an_unknown_version_names_those_that_are_known(version: str) -> None:
+    result = run("-", "--kubernetes", version, stdin=claim())
+    assert result.exit_code == 2
+    assert f"Kubernetes {version} is not known; known: 1.34, 1.35, " in result.stderr
 
 
 def test_a_mistyped_field_of_a_schema_is_seen(folder: Path) -> None:

@@ -148,8 +148,13 @@ BAD: dict[str, list[Any]] = {
         selector(f"{NVIDIA}.memory > 1"),
         selector('device.attributes["gpu.example.com"].memory == quantity("80Gi")'),
         selector('device.capacity["gpu.example.com"].index.isGreaterThan(quantity("1"))'),
+        selector(f'{NVIDIA}.memory == "80Gi"'),
+    ],
+    "dra/attribute-type": [
         selector('device.attributes["gpu.example.com"].driverVersion == "1.0.0"'),
         selector('device.attributes["gpu.example.com"].index == "0"'),
+        selector(f'{NVIDIA}.driverVersion >= "550"'),
+        selector(f"{NVIDIA}.type == 1"),
     ],
     "dra/never-matches": [
         selector('device.driver == "a.example.com" && device.driver == "b.example.com"'),
@@ -304,6 +309,12 @@ GOOD: dict[str, list[Any]] = {
         constraint("{matchAttribute: gpu.example.com/model}"),
         constraint("{matchAttribute: resource.kubernetes.io/pcieRoot}"),
         selector('device.capacity["gpu.example.com"].memory.compareTo(quantity("1Gi")) > 0'),
+    ],
+    "dra/attribute-type": [
+        selector('device.attributes["gpu.example.com"].index == 0'),
+        selector('device.attributes["gpu.example.com"].driverVersion.isLessThan(semver("1.0.0"))'),
+        selector(f'{NVIDIA}.type == "gpu"'),
+        selector('device.attributes["gpu.acme.example.com"].index == "0"'),
     ],
     "dra/attribute-is-capacity": [
         selector('device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'),

@@ -1,0 +1,76 @@
+"""Manifests that people write, beside what API servers said to them: all that matters is found."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
+from dragoman.linting import engine
+from dragoman.linting.findings.finding import Report
+from dragoman.linting.knowledge.api import api_of
+from dragoman.linting.knowledge.devices import Devices
+from dragoman.model.kubernetes import parse
+from tests.conformance.manifests.verdicts import manifests, recorded
+
+WRONG, RIGHT, VERDICTS = manifests("wrong"), manifests("right"), recorded()
+BAR = 0.9
+"""Of the manifests that servers take and that can never work, so many must be found."""
+
+
+@cache
+def report(text: str, version: str) -> Report:
+    configs = ConfigChecker((CATALOGUE,), ())
+    source, api = engine.read("m.yaml", text), api_of(parse(version))
+    checked = engine.check([source], api, Devices(), engine.Options(), driver_configs=configs)
+    return checked.report
+
+
+def found(text: str, version: str) -> list[str]:
+    said = report(text, version)
+    return [one.id for one in said.findings] + [one.message for one in said.failures]
+
+
+def test_there_are_enough_manifests() -> None:
+    assert len(WRONG) >= 100
+    assert len(RIGHT) >= 60
+    assert all(verdicts.keys() == {*WRONG, *RIGHT} for verdicts in VERDICTS.values())
+
+
+@pytest.mark.parametrize("version", VERDICTS)
+def test_all_that_a_server_refuses_is_an_error(version: str) -> None:
+    missed = [
+        f"{name}: {said}"
+        for name, text in WRONG.items()
+        if (said := VERDICTS[version][name]) and not report(text, version).errors
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("version", VERDICTS)
+def test_most_of_what_can_never_work_is_found(version: str) -> None:
+    taken = {name: text for name, text in WRONG.items() if not VERDICTS[version][name]}
+    missed = [name for name, text in taken.items() if not found(text, version)]
+    assert len(taken) >= 25
+    assert len(missed) <= (1 - BAR) * len(taken), missed
+
+
+@pytest.mark.parametrize("version", VERDICTS)
+def test_what_is_right_is_taken_and_has_no_finding(version: str) -> None:
+    assert {name: VERDICTS[version][name] for name in RIGHT} == dict.fromkeys(RIGHT, "")
+    alarms = {name: ids for name, text in RIGHT.items() if (ids := found(text, version))}
+    assert alarms == {}
+
+
+def test_one_mistake_is_said_once() -> None:
+    """Of the wrong manifests only these have more than one mistake."""
+    several = {name for name, text in WRONG.items() if len(found(text, "1.36")) > 1}
+    assert several <= {
+        "config without opaque",
+        "exactly under v1beta1",
+        "flat request with count under v1beta2",
+        "index as text",
+        "slice without a pool",
+        "version v1alpha2",
+    }
