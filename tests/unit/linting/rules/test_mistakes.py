@@ -44,7 +44,9 @@ SHAPE = "containers:\n- name: main\n  resources: {claims: [{name: NAME}]}\nresou
     ("text", "rule"),
     [
         *(
-            pytest.param(claim().replace("ResourceClaim\n", f"{kind}\n"), "dra/unknown-kind", id=kind)
+            pytest.param(
+                claim().replace("ResourceClaim\n", f"{kind}\n"), "dra/unknown-kind", id=kind
+            )
             for kind in ("ResourceClaims", "resourceClaim", "Claim", "ResourceClassTemplate")
         ),
         *(
