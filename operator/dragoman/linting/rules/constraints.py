@@ -15,7 +15,7 @@ from dragoman.linting.selectors.scopes import scopes
 from dragoman.spelling import closest
 
 _UNIQUE: Final = ("uuid", "mac", "serial", "serialNumber")
-"""Attributes that tell one device from all others, in every driver that publishes them."""
+"""Attributes that identify one device among all others, in every driver that publishes them."""
 
 
 def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
@@ -53,7 +53,7 @@ def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem
 def _unique(
     obj: Object, constraint: dict[str, Any], attribute: str, steps: Steps
 ) -> Iterator[Problem]:
-    """Find several devices that have to share what tells one device from the others."""
+    """Find several devices that have to share what identifies each of them."""
     if attribute.partition("/")[2] not in _UNIQUE:
         return
     named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
