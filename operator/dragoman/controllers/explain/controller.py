@@ -31,7 +31,7 @@ FRESH = 0.03
 COUNT_INTERVAL = 15.0
 """Seconds between two counts of all devices; longer where a count takes long."""
 COUNT_SHARE = 20
-"""A count is not repeated before this many times its duration has passed."""
+"""A count is not repeated before this many times its CPU time has passed."""
 NOT_YET = "NotYetExplained"
 REASON = "CannotAllocateDevices"
 
@@ -222,8 +222,7 @@ class ExplainController:
     async def _count(self) -> None:
         version = -1
         while True:
-            began = self._clock()
             if version != self.state.version:
                 version = self.state.version
                 self._collector.counts = await self._engine.count(self.state.world())
-            await asyncio.sleep(max(COUNT_INTERVAL, COUNT_SHARE * (self._clock() - began)))
+            await asyncio.sleep(max(COUNT_INTERVAL, COUNT_SHARE * self._engine.count_seconds))

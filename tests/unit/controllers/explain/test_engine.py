@@ -146,3 +146,18 @@ def test_a_worker_goes_on_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         worker.submit(lambda: 1 / 0).result(60)
     assert worker.submit(lambda: 1 + 1).result(60) == 2
+
+
+def test_the_duration_of_a_count_is_its_cpu_time_and_not_its_turn(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([10.0, 12.5])
+    facts = world(devices=2)
+
+    class Clock:
+        monotonic = staticmethod(lambda: 0.0)
+        thread_time = staticmethod(lambda: next(times))
+
+    monkeypatch.setattr(engines, "time", Clock)
+    assert asyncio.run(engine.count(facts)).devices
+    assert engine.count_seconds == 2.5
