@@ -139,6 +139,17 @@ test-ui: controlplane ## Test the page of `kubectl dra ui` in chromium (apt-get 
 test-maintenance: controlplane ## Take devices out of service beside a real scheduler: 200 attempts, 200 random worlds
 	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra -s tests/e2e/maintenance
 
+.PHONY: test-preemption-oracle
+test-preemption-oracle: controlplane ## Compare victims with the real scheduler's in WORLDS worlds from SEED on (resumable)
+	@mkdir -p build
+	@DRAGOMAN_PREEMPTION_WORLDS=$(WORLDS) DRAGOMAN_SEED=$(or $(SEED),28) \
+		DRAGOMAN_PREEMPTION_DONE=build/preemption-oracle-$(or $(KUBERNETES),default) \
+		$(if $(KUBERNETES),DRAGOMAN_KUBERNETES=$(KUBERNETES)) $(PYTEST) -ra -s tests/e2e/preemption/test_oracle.py
+
+.PHONY: test-defrag
+test-defrag: setup ## Compare plans of moves with brute force in 1,000 small worlds
+	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q tests/unit/preemption/test_defrag.py
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node
@@ -188,6 +199,10 @@ bench-ui: setup ## Measure the page of 1,000 nodes in chromium
 .PHONY: bench-doctor
 bench-doctor: setup ## Measure `kubectl dra doctor` on 2,000 claims and 100 pools
 	@$(PY) -m tests.bench.doctor
+
+.PHONY: bench-preemption
+bench-preemption: setup ## Measure a plan at 1,000 and 5,000 nodes with 8 used devices each
+	@$(PY) -m tests.bench.preemption
 
 .PHONY: bench-webhook
 bench-webhook: setup ## Measure the webhook beside a vendor's

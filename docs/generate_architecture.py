@@ -47,6 +47,7 @@ PLACES = {
     "dragoman.diagnosis": (3, 3),
     "dragoman.doctor": (4, 3),
     "dragoman.maintenance": (4, 4),
+    "dragoman.preemption": (4, 2),
     "dragoman.inventory": (3, 4),
     "dragoman.allocation": (3, 5),
     "dragoman.model": (1, 6),

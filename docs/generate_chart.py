@@ -32,6 +32,7 @@ CRDS = {
     "driverconfigschemas": ".Values.crds.enabled",
     "clusterresourceclaimtemplates": "and .Values.crds.enabled .Values.clusterTemplates.enabled",
     "devicemaintenances": "and .Values.crds.enabled .Values.maintenance.enabled",
+    "devicepreemptions": 'and .Values.crds.enabled (ne .Values.preemption.mode "off")',
     "devicepoolreports": "and .Values.crds.enabled .Values.inventory.reports",
 }
 """The chart's CRDs with the condition of each."""

@@ -135,6 +135,13 @@ CONFIGURATIONS = (
         {"findings": {"enabled": True}},
     ),
     Configuration(
+        "`preemption.mode: report`",
+        OPERATOR,
+        "read all pod specifications, nodes, namespaces and PodDisruptionBudgets; forge or delete "
+        "DevicePreemptions, which are records: no controller acts on them",
+        {"preemption": {"mode": "report"}},
+    ),
+    Configuration(
         "`maintenance.enabled`",
         OPERATOR,
         "evict and delete any pod; take any device out of service, or put tainted ones back; "
@@ -196,6 +203,13 @@ CONFIGURATIONS = (
         ("schemas-edit",),
         "reject or admit every driver config of the cluster",
         beside=None,
+    ),
+    Configuration(
+        "role for users `…-preemptions-view`, not aggregated",
+        ("preemptions-view",),
+        "",
+        {"preemption": {"mode": "report"}},
+        None,
     ),
     Configuration(
         "role for users `…-cluster-templates-edit`, not aggregated",

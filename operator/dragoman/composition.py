@@ -15,7 +15,7 @@ from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
 from dragoman.kube.leaderelection import LeaderElector
 from dragoman.kube.manager import Manager
-from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES
+from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES, DEVICEPREEMPTIONS
 from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
 from dragoman.model import Template
@@ -82,6 +82,8 @@ class Controllers:
             manager.spawn_once(self._start_cluster_templates())
         if settings.findings:
             await self._start_findings()
+        if settings.preemption != "off":
+            await self._start_preemption()
         if settings.maintenance:
             manager.spawn_once(self._start_maintenance())
 
@@ -185,6 +187,29 @@ class Controllers:
         findings = controller.FindingsController(self._client, self._leading, interval)
         log.info("Looking for findings", seconds=interval)
         self._manager.spawn("findings", findings.run())
+
+    async def _start_preemption(self) -> None:
+        # In a thread: claims are reconciled while the allocator and CEL load.
+        await asyncio.to_thread(import_module, "dragoman.controllers.preemption.controller")
+        from dragoman.controllers.preemption import controller  # noqa: PLC0415 — see above
+
+        settings = self._settings
+        policy = controller.Policy(
+            settings.preemption_min_gap,
+            settings.preemption_max_victims,
+            controller.Select(settings.preemption_select),
+            (*settings.preemption_protected_namespaces, settings.namespace),
+            settings.preemption_schedulers,
+        )
+        preemption = controller.PreemptionController(
+            self._client, self._leading, policy, after=settings.preemption_after
+        )
+        log.info("Reporting which pods would have to end for others", mode=settings.preemption)
+        self._manager.spawn_once(self._report_preemptions(preemption))
+
+    async def _report_preemptions(self, preemption: Any) -> None:
+        await wait_served(self._client, DEVICEPREEMPTIONS)
+        self._manager.spawn("preemption", preemption.run())
 
     async def _start_maintenance(self) -> None:
         await wait_served(self._client, DEVICEMAINTENANCES)

@@ -197,6 +197,21 @@ FINDINGS = _gauge(
 FINDINGS_TIME = _gauge(
     "dragoman_findings_timestamp_seconds", "When the last examination ended, as Unix time."
 )
+PREEMPTION_PLANS = _counter(
+    "dragoman_preemption_plans_total",
+    "Plans for pods that wait for devices: reported where pods could end for them, else refused.",
+    ["outcome"],
+)
+PREEMPTION_SECONDS = _histogram(
+    "dragoman_preemption_seconds",
+    "CPU time of the plans of one pass over the pods that wait.",
+    ["phase"],
+    buckets=DURATIONS,
+)
+PREEMPTION_CANDIDATES = _gauge(
+    "dragoman_preemption_candidates",
+    "Pods that wait for devices and would fit if pods of lower priority ended; on the leader only.",
+)
 CLUSTER_TEMPLATE_COPIES = _gauge(
     "dragoman_cluster_template_namespaces",
     "Namespaces of all ClusterResourceClaimTemplates, by the state of the copy: current, missing, "

@@ -10,6 +10,8 @@ ClaimsMode = Literal["auto", "own", "assist", "off"]
 PodGroupClaims = Literal["auto", "on", "off"]
 EvictionsMode = Literal["off", "assist", "own"]
 PoolStatusMode = Literal["auto", "own", "off"]
+PreemptionMode = Literal["off", "report"]
+PreemptionSelect = Literal["all", "opted-in"]
 LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
@@ -21,6 +23,9 @@ BOUNDS = {
     "resync": (1.0, math.inf),
     "pool_status_grace": (0.0, math.inf),
     "findings_interval": (1.0, math.inf),
+    "preemption_after": (0.0, math.inf),
+    "preemption_min_gap": (1, 2**31),
+    "preemption_max_victims": (1, 1000),
     "explain_after": (0.0, math.inf),
     "explain_interval": (1.0, math.inf),
 }
@@ -143,6 +148,15 @@ class Settings:
         catalogue_variable: `driver:NAME=VALUE` each.
         findings: Whether the cluster is examined as by `kubectl dra doctor`.
         findings_interval: Seconds between examinations.
+        preemption: `report`: say in DevicePreemptions and Events which pods would have to end so
+            that a pod gets its devices; nothing is evicted. `off`: compute no plans.
+        preemption_after: Seconds for which the scheduler must have refused such a pod.
+        preemption_min_gap: By how much the priority of a victim is lower at least.
+        preemption_max_victims: Pods of one plan at most.
+        preemption_select: `all`: every pod may be a victim that does not refuse; `opted-in`: those
+            with the annotation `dragoman.dev/preemptible: "true"`.
+        preemption_protected_namespaces: Namespaces without victims, beside the operator's own.
+        preemption_schedulers: Whose pods may preempt.
         explain_events: Whether pods that the scheduler refuses for lack of devices get an Event.
         explain_after: Seconds for which the scheduler must have refused such a pod.
         explain_interval: Seconds between two explanations of one pod.
@@ -180,6 +194,13 @@ class Settings:
     catalogue_variable: tuple[str, ...] = ()
     findings: bool = False
     findings_interval: float = 600.0
+    preemption: PreemptionMode = "off"
+    preemption_after: float = 10.0
+    preemption_min_gap: int = 1
+    preemption_max_victims: int = 8
+    preemption_select: PreemptionSelect = "all"
+    preemption_protected_namespaces: tuple[str, ...] = ("kube-system",)
+    preemption_schedulers: tuple[str, ...] = ("default-scheduler",)
     explain_events: bool = False
     explain_after: float = 30.0
     explain_interval: float = 300.0

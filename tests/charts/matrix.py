@@ -49,6 +49,7 @@ MATRIX: dict[str, Values] = {
     "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
     "everything watched": {
         "findings": {"enabled": True},
+        "preemption": {"mode": "report", "select": "opted-in"},
         "monitoring": {
             "renderMode": "alwaysRender",
             "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},

@@ -205,6 +205,30 @@ def test_findings_add_the_rights_to_list() -> None:
     assert set(spelt(role)) - lines(OPERATOR) == lines(FINDINGS)
 
 
+PREEMPTION = """
+nodes: list
+pods: list
+namespaces: list
+poddisruptionbudgets.policy: list
+resourceclaims.resource.k8s.io: list
+resourceclaimtemplates.resource.k8s.io: list
+deviceclasses.resource.k8s.io: list
+resourceslices.resource.k8s.io: list
+devicetaintrules.resource.k8s.io: list
+devicepreemptions.dragoman.dev: create delete list patch
+devicepreemptions/status.dragoman.dev: patch
+"""
+
+
+def test_reports_of_preemption_add_rights_to_list_and_to_write_reports_alone() -> None:
+    documents = render({"preemption": {"mode": "report"}})
+    role = one(documents, "ClusterRole", "dragoman-operator")
+    assert set(spelt(role)) - lines(OPERATOR) == lines(PREEMPTION)
+    viewer = one(documents, "ClusterRole", "dragoman-preemptions-view")
+    # What a pod's plan says is part of no role that tenants have.
+    assert "rbac.authorization.k8s.io/aggregate-to-view" not in viewer["metadata"]["labels"]
+
+
 EXPLAINING = """
 nodes: list watch
 resourceslices.resource.k8s.io: list watch

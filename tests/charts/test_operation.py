@@ -217,6 +217,24 @@ def test_maintenances_have_their_crd_flags_and_reviews_where_they_are_carried_ou
     assert "devicemaintenances" not in str(render())
 
 
+def test_reports_of_preemption_have_their_crd_and_flags() -> None:
+    limits = {"maxVictims": 3}
+    documents = render({"preemption": {"mode": "report", "minGap": 5, "limits": limits}})
+    source = yaml.safe_load((ROOT / "crds/devicepreemptions.yaml").read_text())
+    name = source["metadata"]["name"]
+    assert one(documents, "CustomResourceDefinition", name)["spec"] == source["spec"]
+    pod = one(documents, "Deployment", "dragoman-operator")["spec"]["template"]["spec"]
+    flags = {
+        "--preemption=report",
+        "--preemption-min-gap=5",
+        "--preemption-max-victims=3",
+        "--preemption-protected-namespaces=kube-system",
+        "--preemption-schedulers=default-scheduler",
+    }
+    assert flags <= set(pod["containers"][0]["args"])
+    assert "preemption" not in str(render())
+
+
 def test_without_cluster_templates_their_crd_and_their_reviews_are_left_out() -> None:
     documents = render()
     assert names(documents, "CustomResourceDefinition") == ["driverconfigschemas.dragoman.dev"]

@@ -16,6 +16,7 @@ EVERYTHING: Values = {
     "metrics": {"devices": True},
     "findings": {"enabled": True},
     "maintenance": {"enabled": True},
+    "preemption": {"mode": "report"},
     "catalogue": {"enabled": True},
     "rbac": {"apiServerMetrics": True},
 }

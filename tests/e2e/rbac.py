@@ -76,6 +76,21 @@ FINDINGS_RULES = (
 )
 """What `--findings` needs beside them."""
 
+PREEMPTION_RULES = (
+    rule("", "nodes", "list"),
+    rule("", "pods", "list"),
+    rule("", "namespaces", "list"),
+    rule("policy", "poddisruptionbudgets", "list"),
+    rule(DRA, "resourceclaims", "list"),
+    rule(DRA, "resourceclaimtemplates", "list"),
+    rule(DRA, "resourceslices", "list"),
+    rule(DRA, "deviceclasses", "list"),
+    rule(DRA, "devicetaintrules", "list"),
+    rule("dragoman.dev", "devicepreemptions", "list", "create", "patch", "delete"),
+    rule("dragoman.dev", "devicepreemptions/status", "patch"),
+)
+"""What `--preemption=report` needs beside them."""
+
 MAINTENANCE_RULES = (
     *OPERATOR_RULES,
     rule("dragoman.dev", "devicemaintenances", *READ, "patch"),

@@ -12,6 +12,8 @@ from dragoman.settings import (
     EvictionsMode,
     PodGroupClaims,
     PoolStatusMode,
+    PreemptionMode,
+    PreemptionSelect,
     Settings,
 )
 
@@ -173,6 +175,55 @@ Examples:
     default=DEFAULTS.findings_interval,
     metavar="SECONDS",
     help="Time between two examinations.",
+)
+@click.option(
+    "--preemption",
+    type=click.Choice(get_args(PreemptionMode)),
+    default=DEFAULTS.preemption,
+    help="report: say in DevicePreemptions, Events and metrics which pods would have to end so "
+    "that a pod gets its devices, and evict nothing; off: compute no plans.",
+)
+@click.option(
+    "--preemption-after",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.preemption_after,
+    metavar="SECONDS",
+    help="How long the scheduler must have refused a pod before a plan is computed for it.",
+)
+@click.option(
+    "--preemption-min-gap",
+    type=click.IntRange(1),
+    default=DEFAULTS.preemption_min_gap,
+    metavar="N",
+    help="By how much the priority of a pod that would end is lower at least.",
+)
+@click.option(
+    "--preemption-max-victims",
+    type=click.IntRange(1, 1000),
+    default=DEFAULTS.preemption_max_victims,
+    metavar="N",
+    help="Pods that may end for one pod.",
+)
+@click.option(
+    "--preemption-select",
+    type=click.Choice(get_args(PreemptionSelect)),
+    default=DEFAULTS.preemption_select,
+    help="all: plans name every pod that may end; opted-in: only those with the annotation "
+    'dragoman.dev/preemptible: "true", also of their namespace.',
+)
+@click.option(
+    "--preemption-protected-namespaces",
+    multiple=True,
+    default=DEFAULTS.preemption_protected_namespaces,
+    metavar="NAMESPACE",
+    help="A namespace whose pods never end for others; the operator's own is one as well.",
+)
+@click.option(
+    "--preemption-schedulers",
+    multiple=True,
+    default=DEFAULTS.preemption_schedulers,
+    metavar="NAME",
+    help="A scheduler whose pods may preempt.",
 )
 @click.option(
     "--explain-events/--no-explain-events",

@@ -31,6 +31,7 @@ class Budget:
         desired: `status.desiredHealthy`.
         always: Whether `spec.unhealthyPodEvictionPolicy` is AlwaysAllow.
         current: Whether the status is about the newest spec.
+        disrupted: Names of pods whose eviction is counted in `allowed` already.
     """
 
     namespace: str
@@ -41,6 +42,7 @@ class Budget:
     desired: int = 0
     always: bool = False
     current: bool = True
+    disrupted: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, document: Document) -> Budget:
@@ -56,6 +58,7 @@ class Budget:
             desired=_number(status, "desiredHealthy"),
             always=spec.get("unhealthyPodEvictionPolicy") == ALWAYS_ALLOW,
             current=_number(status, "observedGeneration") >= _number(metadata, "generation"),
+            disrupted=frozenset(mapping(status, "disruptedPods", "status.")),
         )
 
 

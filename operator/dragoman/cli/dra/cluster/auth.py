@@ -31,7 +31,7 @@ Exit status:
   1  some are missing
   2  the API server does not answer, or bad input
 """
-COMMANDS: Final = ("ui", "hold", "drain", "taint", "release", "adopt")
+COMMANDS: Final = ("ui", "hold", "drain", "taint", "release", "adopt", "preempt")
 """Those that need more than rights to list."""
 
 
@@ -111,7 +111,8 @@ def auth(source: Source, commands: tuple[str, ...], output: str) -> None:
     """Print which rights are missing, and a ClusterRole that grants all of them.
 
     All commands need rights to list. Where one is there in one namespace only, they answer for
-    that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write, and `ui` watches.
+    that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write,
+    `ui` watches, and `preempt` lists PodDisruptionBudgets and namespaces.
     """
     if source.snapshot:
         raise click.UsageError("rights are those of a user in a cluster: leave --snapshot out")

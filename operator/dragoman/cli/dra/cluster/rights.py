@@ -106,6 +106,8 @@ def of_command(
             )
         case "release":
             return status
+        case "preempt":
+            return (Need("list", "poddisruptionbudgets", "policy"), Need("list", "namespaces"))
         case "adopt":
             return (Need("patch", "resourceclaims", DRA),)
     raise ValueError(command)

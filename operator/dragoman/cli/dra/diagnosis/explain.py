@@ -42,6 +42,8 @@ KINDS: Final = ("pod", "claim", "template", "class", "node", "device")
 _NEEDS: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules"),
+    # For the plan of preemption that an explanation names; few users may list them.
+    *("poddisruptionbudgets", "namespaces"),
 )
 
 

@@ -10,6 +10,7 @@ from dragoman.cli.dra.diagnosis.allocated import Kubelet, allocated
 from dragoman.cli.dra.diagnosis.report import View, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
+from dragoman.cli.dra.preemption import naming
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.subject import Subject
@@ -126,6 +127,10 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
     advice = text.advice(explanation, suggestions)
     if advice:
         blocks += ["", advice]
+    waits = explanation.answer is Answer.DOES_NOT_FIT and not planned and not view.node
+    preemption = naming.planned(view.inventory.world, subject, view.cluster) if waits else None
+    if preemption:
+        blocks += ["", naming.sentence(preemption)]
     message = text.message(view.inventory, subject.pod)
     if message:
         blocks += ["", message]

@@ -85,7 +85,7 @@ def run(question: Question, progress: Progress) -> Simulation:
     """
     planned = overlaid(question.snapshot, question.trees, question.source.namespace)
     world, pod = _without_pod(planned)
-    replicas = MOST if question.fill else question.replicas or _replicas(question.trees)
+    replicas = MOST if question.fill else question.replicas or replicas_of(question.trees)
 
     def placed(inventory: Inventory) -> Placement:
         return place(inventory, pod, replicas, fill=question.fill, progress=progress)
@@ -112,7 +112,7 @@ def _without_pod(planned: Planned) -> tuple[World, PodFact]:
     world = parse(planned.snapshot)
     if missing := unreadable(world):
         raise Unusable(f"you may not list {', '.join(missing)}: `kubectl dra auth` says more")
-    key = _only_pod(planned)
+    key = only_pod(planned)
     if key not in world.pods:
         raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")
     others = {name: pod for name, pod in world.pods.items() if name != key}
@@ -128,7 +128,8 @@ def _inventory(question: Question, world: World) -> Inventory:
     return take(world, profile)
 
 
-def _only_pod(planned: Planned) -> str:
+def only_pod(planned: Planned) -> str:
+    """Return `namespace/name` of the only pod of files; raise Unusable where there is another."""
     if len(planned.pods) != 1:
         listed = ", ".join(planned.pods) or "none"
         raise Unusable(f"-f: expected one pod or workload, found {listed}")
@@ -139,7 +140,7 @@ def _problem(world: World, key: str) -> str:
     return next((one.problem for one in world.malformed if one.name == key), "no name")
 
 
-def _replicas(trees: Sequence[Any]) -> int:
+def replicas_of(trees: Sequence[Any]) -> int:
     """Return what the workload of the files says, 1 without a number."""
     for tree in flat(trees):
         spec = tree.get("spec") if tree.get("kind") in WORKLOADS else None

@@ -1,0 +1,36 @@
+"""The plan of preemption that an explanation names, where one exists."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from dragoman.allocation import Cluster, TooExpensiveError
+from dragoman.cli.dra.output import Unusable
+from dragoman.cli.dra.preemption.reading import require
+from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.facts.objects import World
+from dragoman.preemption.facts import Facts, priority_of
+from dragoman.preemption.planner import Outcome, Plan, plan
+
+
+def planned(world: World, subject: Subject, cluster: Cluster) -> Plan | None:
+    """Return a plan with victims for a pod that waits; None where none is known."""
+    if priority_of(subject.pod.document) <= 0:
+        return None
+    with suppress(Unusable, TooExpensiveError):
+        require(world)
+        made = plan(Facts.of(world), subject, cluster)
+        return made if made.outcome is Outcome.PLANNED else None
+    return None
+
+
+def sentence(found: Plan) -> str:
+    """Say how many pods would have to end, and which command names them."""
+    chosen = found.chosen
+    assert chosen is not None  # a plan with victims has a node
+    count = len(chosen.victims)
+    pods = "one pod of lower priority" if count == 1 else f"{count} pods of lower priority"
+    return (
+        f"It would fit on {chosen.node} if {pods} ended, which the scheduler does not do for "
+        f"devices: kubectl dra preempt {found.subject.pod.key} --dry-run"
+    )

@@ -1,0 +1,39 @@
+"""What plans of preemption need of a cluster or a snapshot; without it no answer is given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.cli.dra.output import Unusable
+from dragoman.inventory.facts.objects import World
+from dragoman.inventory.snapshots.snapshot import FORMAT
+
+NEEDED: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules", "poddisruptionbudgets", "namespaces"),
+)
+"""What is listed for a plan."""
+_CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules", "namespaces"}
+"""Without all objects of these, a plan might end a pod that must stay, or miss a node."""
+
+
+def require(world: World) -> None:
+    """Raise Unusable where no plan can be computed, naming what is missing."""
+    if world.format < FORMAT:
+        raise Unusable(
+            f"cannot tell: the snapshot has format {world.format}, without priorities and "
+            "PodDisruptionBudgets: make a new one with `kubectl dra snapshot -o FILE`"
+        )
+    unseen = {one.plural for one in world.unseen} | (_CRUCIAL - world.listed)
+    if missing := sorted(unseen & _CRUCIAL):
+        raise Unusable(
+            f"cannot tell: you cannot list {', '.join(missing)} in all namespaces; "
+            "`kubectl dra auth --for preempt` prints a ClusterRole that grants it"
+        )
+
+
+def notes(world: World) -> tuple[str, ...]:
+    """Return what a plan was computed without."""
+    if "namespaces" in world.listed:
+        return ()
+    return ("not seen: namespaces, whose annotations may protect pods",)

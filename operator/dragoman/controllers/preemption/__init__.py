@@ -1,0 +1,1 @@
+"""Device preemption in the operator: plans for pods that wait, reported and nothing else."""

@@ -1,0 +1,231 @@
+"""What plans are computed from: pods that have a node, budgets, and the cluster's devices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from dragoman.diagnosis.filters import Load, Resources, requests
+from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.snapshots.documents import KUEUE, MIRROR, PREEMPTIBLE, Document
+from dragoman.maintenance.budgets import Budget
+from dragoman.model.fields import MalformedObjectError, items, mapping
+from dragoman.model.metadata import Owner
+
+NEVER: Final = "Never"
+NOT_STARTED: Final = "~"
+"""Sorts after every timestamp: the scheduler takes a missing start for now."""
+_BY_SCHEDULER: Final = "PreemptionByScheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPod:
+    """A pod that has a node, or is promised one.
+
+    Attributes:
+        namespace: `metadata.namespace`.
+        name: `metadata.name`.
+        uid: `metadata.uid`.
+        node: `spec.nodeName`, or `status.nominatedNodeName` of a pod without one.
+        nominated: Whether the node is only promised.
+        priority: `spec.priority`, 0 where unset.
+        started: `status.startTime`; `NOT_STARTED` where unset.
+        requests: cpu, memory and others; see `filters.requests`.
+        labels: `metadata.labels`.
+        phase: `status.phase`.
+        ready: Whether the condition Ready is True.
+        ending: Whether it has a deletion timestamp.
+        preempted: Whether the scheduler itself ends it to make room.
+        owner: Its controller, None for a bare pod.
+        group: Of a PodGroup, None without.
+        mirror: Whether a file of its node defines it.
+        preemptible: The annotation `dragoman.dev/preemptible`, empty without.
+        grace: `spec.terminationGracePeriodSeconds`.
+        fact: The pod as it was read, for moves; None where it is not stored.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    nominated: bool = False
+    priority: int = 0
+    started: str = NOT_STARTED
+    requests: Resources = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    phase: str = ""
+    ready: bool = False
+    ending: bool = False
+    preempted: bool = False
+    owner: Owner | None = None
+    group: str | None = None
+    mirror: bool = False
+    preemptible: str = ""
+    grace: int = 30
+    fact: PodFact | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def importance(self) -> tuple[int, str]:
+        """Sorts the most important pod first (kube-scheduler: MoreImportantPod)."""
+        return (-self.priority, self.started)
+
+    @classmethod
+    def of(cls, pod: PodFact) -> BoundPod | None:
+        """Return what plans need of a pod; None for a pod without node, or that has ended."""
+        document = pod.document
+        spec, status = mapping(document, "spec"), mapping(document, "status")
+        metadata = mapping(document, "metadata")
+        annotations = mapping(metadata, "annotations", "metadata.")
+        nominated = not pod.pod.node_name
+        node = pod.pod.node_name or str(status.get("nominatedNodeName") or "")
+        if not node or pod.pod.done:
+            return None
+        conditions = items(status, "conditions", "status.")
+        return cls(
+            namespace=pod.pod.metadata.namespace,
+            name=pod.pod.metadata.name,
+            uid=pod.pod.metadata.uid,
+            node=node,
+            nominated=nominated,
+            priority=priority_of(document),
+            started=pod.started or NOT_STARTED,
+            requests=requests(document),
+            labels=mapping(metadata, "labels", "metadata."),
+            phase=pod.pod.phase,
+            ready=_is_true(conditions, "Ready"),
+            ending=pod.pod.metadata.deleting,
+            preempted=any(one.get("reason") == _BY_SCHEDULER for one in conditions),
+            owner=pod.pod.metadata.owner,
+            group=pod.pod.group_name,
+            mirror=MIRROR in annotations,
+            preemptible=str(annotations.get(PREEMPTIBLE) or ""),
+            grace=_integer(spec, "terminationGracePeriodSeconds", 30),
+            fact=pod,
+        )
+
+
+def priority_of(pod: Document) -> int:
+    """Return `spec.priority` of a reduced pod, 0 where unset."""
+    return _integer(mapping(pod, "spec"), "priority", 0)
+
+
+def managed_by_kueue(pod: Document) -> bool:
+    """Whether Kueue decides when a reduced pod may start."""
+    metadata = mapping(pod, "metadata")
+    gates = items(mapping(pod, "spec"), "schedulingGates", "spec.")
+    return KUEUE in mapping(metadata, "labels", "metadata.") or any(
+        str(one.get("name")).startswith("kueue.x-k8s.io/") for one in gates
+    )
+
+
+def not_computed(pod: Document) -> Iterator[str]:
+    """Yield what a reduced pod requests that no simulation looks at."""
+    spec = mapping(pod, "spec")
+    containers = (*items(spec, "containers", "spec."), *items(spec, "initContainers", "spec."))
+    if any(
+        port.get("hostPort")
+        for one in containers
+        for port in items(one, "ports", "spec.containers[].")
+    ):
+        yield "host ports"
+    volumes = items(spec, "volumes", "spec.")
+    # Nearly every pod has a projected token: only volumes that tie a pod to a place count.
+    if any({"persistentVolumeClaim", "ephemeral", "csi"} & one.keys() for one in volumes):
+        yield "volumes"
+    spread = items(spec, "topologySpreadConstraints", "spec.")
+    if any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spread):
+        yield "topology spread"
+    affinity = mapping(spec, "affinity", "spec.")
+    terms = "requiredDuringSchedulingIgnoredDuringExecution"
+    if any(
+        mapping(affinity, kind, "spec.affinity.").get(terms)
+        for kind in ("podAffinity", "podAntiAffinity")
+    ):
+        yield "affinity between pods"
+
+
+def _is_true(conditions: Iterable[Document], kind: str) -> bool:
+    return any(one.get("type") == kind and one.get("status") == "True" for one in conditions)
+
+
+def _integer(document: Document, key: str, absent: int) -> int:
+    found = document.get(key)
+    return found if type(found) is int else absent
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One state of a cluster, as plans see it.
+
+    Attributes:
+        world: Nodes, slices, classes, rules, claims and the pod that waits.
+        pods: Every pod that has a node, or is promised one.
+        budgets: PodDisruptionBudgets.
+    """
+
+    world: World
+    pods: tuple[BoundPod, ...]
+    budgets: tuple[Budget, ...] = ()
+
+    @classmethod
+    def of(cls, world: World) -> Facts:
+        """Return the facts of a snapshot; malformed pods and budgets are left out."""
+        return cls(world, tuple(_bound(world.pods.values())), tuple(_budgets(world.budgets)))
+
+    @cached_property
+    def by_node(self) -> Mapping[str, tuple[BoundPod, ...]]:
+        """The pods of each node, in the order of their names; promised ones excluded."""
+        found: defaultdict[str, list[BoundPod]] = defaultdict(list)
+        for pod in self.pods:
+            if not pod.nominated:
+                found[pod.node].append(pod)
+        return {node: tuple(sorted(one, key=lambda pod: pod.key)) for node, one in found.items()}
+
+    @cached_property
+    def claims_of(self) -> Mapping[str, tuple[ClaimFact, ...]]:
+        """The allocated claims that are reserved for each pod, by its UID."""
+        found: defaultdict[str, list[ClaimFact]] = defaultdict(list)
+        for claim in self.world.claims.values():
+            if claim.devices.held is not None:
+                for consumer in claim.claim.consumers:
+                    found[consumer.uid].append(claim)
+        return {uid: tuple(claims) for uid, claims in found.items()}
+
+    def load(self, priority: int) -> Load:
+        """Return what pods request of each node.
+
+        Args:
+            priority: Of the pod that a plan is for: the scheduler counts a promise to a pod of at
+                least this priority as kept (RunFilterPluginsWithNominatedPods).
+        """
+        load = Load()
+        for pod in self.pods:
+            if not pod.nominated or pod.priority >= priority:
+                load.add(pod.node, pod.requests)
+        return load
+
+
+def _bound(pods: Iterable[PodFact]) -> Iterator[BoundPod]:
+    for pod in pods:
+        try:
+            found = BoundPod.of(pod)
+        except MalformedObjectError:
+            continue
+        if found is not None:
+            yield found
+
+
+def _budgets(documents: Iterable[Document]) -> Iterator[Budget]:
+    for document in documents:
+        try:
+            yield Budget.parse(document)
+        except MalformedObjectError:
+            continue

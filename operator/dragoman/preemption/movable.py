@@ -1,0 +1,76 @@
+"""Which pods can be moved: their controller creates them again, and nothing ties them down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.allocation import DeviceID
+from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.maintenance.budgets import Budget, predict
+from dragoman.preemption.candidates import of_pod, protected
+from dragoman.preemption.facts import BoundPod, Facts, not_computed
+from dragoman.preemption.policy import Code, Policy, Reason, spared
+
+RECREATED: Final = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
+"""Kinds of controllers that create a pod again after an eviction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Movable:
+    """A pod that can be moved.
+
+    Attributes:
+        pod: The pod.
+        claims: Generated for it alone.
+        budgets: Those that count it.
+    """
+
+    pod: BoundPod
+    claims: tuple[ClaimFact, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+
+    @property
+    def devices(self) -> tuple[DeviceID, ...]:
+        """What it holds, admin access excluded."""
+        return tuple(
+            dict.fromkeys(
+                result.id for claim in self.claims for result in claim.results if not result.admin
+            )
+        )
+
+    @property
+    def cost(self) -> tuple[int, int, str]:
+        """Sorts what is cheap to move first: few devices, low priority, a late start."""
+        return (len(self.devices), self.pod.priority, "".join(map(_inverted, self.pod.started)))
+
+
+def _inverted(letter: str) -> str:
+    return chr(0x10FFFF - ord(letter))
+
+
+def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movable | Reason:
+    """Return a pod that can be moved for one of a priority, or why it cannot."""
+    # A move is no preemption: pods of the same priority move for each other.
+    reason = spared(facts.world, pod, priority + policy.min_gap, policy)
+    if reason is not None:
+        return reason
+    kind = pod.owner.kind if pod.owner else ""
+    if kind not in RECREATED:
+        what = f"{kind} {pod.owner.name}" if pod.owner else "no controller"
+        return Reason(Code.BARE, f"{pod.key} has {what}: nothing known creates it again")
+    if pod.fact is None:
+        return Reason(Code.UNREAD, f"{pod.key} was not read whole")
+    left_out = next(not_computed(pod.fact.document), "")
+    if left_out:
+        return Reason(Code.NOT_COMPUTED, f"{pod.key} has {left_out}, which are not simulated")
+    if any(entry.claim_name for entry in pod.fact.pod.entries):
+        return Reason(Code.OWN_CLAIM, f"{pod.key} uses a claim that is not made from a template")
+    claims = facts.claims_of.get(pod.uid, ())
+    for claim in claims:
+        if any(consumer.uid != pod.uid for consumer in claim.claim.consumers):
+            return Reason(Code.SHARED, f"claim {claim.key} has other users beside {pod.key}")
+    refusal = predict([protected(pod)], facts.budgets)[pod.key]
+    if refusal:
+        return Reason(Code.BUDGETS, f"{pod.key}: {refusal}")
+    return Movable(pod, claims, tuple(of_pod(pod, facts.budgets)))

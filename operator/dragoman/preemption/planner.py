@@ -1,0 +1,195 @@
+"""Which pods would have to end so that a pod gets its devices: one plan for one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+from zlib import crc32
+
+from dragoman.allocation import Cluster
+from dragoman.diagnosis.filters import TOO_MANY
+from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.facts.objects import NodeFact
+from dragoman.preemption.candidates import Candidate, Examination, Refusal, Why, best
+from dragoman.preemption.facts import Facts, priority_of
+from dragoman.preemption.policy import DEFAULT, Code, Policy, Reason, ineligible, report_only
+from dragoman.preemption.spending import Spending
+from dragoman.preemption.trial import Trial
+
+PERCENTAGE: Final = 10
+LEAST: Final = 100
+"""Candidates that suffice: this part of the nodes, but at least so many (GetOffsetAndNumCandidates
+with the defaults of DefaultPreemptionArgs)."""
+
+Progress = Callable[[str, int], None]
+
+
+class Outcome(StrEnum):
+    """What a plan says."""
+
+    PLANNED = "Planned"
+    """The pod fits where the victims of the first candidate end."""
+    FITS = "Fits"
+    """It fits on a node as it is."""
+    WAITS = "WaitsForEndingPods"
+    """It fits where pods that end already have ended."""
+    SCHEDULER = "SchedulerPreempts"
+    """Devices are free where cpu or memory is short: the scheduler's own preemption does it."""
+    NONE = "NoCandidate"
+    """No node can be made to fit."""
+    INELIGIBLE = "NotEligible"
+    """The pod may not preempt."""
+    UNKNOWN = "SearchTooLarge"
+    """The budget of searches ended before a candidate was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would have to happen for one pod.
+
+    Attributes:
+        subject: The pod and its claims.
+        priority: Of the pod.
+        outcome: In one word.
+        candidates: The best first; one without victims for FITS and WAITS.
+        refusals: Nodes that are no candidates.
+        reasons: Why the pod may not preempt.
+        only_reported: Why nothing may be evicted for it although there is a plan.
+        complete: Whether every node was examined that could have mattered.
+    """
+
+    subject: Subject
+    priority: int
+    outcome: Outcome
+    candidates: tuple[Candidate, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    only_reported: tuple[Reason, ...] = ()
+    complete: bool = True
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """Where the pod would run; None without a plan."""
+        return self.candidates[0] if self.candidates else None
+
+
+def plan(  # noqa: PLR0913 — all but three have defaults
+    facts: Facts,
+    subject: Subject,
+    cluster: Cluster,
+    *,
+    policy: Policy = DEFAULT,
+    spending: Spending | None = None,
+    progress: Progress = lambda thing, count: None,  # noqa: ARG005 — nothing is reported
+) -> Plan:
+    """Compute which pods would have to end so that a pod gets its devices.
+
+    The same facts give the same plan: where the scheduler starts at a random node, the pod's UID
+    says where the search begins.
+
+    Args:
+        facts: The cluster.
+        subject: The pod that waits, and its claims.
+        cluster: The same facts as the allocator has them; it is as before when this returns.
+        policy: What is allowed.
+        spending: The budget of all searches.
+        progress: Called with "nodes" and how many were looked at.
+    """
+    priority = priority_of(subject.pod.document)
+    made = Plan(subject, priority, Outcome.INELIGIBLE, only_reported=(*report_only(subject.pod),))
+    if reasons := tuple(ineligible(subject, policy)):
+        return replace(made, reasons=reasons)
+    trial = Trial(facts, cluster, facts.load(priority), subject, spending or Spending())
+    found = _Search(trial, Examination(trial, priority, policy), progress)
+    return found.run(made)
+
+
+@dataclass(slots=True)
+class _Search:
+    trial: Trial
+    examination: Examination
+    progress: Progress
+
+    def run(self, made: Plan) -> Plan:
+        """Look for a node that fits, then for candidates."""
+        if not self._needs_devices():
+            text = "no claim of the pod is without devices: its preemption is the scheduler's"
+            return replace(made, reasons=(Reason(Code.NO_CLAIM, text),))
+        refusals: list[Refusal] = []
+        potential: list[NodeFact] = []
+        nodes = self.trial.facts.world.nodes
+        for number, name in enumerate(sorted(nodes), 1):
+            node = nodes[name]
+            filtered = self.trial.filtered(node)
+            unresolvable = [one for one in filtered if not _resolvable(one)]
+            if unresolvable:
+                refusals.append(Refusal(name, Why.FILTERED, (*unresolvable,)))
+                continue
+            if not filtered and self.trial.fits(node):
+                return replace(made, outcome=Outcome.FITS, candidates=(Candidate(name, ()),))
+            if filtered and self._scheduler_preempts(node):
+                return replace(made, outcome=Outcome.SCHEDULER, candidates=(Candidate(name, ()),))
+            potential.append(node)
+            self.progress("nodes", number)
+        return self._examined(made, potential, refusals)
+
+    def _needs_devices(self) -> bool:
+        extended = self.trial.extended
+        return bool(self.trial.subject.wanted or extended.served)
+
+    def _scheduler_preempts(self, node: NodeFact) -> bool:
+        """Whether the pod fits without the cpu of less important pods, but with their devices.
+
+        The scheduler's own preemption, which releases no claim, removes pods for cpu and memory.
+        """
+        pods = [
+            pod
+            for pod in self.trial.facts.by_node.get(node.node.name, ())
+            if pod.priority < self.examination.priority
+        ]
+        self.trial.remove(pods, ())
+        try:
+            return self.trial.fits(node) is not None
+        finally:
+            self.trial.restore(pods, ())
+
+    def _examined(self, made: Plan, potential: Sequence[NodeFact], refusals: list[Refusal]) -> Plan:
+        candidates: list[Candidate] = []
+        enough = min(max(len(potential) * PERCENTAGE // 100, LEAST), len(potential))
+        complete = True
+        for number, node in enumerate(self._rotated(potential), 1):
+            if len(candidates) >= enough:
+                refusals.append(Refusal(node.node.name, Why.NOT_EXAMINED))
+                continue
+            answer = self.examination.examine(node)
+            if isinstance(answer, Refusal):
+                refusals.append(answer)
+                complete = complete and answer.why is not Why.TOO_LARGE
+            elif answer.victims:
+                candidates.append(answer)
+            else:
+                # Nothing has to be evicted: pods that end already make room.
+                return replace(made, outcome=Outcome.WAITS, candidates=(answer,))
+            self.progress("candidates", number)
+        refusals.sort(key=lambda one: one.node)
+        outcome = Outcome.NONE if complete else Outcome.UNKNOWN
+        return replace(
+            made,
+            outcome=Outcome.PLANNED if candidates else outcome,
+            candidates=best(candidates),
+            refusals=tuple(refusals),
+            complete=complete,
+        )
+
+    def _rotated(self, nodes: Sequence[NodeFact]) -> Iterator[NodeFact]:
+        uid = self.trial.subject.pod.pod.metadata.uid
+        offset = crc32(uid.encode()) % len(nodes) if nodes else 0
+        yield from nodes[offset:]
+        yield from nodes[:offset]
+
+
+def _resolvable(reason: str) -> bool:
+    """Whether the end of a pod can change a refusal of the node filters."""
+    return reason == TOO_MANY or reason.startswith("Insufficient ")

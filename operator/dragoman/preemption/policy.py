@@ -1,0 +1,161 @@
+"""Who may preempt, and which pods never end for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.snapshots.documents import PREEMPTIBLE
+from dragoman.inventory.usage.waiting import gated
+from dragoman.model.fields import mapping
+from dragoman.preemption.facts import NEVER, BoundPod, managed_by_kueue, not_computed, priority_of
+
+SYSTEM_CRITICAL: Final = 2 * 10**9
+"""The lowest priority of system-cluster-critical and system-node-critical."""
+SPARED: Final = ("kube-system",)
+
+
+class Select(StrEnum):
+    """Which pods may be victims, as far as annotations say."""
+
+    ALL = "all"
+    """Those that do not refuse."""
+    OPTED_IN = "opted-in"
+    """Those that agree, or whose namespace does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What an administrator allows.
+
+    Attributes:
+        min_gap: By how much the priority of a victim is lower at least.
+        max_victims: Pods of one plan at most.
+        select: Which pods may be victims.
+        protected: Namespaces without victims.
+        schedulers: Whose pods may preempt.
+    """
+
+    min_gap: int = 1
+    max_victims: int = 8
+    select: Select = Select.ALL
+    protected: tuple[str, ...] = SPARED
+    schedulers: tuple[str, ...] = ("default-scheduler",)
+
+
+DEFAULT: Final = Policy()
+
+
+class Code(StrEnum):
+    """Why a pod may not preempt, or is never a victim."""
+
+    PLACED = "Placed"
+    ENDED = "Ended"
+    GATED = "SchedulingGated"
+    NEVER = "PreemptionPolicyNever"
+    NOMINATED = "Nominated"
+    PRIORITY = "PriorityTooLow"
+    SCHEDULER = "OtherScheduler"
+    NO_CLAIM = "NoClaimWithoutDevices"
+    STOPPED = "Stopped"
+    HIGHER = "PriorityNotLower"
+    CRITICAL = "SystemCritical"
+    NAMESPACE = "ProtectedNamespace"
+    ANNOTATION = "Annotation"
+    NOT_OPTED_IN = "NotOptedIn"
+    MIRROR = "MirrorPod"
+    DAEMON = "DaemonSet"
+    GROUP = "PodGroup"
+    SHARED = "ClaimSharedElsewhere"
+    BUDGETS = "SeveralBudgets"
+    KUEUE = "Kueue"
+    NOT_COMPUTED = "NotComputed"
+    BARE = "NoKnownController"
+    OWN_CLAIM = "ClaimOfItsOwn"
+    UNREAD = "NotRead"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code, and the same in a sentence."""
+
+    code: Code
+    text: str
+
+
+def ineligible(subject: Subject, policy: Policy = DEFAULT) -> Iterator[Reason]:
+    """Yield why a pod may not preempt; a pod of which nothing is yielded may.
+
+    Source: PodEligibleToPreemptOthers of kube-scheduler, and what makes a plan possible at all.
+    """
+    pod = subject.pod
+    document = pod.document
+    if pod.pod.node_name:
+        yield Reason(Code.PLACED, f"the pod has node {pod.pod.node_name}")
+    if pod.pod.done or pod.pod.metadata.deleting:
+        yield Reason(Code.ENDED, "the pod has ended, or is being deleted")
+    if gated(pod):
+        yield Reason(Code.GATED, "scheduling gates keep the scheduler from the pod")
+    if mapping(document, "spec").get("preemptionPolicy") == NEVER:
+        yield Reason(Code.NEVER, "preemptionPolicy of the pod is Never")
+    nominated = mapping(document, "status").get("nominatedNodeName")
+    if nominated:
+        yield Reason(Code.NOMINATED, f"the scheduler has promised node {nominated} to the pod")
+    if priority_of(document) <= 0:
+        yield Reason(
+            Code.PRIORITY,
+            f"the pod has priority {priority_of(document)}: a PriorityClass above 0 is needed",
+        )
+    if pod.scheduler not in policy.schedulers:
+        yield Reason(Code.SCHEDULER, f"the pod belongs to scheduler {pod.scheduler}")
+    for obstacle in subject.obstacles:
+        if obstacle.stops:
+            yield Reason(Code.STOPPED, obstacle.message)
+
+
+def report_only(pod: PodFact) -> Iterator[Reason]:
+    """Yield why nothing may be evicted for a pod although a plan can be computed."""
+    if pod.pod.group_name:
+        yield Reason(Code.GROUP, f"the pod belongs to PodGroup {pod.pod.group_name}")
+    if managed_by_kueue(pod.document):
+        yield Reason(Code.KUEUE, "Kueue manages the pod")
+    for one in not_computed(pod.document):
+        yield Reason(Code.NOT_COMPUTED, f"the pod has {one}, which are not simulated")
+
+
+def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT) -> Reason | None:
+    """Return why a pod is never a victim; None where it may be one.
+
+    Args:
+        world: For annotations of namespaces.
+        pod: A pod on a node.
+        priority: Of the pod that waits.
+        policy: What is allowed.
+    """
+    if pod.priority >= SYSTEM_CRITICAL:
+        return Reason(Code.CRITICAL, f"{pod.key} is critical for the cluster")
+    if pod.priority > priority - policy.min_gap:
+        return Reason(Code.HIGHER, f"{pod.key} has priority {pod.priority}")
+    if pod.namespace in policy.protected:
+        return Reason(Code.NAMESPACE, f"namespace {pod.namespace} is protected")
+    if pod.mirror:
+        return Reason(Code.MIRROR, f"{pod.key} is defined by a file of its node")
+    if pod.owner is not None and pod.owner.kind == "DaemonSet":
+        return Reason(Code.DAEMON, f"{pod.key} belongs to DaemonSet {pod.owner.name}")
+    if pod.group is not None:
+        return Reason(Code.GROUP, f"{pod.key} belongs to PodGroup {pod.group}")
+    asked = (pod.preemptible, _of_namespace(world, pod.namespace))
+    if "false" in asked:
+        return Reason(Code.ANNOTATION, f'{pod.key} has annotation {PREEMPTIBLE}: "false"')
+    if policy.select is Select.OPTED_IN and "true" not in asked:
+        return Reason(Code.NOT_OPTED_IN, f'{pod.key} lacks annotation {PREEMPTIBLE}: "true"')
+    return None
+
+
+def _of_namespace(world: World, name: str) -> str:
+    metadata = (world.namespaces.get(name) or {}).get("metadata") or {}
+    return str((metadata.get("annotations") or {}).get(PREEMPTIBLE) or "")

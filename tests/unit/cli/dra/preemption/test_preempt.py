@@ -1,0 +1,97 @@
+"""What `preempt --dry-run` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
+from tests.unit.cli.dra.running import Desk, invoke
+from tests.unit.inventory.builders import device_class, pool
+from tests.unit.preemption.builders import budget, holding, node, waiting
+
+WEB = {"app": "web"}
+
+
+def desk(folder: Path, **more: object) -> Desk:
+    return Desk(
+        folder,
+        device_class(),
+        *(node("a"), pool("a", 2), *holding("batch", "a", [0], owner=("ReplicaSet", "b"))),
+        *holding("high", "a", [1], 500),
+        *(node("b"), pool("b", 1), *holding("web", "b", [0], 10, labels=WEB)),
+        *(node("c"), pool("c", 1), *holding("cell", "c", [0], 20)),
+        budget("web", WEB, 0),
+        *waiting(1),
+        **more,
+    )
+
+
+def test_victims_the_next_best_and_why_not_the_others(tmp_path: Path) -> None:
+    printed = desk(tmp_path).run("preempt", "ns/train", "--dry-run")
+    assert "ns/train (priority 100) needs 1 x gpu." in printed
+    assert "a: 1 victim, no PodDisruptionBudget violated" in printed
+    (line,) = [one for one in printed.splitlines() if one.startswith("ns/batch")]
+    assert line.split() == ["ns/batch", "0", "2h", "device-0", "ReplicaSet", "b"]
+    assert "Next best: c (1 victim, priority 20 at most)." in printed
+    assert "PodDisruptionBudget ns/web allows 0 disruptions" in printed
+    assert printed.endswith("Nothing was changed.\n")
+
+
+def test_the_document_has_everything(tmp_path: Path) -> None:
+    found = desk(tmp_path).document("preempt", "train", "-n", "ns", "--dry-run")
+    assert (found["outcome"], found["node"]) == ("Planned", "a")
+    assert [one["name"] for one in found["victims"]] == ["batch"]
+    assert found["victims"][0]["devices"][0]["device"] == "device-0"
+    assert [one["node"] for one in found["alternatives"]] == ["c"]
+    assert {one["node"]: one["why"] for one in found["refusals"]} == {"b": "PodDisruptionBudget"}
+
+
+def test_a_pod_that_may_not_preempt_ends_with_1(tmp_path: Path) -> None:
+    low = Desk(tmp_path, device_class(), node("a"), pool("a", 1), *waiting(1, 0))
+    printed = low.run("preempt", "ns/train", "--dry-run", status=1)
+    assert (
+        "It may not preempt: the pod has priority 0: a PriorityClass above 0 is needed." in printed
+    )
+
+
+def test_options_of_a_policy_count(tmp_path: Path) -> None:
+    run = desk(tmp_path).run
+    assert "namespace ns is protected" in run(
+        "preempt", "ns/train", "--dry-run", "--protect", "ns", status=1
+    )
+    assert "lacks annotation" in run("preempt", "ns/train", "--dry-run", "--opted-in", status=1)
+
+
+def test_an_old_snapshot_cannot_tell(tmp_path: Path) -> None:
+    found = desk(tmp_path)
+    header, *rest = found.file.read_bytes().splitlines(keepends=True)
+    assert f'"format":{FORMAT}'.encode() in header
+    found.file.write_bytes(b"".join([header.replace(b'"format":2', b'"format":1'), *rest]))
+    result = invoke("preempt", "ns/train", "--dry-run", "--snapshot", found.file)
+    assert result.exit_code == 2
+    assert "cannot tell: the snapshot has format 1" in result.stderr
+
+
+def test_missing_rights_cannot_tell(tmp_path: Path) -> None:
+    found = desk(tmp_path, unseen=[Unseen("pods", "forbidden", "ns")])
+    result = invoke("preempt", "ns/train", "--dry-run", "--snapshot", found.file)
+    assert result.exit_code == 2
+    assert "cannot tell: you cannot list pods in all namespaces" in result.stderr
+
+
+def test_an_explanation_names_the_plan(tmp_path: Path) -> None:
+    printed = desk(tmp_path).run("explain", "pod", "train", "-n", "ns", status=1)
+    assert "It would fit on a if one pod of lower priority ended" in printed
+    assert "kubectl dra preempt ns/train --dry-run" in printed
+
+
+def test_an_old_snapshot_is_explained_without_a_plan(tmp_path: Path) -> None:
+    found = desk(tmp_path)
+    found.file.write_bytes(found.file.read_bytes().replace(b'"format":2', b'"format":1'))
+    assert "preempt" not in found.run("explain", "pod", "train", "-n", "ns", status=1)
+
+
+def test_nothing_is_evicted_without_dry_run(tmp_path: Path) -> None:
+    result = invoke("preempt", "ns/train", "--snapshot", desk(tmp_path).file)
+    assert result.exit_code == 2
+    assert "add --dry-run" in result.stderr

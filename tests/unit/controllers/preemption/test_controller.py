@@ -1,0 +1,234 @@
+"""Report mode: what it writes for pods that wait, and that it writes nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman.allocation import Cluster
+from dragoman.controllers.preemption import planning
+from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
+from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.snapshots.documents import KINDS
+from dragoman.kube.errors import ApiError
+from dragoman.preemption.facts import Facts
+from dragoman.preemption.planner import Plan, plan
+from dragoman.preemption.policy import Policy
+from tests.support.controlplane.objects import Json
+from tests.unit.inventory.builders import device_class, pool
+from tests.unit.preemption.builders import holding, node, waiting
+
+GROUPS = {
+    "groups": [
+        {"name": "resource.k8s.io", "versions": [{"version": "v1"}]},
+        {"name": "policy", "versions": [{"version": "v1"}]},
+    ]
+}
+DRA = ("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses")
+
+
+class Server:
+    """An API server as far as the controller sees it.
+
+    Attributes:
+        objects: What it has, by plural.
+        written: Method and path of every write.
+        events: Notes of the Events that it got.
+        read: Paths of lists.
+        refused: Plurals that may not be listed.
+    """
+
+    def __init__(self, *manifests: Mapping[str, Any]) -> None:
+        self.objects: dict[str, list[Json]] = {}
+        self.written: list[tuple[str, str]] = []
+        self.events: list[str] = []
+        self.read: list[str] = []
+        self.refused: set[str] = set()
+        self.store(manifests)
+
+    def store(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        kept = self.objects.get("devicepreemptions", [])
+        self.objects = {"devicepreemptions": kept}
+        for number, one in enumerate(manifests):
+            meta = {"uid": f"uid-{number}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+            found = {**one, "metadata": {**meta, **one["metadata"]}}
+            self.objects.setdefault(KINDS[one["kind"]], []).append(found)
+
+    @property
+    def journal(self) -> list[Json]:
+        return self.objects["devicepreemptions"]
+
+    async def get(self, path: str, **query: str) -> Json:
+        await asyncio.sleep(0)
+        fixed: dict[str, Json] = {
+            "/version": {"gitVersion": "v1.36.3"},
+            "/apis": GROUPS,
+            "/apis/resource.k8s.io/v1": {"resources": [{"name": name} for name in DRA]},
+        }
+        if path in fixed:
+            return fixed[path]
+        plural = path.rpartition("/")[2]
+        self.read.append(plural)
+        if plural in self.refused:
+            raise ApiError(403, "Forbidden", f"{plural} is forbidden")
+        items = self.objects.get(plural, [])
+        if "spec.nodeName=" in query.get("fieldSelector", ""):
+            items = [one for one in items if not one["spec"].get("nodeName")]
+        return {"items": items, "metadata": {}}
+
+    async def post(self, path: str, body: Json) -> Json:
+        await asyncio.sleep(0)
+        if path.endswith("/events"):
+            self.events.append(body["note"])
+            return body
+        self.written.append(("POST", path))
+        body["metadata"].setdefault("uid", f"uid-of-{body['metadata']['name']}")
+        self.journal.append(body)
+        return body
+
+    async def patch(self, path: str, body: Json, _: str) -> Json:
+        await asyncio.sleep(0)
+        self.written.append(("PATCH", path))
+        name = path.removesuffix("/status").rpartition("/")[2]
+        (found,) = [one for one in self.journal if one["metadata"]["name"] == name]
+        found.update(body)
+        return found
+
+    async def delete(self, path: str, _: Json) -> Json:
+        await asyncio.sleep(0)
+        self.written.append(("DELETE", path))
+        name = path.rpartition("/")[2]
+        self.journal[:] = [one for one in self.journal if one["metadata"]["name"] != name]
+        return {}
+
+
+@asynccontextmanager
+async def running(server: Server, *, leading: bool = True) -> AsyncIterator[None]:
+    controller = PreemptionController(
+        server,  # type: ignore[arg-type]
+        lambda: leading,
+        Policy(),
+        after=0.0,
+        tick=0.005,
+        interval=0.05,
+    )
+    task = asyncio.create_task(controller.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 — the condition is a list
+            await asyncio.sleep(0.005)
+
+
+CLUSTER = (device_class(), node("n"), pool("n", 2))
+SPACES = tuple({"kind": "Namespace", "metadata": {"name": name}} for name in ("ns", "other"))
+
+
+def elsewhere(name: str, device: int) -> list[Json]:
+    found = holding(name, "n", [device])
+    for one in found:
+        one["metadata"]["namespace"] = "other"
+    return found
+
+
+async def test_a_plan_is_an_object_and_an_event_and_nothing_else() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0]), *elsewhere("y", 1), *waiting(2))
+    async with running(server):
+        await until(lambda: server.events)
+    (found,) = server.journal
+    assert found["metadata"]["name"] == "uid-of-ns-train"
+    assert found["metadata"]["ownerReferences"][0]["name"] == "train"
+    assert found["spec"]["node"] == "n"
+    assert [one["name"] for one in found["spec"]["victims"]] == ["x"]
+    assert (found["status"]["victims"], found["spec"]["victimsElsewhere"]) == (2, 1)
+    (said,) = server.events
+    assert said == (
+        "Would fit on n if 2 pods ended: ns/x (priority 0), 1 of other namespaces. "
+        "Mode report: nothing is evicted."
+    )
+    assert {path.split("/")[-2 if "uid-of" in path else -1] for _, path in server.written} <= {
+        "devicepreemptions",
+        "uid-of-ns-train",
+    }
+    # A pod of another namespace is counted, and named nowhere.
+    assert "other/y" not in str(server.journal)
+
+
+async def test_the_object_goes_when_the_pod_has_a_place() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    async with running(server):
+        await until(lambda: server.journal)
+        server.store([*CLUSTER, *SPACES])
+        await until(lambda: not server.journal)
+
+
+async def test_the_same_plan_is_written_and_said_once() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    async with running(server):
+        await until(lambda: server.read.count("nodes") > 2)
+    assert [method for method, _ in server.written] == ["POST", "PATCH"]
+    assert len(server.events) == 1
+
+
+async def test_nothing_but_pods_without_a_node_is_read_while_none_waits() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]))
+    async with running(server):
+        await until(lambda: server.read.count("pods") > 3)
+    assert set(server.read) == {"pods", "devicepreemptions"}
+    assert server.read.count("devicepreemptions") == 1
+
+
+async def test_a_follower_writes_nothing() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    async with running(server, leading=False):
+        await asyncio.sleep(0.1)
+    assert not server.read
+    assert not server.written
+
+
+@pytest.mark.parametrize("plural", ["poddisruptionbudgets", "namespaces", "pods"])
+async def test_without_a_right_nothing_is_said(plural: str) -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    server.refused.add(plural)
+    async with running(server):
+        await until(lambda: server.read.count(plural) > 1)
+    assert not server.journal
+    assert not server.events
+
+
+async def test_pods_alike_share_a_plan_and_a_namespace_has_few_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alike = [one for index in range(60) for one in waiting(2, name=f"train-{index}")]
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *alike)
+    plans: list[str] = []
+
+    def counted(facts: Facts, subject: Subject, cluster: Cluster, **more: Any) -> Plan:
+        plans.append(subject.pod.key)
+        return plan(facts, subject, cluster, **more)
+
+    monkeypatch.setattr(planning, "plan", counted)
+    async with running(server):
+        await until(lambda: len(server.journal) >= OBJECTS)
+    assert len(server.journal) == OBJECTS
+    assert len(plans) <= server.read.count("nodes")
+
+
+async def test_an_object_of_another_mode_is_left_alone() -> None:
+    server = Server(*CLUSTER, *SPACES)
+    server.journal.append(
+        {"metadata": {"name": "u", "namespace": "ns", "uid": "1"}, "spec": {"mode": "On"}}
+    )
+    async with running(server):
+        await until(lambda: server.read.count("pods") > 3)
+    assert len(server.journal) == 1

@@ -1,0 +1,180 @@
+"""Default preemption of kube-scheduler 1.34 to 1.37 for pods that need units of one resource.
+
+Literal, step by step, without claims: what plans are compared with. The same worlds are given to a
+real scheduler in tests/e2e/preemption.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+EPOCH = 1_790_000_000
+PRIORITIES = (0, 10, 20, 50, 100, 200)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod that holds units of its node; `cpu` counts tenths of a core."""
+
+    name: str
+    node: str
+    priority: int
+    start: int
+    units: int
+    labels: tuple[tuple[str, str], ...] = ()
+    cpu: int = 0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A PodDisruptionBudget with one label."""
+
+    name: str
+    selector: tuple[str, str]
+    allowed: int
+
+
+@dataclass(frozen=True)
+class World:
+    """Nodes with units and cpu, what is on them, and a pod that needs some."""
+
+    rooms: Mapping[str, int]
+    pods: Sequence[Pod]
+    budgets: Sequence[Budget]
+    need: int
+    priority: int
+    cores: Mapping[str, int]
+    cpu: int = 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod fits as it is."""
+        return any(_room(self, node, self.on(node)) for node in self.rooms)
+
+    def on(self, node: str) -> list[Pod]:
+        """Return the pods of a node."""
+        return [pod for pod in self.pods if pod.node == node]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node, and who would end."""
+
+    node: str
+    victims: Sequence[Pod]
+    violations: int
+
+
+def _room(world: World, node: str, pods: Sequence[Pod]) -> bool:
+    units = sum(pod.units for pod in pods) + world.need <= world.rooms[node]
+    return units and sum(pod.cpu for pod in pods) + world.cpu <= world.cores[node]
+
+
+def _important(pod: Pod) -> tuple[int, int]:
+    return (-pod.priority, pod.start)
+
+
+def split(pods: Sequence[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod], list[Pod]]:
+    """filterPodsWithPDBViolation."""
+    left = {one.name: one.allowed for one in budgets}
+    violating: list[Pod] = []
+    fine: list[Pod] = []
+    for pod in pods:
+        violated = False
+        for one in budgets:
+            if one.selector in pod.labels:
+                left[one.name] -= 1
+                violated |= left[one.name] < 0
+        (violating if violated else fine).append(pod)
+    return violating, fine
+
+
+def candidate(world: World, node: str, kept: Callable[[Pod], bool]) -> Candidate | None:
+    """SelectVictimsOnNode; `kept` pods stay as if they were more important."""
+    pods = world.on(node)
+    lower = [pod for pod in pods if pod.priority < world.priority and not kept(pod)]
+    staying = [pod for pod in pods if pod not in lower]
+    if not lower or not _room(world, node, staying):
+        return None
+    lower.sort(key=_important)
+    violating, fine = split(lower, world.budgets)
+    victims, violations = [], 0
+    for group in (violating, fine):
+        for pod in group:
+            if _room(world, node, [*staying, pod]):
+                staying.append(pod)
+            else:
+                victims.append(pod)
+                violations += group is violating
+    return Candidate(node, sorted(victims, key=_important), violations) if victims else None
+
+
+def best(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """pickOneNodeForPreemption: what is left after five criteria."""
+
+    def earliest(one: Candidate) -> int:
+        top = max(pod.priority for pod in one.victims)
+        return min(pod.start for pod in one.victims if pod.priority == top)
+
+    scores: list[Callable[[Candidate], int]] = [
+        lambda one: -one.violations,
+        lambda one: -one.victims[0].priority,
+        lambda one: -sum(pod.priority + 2**31 for pod in one.victims),
+        lambda one: -len(one.victims),
+        earliest,
+    ]
+    left = [*candidates]
+    for score in scores:
+        if len(left) > 1:
+            top = max(map(score, left))
+            left = [one for one in left if score(one) == top]
+    return left
+
+
+def decide(world: World, *, respectful: bool = False) -> list[tuple[str, frozenset[str]]]:
+    """Return the nodes and victims that may be chosen; none where preemption does not help.
+
+    Args:
+        world: The cluster.
+        respectful: Whether budgets are respected, as plans do: no candidate with violations, and
+            no victim with several budgets, which the Eviction API refuses.
+    """
+
+    def kept(pod: Pod) -> bool:
+        return respectful and sum(one.selector in pod.labels for one in world.budgets) > 1
+
+    found = [one for node in world.rooms if (one := candidate(world, node, kept))]
+    if respectful:
+        found = [one for one in found if not one.violations]
+    return [(one.node, frozenset(pod.name for pod in one.victims)) for one in best(found)]
+
+
+def random_world(rng: random.Random, prefix: str = "", *, cpu: bool = False) -> World:
+    """Make a world of 1 to 6 nodes with 1 to 8 units."""
+    rooms = {f"{prefix}n{index}": rng.randint(1, 8) for index in range(rng.randint(1, 6))}
+    starts = rng.sample(range(10_000), 200)
+    pods: list[Pod] = []
+    cores = {node: rng.randint(8, 20) for node in rooms}
+    for node, room in rooms.items():
+        left, core = room, cores[node]
+        while left > 0 and core > 0 and rng.random() < 0.95:
+            units, share = rng.randint(1, min(4, left)), rng.randint(1, min(4, core)) if cpu else 0
+            left, core = left - units, core - share
+            labels: tuple[tuple[str, str], ...] = ()
+            if rng.random() < 0.7:
+                labels = (("app", rng.choice("abc")), ("tier", rng.choice("xy")))
+            made: dict[str, Any] = {"priority": rng.choice(PRIORITIES), "labels": labels}
+            name = f"{prefix}p{len(pods)}"
+            pods.append(
+                Pod(name, node, start=EPOCH + starts[len(pods)], units=units, cpu=share, **made)
+            )
+    budgets = []
+    for index in range(rng.randint(0, 3)):
+        key = rng.choice(["app", "tier"])
+        value = rng.choice("abc" if key == "app" else "xy")
+        budgets.append(Budget(f"{prefix}b{index}", (key, value), rng.randint(0, 2)))
+    need, priority = rng.randint(1, 8), rng.choice([20, 100, 100, 200])
+    return World(rooms, pods, budgets, need, priority, cores, rng.randint(1, 6) if cpu else 0)

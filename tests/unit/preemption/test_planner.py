@@ -1,0 +1,327 @@
+"""What a plan respects beside priorities: claims, budgets, policies, the scheduler's own work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.preemption.candidates import Why
+from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.policy import Code, Policy, Select
+from dragoman.preemption.spending import Spending
+from tests.unit.inventory.builders import DRIVER, claim, device_class, held, pool
+from tests.unit.preemption.builders import budget, holding, node, planned, running, waiting
+
+ONE = (device_class(), node("n"))
+
+
+def victims(made: Plan) -> list[str]:
+    assert made.chosen is not None, made.refusals
+    return [one.pod.name for one in made.chosen.victims]
+
+
+def refusals(made: Plan) -> dict[str, Why]:
+    return {one.node: one.why for one in made.refusals}
+
+
+def test_the_least_important_pods_end_and_their_devices_are_named() -> None:
+    made = planned(
+        *ONE,
+        pool("n", 3),
+        *holding("old", "n", [0], 10),
+        *holding("new", "n", [1], 10, started="2026-11-22T11:00:00Z"),
+        *holding("high", "n", [2], 100),
+        *waiting(1),
+    )
+    assert made.outcome is Outcome.PLANNED
+    assert victims(made) == ["new"]
+    assert made.chosen is not None
+    assert [one.device for one in made.chosen.victims[0].devices] == ["device-1"]
+    assert [one.device for one in made.chosen.devices] == ["device-1"]
+
+
+def test_pods_without_devices_stay() -> None:
+    made = planned(
+        *ONE, pool("n", 1), running("web", "n"), *holding("batch", "n", [0]), *waiting(1)
+    )
+    assert victims(made) == ["batch"]
+
+
+def test_a_shared_claim_is_released_by_all_of_its_pods() -> None:
+    first, second = running("a", "n", claims={"g": "s"}), running("b", "n", 5, claims={"g": "s"})
+    shared = held(claim("s"), ("n", "device-0"), pods=[first, second])
+    made = planned(*ONE, pool("n", 1), first, second, shared, *waiting(1))
+    assert sorted(victims(made)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        pytest.param(
+            running("b", "n", 2000, claims={"g": "s"}), "b has priority 2000", id="higher"
+        ),
+        pytest.param(running("b", "m", claims={"g": "s"}), "also used by ns/b", id="elsewhere"),
+    ],
+)
+def test_a_claim_that_an_unremovable_pod_uses_too_is_never_released(other: Any, words: str) -> None:
+    first = running("a", "n", claims={"g": "s"})
+    shared = held(claim("s"), ("n", "device-0"), pods=[first, other])
+    made = planned(*ONE, node("m"), pool("n", 1), first, other, shared, *waiting(1))
+    assert made.outcome is Outcome.NONE
+    (found,) = [one for one in made.refusals if one.node == "n"]
+    assert found.why is Why.SPARED
+    assert words in found.reasons[0].text
+
+
+@pytest.mark.parametrize(
+    ("more", "policy", "code"),
+    [
+        ({"priority": 2 * 10**9}, Policy(), None),
+        ({"owner": ("DaemonSet", "agent")}, Policy(), Code.DAEMON),
+        ({"annotations": {"dragoman.dev/preemptible": "false"}}, Policy(), Code.ANNOTATION),
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, Policy(), Code.MIRROR),
+        ({"schedulingGroup": {"podGroupName": "gang"}}, Policy(), Code.GROUP),
+        ({}, Policy(protected=("ns",)), Code.NAMESPACE),
+        ({}, Policy(select=Select.OPTED_IN), Code.NOT_OPTED_IN),
+        ({"priority": 95}, Policy(min_gap=10), Code.HIGHER),
+    ],
+)
+def test_some_pods_never_end_for_another(
+    more: dict[str, Any], policy: Policy, code: Code | None
+) -> None:
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0], **more), *waiting(1), policy=policy)
+    assert made.outcome is Outcome.NONE
+    (found,) = made.refusals
+    # That a pod has a higher priority is no rule that could be changed.
+    assert [one.code for one in found.reasons] == ([code] if code else [])
+
+
+def test_a_namespace_may_keep_its_pods() -> None:
+    space = {
+        "kind": "Namespace",
+        "metadata": {"name": "ns", "annotations": {"dragoman.dev/preemptible": "false"}},
+    }
+    made = planned(*ONE, space, pool("n", 1), *holding("x", "n", [0]), *waiting(1))
+    assert made.refusals[0].reasons[0].code is Code.ANNOTATION
+    agreed = {**space["metadata"], "annotations": {"dragoman.dev/preemptible": "true"}}  # type: ignore[dict-item]
+    made = planned(
+        *ONE,
+        {**space, "metadata": agreed},
+        pool("n", 1),
+        *holding("x", "n", [0]),
+        *waiting(1),
+        policy=Policy(select=Select.OPTED_IN),
+    )
+    assert victims(made) == ["x"]
+
+
+def test_a_violated_budget_ends_no_pod() -> None:
+    web = {"app": "web"}
+    cluster = (*ONE, pool("n", 1), *holding("x", "n", [0], labels=web), *waiting(1))
+    made = planned(*cluster, budget("web", web, 0))
+    assert made.outcome is Outcome.NONE
+    assert made.refusals[0].why is Why.BUDGET
+    assert made.refusals[0].details == ("PodDisruptionBudget ns/web allows 0 disruptions",)
+    assert victims(planned(*cluster, budget("web", web, 1))) == ["x"]
+
+
+def test_pods_that_the_eviction_api_refuses_stay_where_others_do() -> None:
+    web = {"app": "web", "tier": "x"}
+    made = planned(
+        *ONE,
+        pool("n", 2),
+        *holding("a", "n", [0], labels=web, started="2026-11-22T11:00:00Z"),
+        *holding("b", "n", [1]),
+        *waiting(1),
+        budget("web", {"app": "web"}, 1),
+        budget("tier", {"tier": "x"}, 1),
+    )
+    assert victims(made) == ["b"]
+
+
+def test_a_budget_without_selector_terms_counts_every_pod() -> None:
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1), budget("all", {}, 0))
+    assert refusals(made) == {"n": Why.BUDGET}
+
+
+def test_a_disruption_that_is_counted_already_is_not_counted_again() -> None:
+    web = {"app": "web"}
+    counted = budget("web", web, 0)
+    counted["status"] |= {"disruptedPods": {"x": "2026-11-22T11:00:00Z"}, "desiredHealthy": 1}
+    cluster = (*ONE, pool("n", 1), *holding("x", "n", [0], labels=web), *waiting(1))
+    assert victims(planned(*cluster, counted)) == ["x"]
+
+
+def test_pods_that_end_already_are_waited_for() -> None:
+    ending = holding("x", "n", [0], 1000)
+    ending[0]["metadata"]["deletionTimestamp"] = "2026-11-22T12:00:30Z"
+    made = planned(*ONE, pool("n", 1), *ending, *waiting(1))
+    assert made.outcome is Outcome.WAITS
+    assert made.chosen is not None
+    assert [one.name for one in made.chosen.ending] == ["x"]
+
+
+def test_the_schedulers_own_preemption_is_left_to_it() -> None:
+    busy = running("busy", "n")
+    busy["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "64"}
+    hungry = waiting(1)
+    hungry[0]["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "1"}
+    made = planned(*ONE, pool("n", 1), busy, *hungry)
+    assert made.outcome is Outcome.SCHEDULER
+    # Where devices are in use as well, the scheduler removes no pod at all.
+    both = planned(*ONE, pool("n", 1), busy, *holding("x", "n", [0]), *hungry)
+    assert sorted(victims(both)) == ["busy", "x"]
+
+
+def test_a_pod_that_fits_needs_no_plan() -> None:
+    assert planned(*ONE, pool("n", 1), *waiting(1)).outcome is Outcome.FITS
+
+
+def test_a_node_that_the_scheduler_leaves_out_is_none() -> None:
+    tainted = node("n")
+    tainted["spec"] = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
+    made = planned(device_class(), tainted, pool("n", 1), *holding("x", "n", [0]), *waiting(1))
+    assert refusals(made) == {"n": Why.FILTERED}
+    assert refusals(planned(*ONE, pool("n", 1), *waiting(2))) == {"n": Why.NO_VICTIM}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"preemptionPolicy": "Never"}, Code.NEVER),
+        ({"priority": 0}, Code.PRIORITY),
+        ({"schedulerName": "other"}, Code.SCHEDULER),
+        ({"schedulingGates": [{"name": "g"}]}, Code.GATED),
+    ],
+)
+def test_some_pods_may_not_preempt(change: dict[str, Any], code: Code) -> None:
+    found = waiting(1)
+    found[0]["spec"] |= change
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *found)
+    assert made.outcome is Outcome.INELIGIBLE
+    assert made.reasons[0].code is code
+
+
+def test_what_is_not_simulated_is_reported_and_nothing_else() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1, volumes=volumes))
+    assert made.outcome is Outcome.PLANNED
+    assert [one.text for one in made.only_reported] == [
+        "the pod has volumes, which are not simulated"
+    ]
+    token = [{"name": "t", "projected": {"sources": []}}]
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1, volumes=token))
+    assert not made.only_reported
+
+
+def test_a_plan_has_a_limit_of_victims() -> None:
+    pods = [one for index in range(3) for one in holding(f"p{index}", "n", [index])]
+    made = planned(*ONE, pool("n", 3), *pods, *waiting(3), policy=Policy(max_victims=2))
+    assert refusals(made) == {"n": Why.TOO_MANY}
+
+
+def test_a_search_that_is_too_large_names_no_victim() -> None:
+    made = planned(
+        *ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1), spending=Spending(calls=3)
+    )
+    assert made.outcome is Outcome.UNKNOWN
+    assert not made.complete
+
+
+def test_devices_of_several_nodes_are_no_reason_to_end_a_pod() -> None:
+    everywhere = pool("n", 1)
+    del everywhere["spec"]["nodeName"]
+    everywhere["spec"]["allNodes"] = True
+    made = planned(*ONE, everywhere, *holding("x", "n", [0]), *waiting(1))
+    assert refusals(made) == {"n": Why.NETWORK}
+
+
+def test_partitions_come_free_with_their_counters() -> None:
+    counters = [{"name": "gpu", "counters": {"memory": {"value": "80Gi"}}}]
+    takes = [{"counterSet": "gpu", "counters": {"memory": {"value": "40Gi"}}}]
+    whole = [{"counterSet": "gpu", "counters": {"memory": {"value": "80Gi"}}}]
+    devices = [
+        {"name": "device-0", "consumesCounters": takes},
+        {"name": "device-1", "consumesCounters": takes},
+        {"name": "device-2", "consumesCounters": whole, "attributes": {"all": {"bool": True}}},
+    ]
+    first = pool("n", devices, resourceSliceCount=2)
+    second = pool("n", [], part=1, resourceSliceCount=2)
+    second["spec"].pop("devices")
+    second["spec"]["sharedCounters"] = counters
+    found = waiting(1)
+    selector = {"cel": {"expression": f'has(device.attributes["{DRIVER}"].all)'}}
+    found[1]["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
+    half = holding("half", "n", [0])
+    made = planned(*ONE, first, second, *half, *found)
+    # The partition that is held is another device: its counters are what is missing.
+    assert victims(made) == ["half"]
+    assert made.chosen is not None
+    assert [one.device for one in made.chosen.devices] == ["device-2"]
+
+
+def test_shares_come_free_one_by_one() -> None:
+    device = {
+        "name": "device-0",
+        "allowMultipleAllocations": True,
+        "capacity": {"memory": {"value": "80Gi"}},
+    }
+    share = {"consumedCapacity": {"memory": "40Gi"}}
+    pods = []
+    for index, priority in enumerate((10, 20)):
+        user = running(f"p{index}", "n", priority, claims={"g": f"c{index}"})
+        more = {**share, "shareID": f"00000000-0000-4000-8000-00000000000{index}"}
+        pods += [user, held(claim(f"c{index}"), ("n", "device-0"), pods=[user], **more)]
+    found = waiting(1)
+    capacity = {"requests": {"memory": "40Gi"}}
+    found[1]["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = capacity
+    assert victims(planned(*ONE, pool("n", [device]), *pods, *found)) == ["p0"]
+
+
+def test_alternatives_are_taken_in_their_order() -> None:
+    found = waiting(1)
+    names = [("two", 2), ("one", 1)]
+    found[1]["spec"]["devices"]["requests"][0] = {
+        "name": "r",
+        "firstAvailable": [
+            {"name": name, "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+            for name, count in names
+        ],
+    }
+    pods = [*holding("a", "n", [0]), *holding("b", "n", [1], 10)]
+    # Without any pod the first alternative would do; the second one spares a pod.
+    assert victims(planned(*ONE, pool("n", 2), *pods, *found)) == ["a"]
+
+
+def test_admin_access_holds_nothing() -> None:
+    watcher = running("watch", "n", claims={"g": "admin"})
+    admin = held(
+        claim("admin", adminAccess=True), ("n", "device-0"), pods=[watcher], adminAccess=True
+    )
+    made = planned(*ONE, pool("n", 1), watcher, admin, *holding("x", "n", [0]), *waiting(1))
+    assert victims(made) == ["x"]
+
+
+def test_a_claim_of_the_pod_itself_stays_with_those_who_share_it() -> None:
+    found = waiting(1)
+    found[0]["spec"]["resourceClaims"].append({"name": "s", "resourceClaimName": "shared"})
+    neighbor = running("neighbor", "n", claims={"g": "shared"})
+    shared = held(claim("shared"), ("n", "device-0"), pods=[neighbor])
+    made = planned(*ONE, pool("n", 2), neighbor, shared, *holding("x", "n", [1]), *found)
+    assert victims(made) == ["x"]
+
+
+def test_promises_to_more_important_pods_count() -> None:
+    def cpu(one: Any, cores: int) -> Any:
+        one["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": str(cores)}
+        return one
+
+    promised = cpu(waiting(1, 200, "first")[0], 60)
+    promised["spec"].pop("resourceClaims")
+    promised["status"]["nominatedNodeName"] = "n"
+    found = waiting(1)
+    cpu(found[0], 10)
+    cluster = (*ONE, pool("n", 1), *holding("x", "n", [0]), *found)
+    assert victims(planned(*cluster)) == ["x"]
+    assert planned(*cluster, promised).outcome is Outcome.NONE
