@@ -135,6 +135,13 @@ test-ui: controlplane ## Test the page of `kubectl dra ui` in chromium (apt-get 
 	@$(PY) -m tests.ui.browser
 	@$(PYTEST) -ra tests/ui
 
+.PHONY: test-axe
+test-axe: setup ## Look for violations of accessibility rules on the page, with axe-core from npm
+	@$(PY) -m tests.ui.browser
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+		npm install --silent --no-save --ignore-scripts --prefix "$$folder" axe-core@4.10.3; \
+		DRAGOMAN_AXE="$$folder/node_modules/axe-core/axe.min.js" $(PYTEST) -ra tests/ui/test_page.py -k axe
+
 .PHONY: test-maintenance
 test-maintenance: controlplane ## Take devices out of service beside a real scheduler: 200 attempts, 200 random worlds
 	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra -s tests/e2e/maintenance

@@ -17,7 +17,7 @@ SIZE: Final = (1200, 900)
 
 
 def main() -> None:
-    """Write the page of the sample cluster, open it, choose a pod and a device, take a picture."""
+    """Write the page of the sample cluster, choose a device, take a picture."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
         command = [sys.executable, "-m", "dragoman", "top", "--html", str(file)]
@@ -25,7 +25,6 @@ def main() -> None:
         with launched() as browser:
             window = Window(browser, SIZE, color_scheme="light", timezone_id="UTC")
             window.page.goto(file.as_uri())
-            window.page.locator("#waiting summary").first.click()
             window.page.get_by_role("gridcell", name="gpu-3: tainted").click()
             window.page.screenshot(path=PICTURE, full_page=True)
             window.close()

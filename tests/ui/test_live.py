@@ -51,10 +51,11 @@ def test_changes_appear_without_a_reload(
             window = windows()
             page = window.page
             page.goto(address)
-            expect(page.locator("#live")).to_have_text(" · live")
+            expect(page.locator("#live")).to_have_text("Live")
             pod = page.locator(f"#waiting details[data-pod='{namespace}/user']")
             expect(pod).to_be_visible()
-            pod.locator("summary").click()
+            if pod.get_attribute("open") is None:
+                pod.locator("summary").click()
             expect(pod).to_contain_text("fits on none of")
 
             api.create(objects.node(NODE))
@@ -84,7 +85,8 @@ def test_changes_appear_without_a_reload(
 
             process.send_signal(signal.SIGINT)
             process.wait(30)
-            expect(page.locator("#live")).to_contain_text("not current")
+            expect(page.locator("#live")).to_have_text("Not current")
+            expect(page.get_by_role("alert")).to_contain_text("start it again")
             window.errors.clear()  # of the connection that ended
     finally:
         api.delete("deviceclasses", "page")

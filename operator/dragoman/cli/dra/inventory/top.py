@@ -116,10 +116,12 @@ def _write(source: Source, file: Path) -> Exit:
     # Heavy, and not needed for --help.
     from dragoman.cli.dra import notes  # noqa: PLC0415
     from dragoman.cli.dra.ui import command  # noqa: PLC0415
+    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415
     from dragoman.inventory.inventory import take  # noqa: PLC0415
 
-    world = source.world(command.NEEDS)
-    command.write(source, take(world, source.profile(world)), file)
+    snapshot = source.read(command.NEEDS)
+    world = parse(snapshot)
+    command.write(source, snapshot, take(world, source.profile(world)), file)
     return notes.status(world)
 
 

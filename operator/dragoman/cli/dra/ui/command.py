@@ -88,7 +88,7 @@ async def _serve(source: Source, port: int, interval: float, *, browser: bool) -
     from dragoman.cli.dra.ui.serve import TOKEN_BYTES, listening  # noqa: PLC0415 — heavy
 
     async with _cluster(source, interval) as cluster:
-        live = Live(title(source), cluster, source.profile, interval)
+        live = Live(title(source), cluster, source.profile, interval, _kind(source))
         await live.start()
         async with listening(live, secrets.token_urlsafe(TOKEN_BYTES), port) as address:
             click.echo(f"The page is at {address}\nCtrl-C ends it.")
@@ -166,6 +166,12 @@ async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
             yield _Watched(watcher)
 
 
+def _kind(source: Source) -> str:
+    from dragoman.cli.dra.ui import render  # noqa: PLC0415 — heavy
+
+    return render.SNAPSHOT if source.snapshot else render.CLUSTER
+
+
 def title(source: Source) -> str:
     """Return the name of the cluster: the context's, or the snapshot's file name."""
     if source.snapshot:
@@ -175,13 +181,13 @@ def title(source: Source) -> str:
     return source.context or context_name(source.kubeconfig) or "cluster"
 
 
-def write(source: Source, inventory: Inventory, file: Path) -> None:
+def write(source: Source, snapshot: Snapshot, inventory: Inventory, file: Path) -> None:
     """Write the page to a file that needs no other; raise Unusable where that fails."""
     from dragoman.cli.dra.ui import render  # noqa: PLC0415 — heavy
     from dragoman.cli.dra.ui.explanations import Explainer  # noqa: PLC0415 — heavy
     from dragoman.cli.dra.ui.page import page  # noqa: PLC0415 — heavy
 
-    found = page(inventory)
+    found = page(inventory, snapshot)
     explanations = {}
     with Progress() as progress:
         explainer = Explainer(inventory)
@@ -194,6 +200,7 @@ def write(source: Source, inventory: Inventory, file: Path) -> None:
         taken=found.taken,
         kubernetes=found.kubernetes,
         revision=0,
+        kind=_kind(source),
     )
     try:
         file.write_text(text, encoding="utf-8")

@@ -25,6 +25,7 @@ class Feed:
         revision: Counts changes, from 1.
         explanations: What `explain` says, by pod.
         stale: Pods whose explanation was made before something changed.
+        kind: Where the objects come from; see `render.whole`.
         parts: The page, rendered.
         changed: Revision of each part, by its kind and name.
     """
@@ -34,15 +35,16 @@ class Feed:
     revision: int = 0
     explanations: Mapping[str, Report] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
-    parts: render.Document = field(default_factory=lambda: render.Document({}, {}, {}))
+    kind: str = render.CLUSTER
+    parts: render.Document = field(default_factory=lambda: render.Document({}, {}, {}, {}))
     changed: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def first(cls, title: str, page: Page) -> Feed:
+    def first(cls, title: str, page: Page, kind: str = render.CLUSTER) -> Feed:
         """Return the feed of the first page."""
-        return cls(title, page, stale=frozenset(one.key for one in page.waiting)).showing(
-            render.document(page, {}, live=True)
-        )
+        stale = frozenset(one.key for one in page.waiting)
+        feed = cls(title, page, stale=stale, kind=kind)
+        return feed.showing(render.document(page, {}, live=True))
 
     def next(self, page: Page) -> Feed:
         """Return the feed of the page that was read after this one."""
@@ -58,6 +60,7 @@ class Feed:
             render.sections(page, kept, live=True),
             {one.name: rows[one.name] for one in page.rows},
             {one.name: details[one.name] for one in page.rows},
+            {one.name: one.group for one in page.rows},
         )
         moved = _basis(page) != _basis(self.page)
         stale = frozenset(there if moved else self.stale & there)
@@ -78,6 +81,7 @@ class Feed:
             taken=self.page.taken,
             kubernetes=self.page.kubernetes,
             revision=self.revision,
+            kind=self.kind,
         )
 
     def since(self, revision: int) -> str:

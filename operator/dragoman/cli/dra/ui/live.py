@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol
@@ -47,12 +48,19 @@ class Live:
         cluster: Where the objects come from.
         profile: Returns how its scheduler behaves; raises Unusable for an unknown version.
         interval: Least seconds between two readings; more where the cluster is large.
+        kind: What the cluster is, see `render.whole`.
     """
 
     def __init__(
-        self, title: str, cluster: Cluster, profile: Callable[[World], Profile], interval: float
+        self,
+        title: str,
+        cluster: Cluster,
+        profile: Callable[[World], Profile],
+        interval: float,
+        kind: str = render.CLUSTER,
     ) -> None:
         self._title = title
+        self._kind = kind
         self._cluster = cluster
         self._profile = profile
         self._interval = interval
@@ -76,7 +84,7 @@ class Live:
     async def start(self) -> None:
         """Read the cluster for the first time; raise Unusable where that fails."""
         inventory, found = await self._next()
-        self._feed = await asyncio.to_thread(Feed.first, self._title, found)
+        self._feed = await asyncio.to_thread(Feed.first, self._title, found, self._kind)
         self._explainer = Explainer(inventory)
 
     async def run(self) -> None:
@@ -145,7 +153,7 @@ class Live:
         try:
             inventory, found = await self._next()
         except Unusable as error:
-            self._trouble = str(error)
+            self._trouble = _words(error)
             await self._replace(lambda feed: feed)
             return
         self._trouble = ""
@@ -161,7 +169,7 @@ class Live:
     def _computed(self, snapshot: Snapshot) -> tuple[Inventory, Page]:
         world = parse(snapshot)
         inventory = take(world, self._profile(world))
-        return inventory, page(inventory)
+        return inventory, page(inventory, snapshot)
 
     async def _search(self) -> None:
         """Explain pods that wait, as far as the time goes."""
@@ -183,6 +191,15 @@ class Live:
         self._changes += 1
         async with self._changed:
             self._changed.notify_all()
+
+
+_SYSTEM: Final = re.compile(r"\[Errno -?\d+\] ")
+_CALL: Final = re.compile(r"Connect call failed \('([^']*)', (\d+)[^)]*\)")
+
+
+def _words(error: Unusable) -> str:
+    """Return what is wrong in the words of people, without those of Python."""
+    return _CALL.sub(r"cannot connect to \1:\2", _SYSTEM.sub("", str(error)))
 
 
 def _event(kind: str, data: str) -> bytes:

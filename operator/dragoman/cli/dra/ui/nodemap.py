@@ -9,10 +9,21 @@ from typing import Any, Final
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
+from dragoman.cli.dra.ui.natural import natural
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage import summary
 
+ATTENTION: Final = "attention"
+USED: Final = "used"
+FREE: Final = "free"
+GROUPS: Final[Mapping[str, str]] = {
+    ATTENTION: "Needs attention",
+    USED: "In use",
+    FREE: "All devices free",
+}
+"""Titles of the groups of nodes, in the order of the page."""
+_ODD: Final = frozenset({State.TAINTED, State.HELD, State.UNUSABLE, State.LOST})
 SEVERAL: Final = "(several nodes)"
 LOST: Final = "(lost devices)"
 HOLDERS_SHOWN: Final = 20
@@ -60,9 +71,24 @@ class Row:
     problems: tuple[str, ...]
     details: tuple[Mapping[str, Any], ...]
 
+    @property
+    def group(self) -> str:
+        """Which part of the map the node stands in."""
+        if self.problems or any(dot.marked or dot.state in _ODD for dot in self.dots):
+            return ATTENTION
+        return FREE if all(dot.state is State.FREE for dot in self.dots) else USED
 
-def rows(inventory: Inventory) -> Iterator[Row]:
-    """Yield the nodes in the order of `top nodes`, then lost devices."""
+
+def rows(inventory: Inventory) -> tuple[Row, ...]:
+    """Return the nodes by group and the order of people, and in each group lost devices last."""
+    order = [*GROUPS]
+    found = [*_rows(inventory)]
+    return tuple(
+        sorted(found, key=lambda row: (order.index(row.group), row.name == LOST, natural(row.name)))
+    )
+
+
+def _rows(inventory: Inventory) -> Iterator[Row]:
     by_node: defaultdict[str, list[Device]] = defaultdict(list)
     lost: list[Device] = []
     for device in inventory.devices.values():

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.cli.dra.inventory import top_tables
-from dragoman.cli.dra.output import Report, Table
+from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import Row, rows
+from dragoman.cli.dra.ui.problems import Problem, problems
 from dragoman.inventory.facts.objects import World
 from dragoman.inventory.inventory import Inventory, State
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage import summary
+from dragoman.inventory.usage.rows import ClassRow
 from dragoman.inventory.usage.waiting import Waiting
 
 WAITING_SHOWN: Final = 200
@@ -59,7 +62,7 @@ class Page:
     Attributes:
         taken: When the objects were read, as an API timestamp.
         kubernetes: The server's version.
-        classes: The table of `top`.
+        classes: Devices by class: every device of the map that a class selects.
         namespaces: The table of `top namespaces`.
         states: Number of devices in each state.
         rows: Nodes in the order of `top nodes`, then lost devices.
@@ -68,6 +71,8 @@ class Page:
         notes: What does not count or could not be read.
         class_names: Choices of the filter.
         namespace_names: Choices of the filter.
+        problems: What is wrong, the worst first.
+        empty: What to do where there are no devices; empty where there are.
         basis: Differs where explanations may differ although rows and pods are the same.
     """
 
@@ -82,27 +87,75 @@ class Page:
     notes: tuple[str, ...]
     class_names: tuple[str, ...]
     namespace_names: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    empty: str = ""
     basis: int = 0
 
 
-def page(inventory: Inventory) -> Page:
-    """Compute the page of an inventory."""
+def page(inventory: Inventory, snapshot: Snapshot) -> Page:
+    """Compute the page of an inventory, and of the snapshot that it was taken from."""
     classes = top_tables.classes(inventory, "", wide=False)
     counts = Counter(device.state for device in inventory.devices.values())
     found = summary.waiting_pods(inventory)
     return Page(
         taken=inventory.world.now,
         kubernetes=inventory.world.kubernetes,
-        classes=_table(classes),
+        classes=_class_table(summary.classes(inventory)),
         namespaces=_table(top_tables.namespaces(inventory, "")),
         states={state: counts[state] for state in MEANING},
-        rows=tuple(rows(inventory)),
+        rows=rows(inventory),
         waiting=tuple(_waiting(inventory.world, one) for one in found[:WAITING_SHOWN]),
         waiting_count=len(found),
-        notes=classes.notes,
+        # Pools stand among the problems, and at their nodes.
+        notes=tuple(one for one in classes.notes if not one.startswith("pool ")),
         class_names=tuple(inventory.members),
         namespace_names=_namespaces(inventory, found),
+        problems=problems(snapshot, inventory),
+        empty=_empty(inventory),
         basis=_basis(inventory.world),
+    )
+
+
+_COLUMNS: Final = ("tainted", "held", "blocked", "unusable", "lost")
+_COLORS: Final[Mapping[str, str]] = {"tainted": "yellow", "unusable": "yellow", "lost": "red"}
+
+
+def _class_table(found: Iterable[ClassRow]) -> Table | None:
+    """Return devices by class; a state that no device is in has no column."""
+    rows = tuple(found)
+    columns = [name for name in _COLUMNS if any(getattr(row, name) for row in rows)]
+    lines: tuple[tuple[str | Cell, ...], ...] = tuple(
+        (
+            row.name,
+            Cell(str(row.pending), "yellow" if row.pending else ""),
+            Cell(str(row.free), "green" if row.free else ""),
+            str(row.used),
+            *(_counted(name, getattr(row, name)) for name in columns),
+            str(row.devices + row.unusable + row.lost),
+        )
+        for row in rows
+    )
+    headers = ("Class", "Pods waiting", "Free", "Used", *map(str.capitalize, columns), "All")
+    return Table(headers, lines) if lines else None
+
+
+def _counted(name: str, count: int) -> Cell:
+    return Cell(str(count), _COLORS.get(name, "") if count else "")
+
+
+def _empty(inventory: Inventory) -> str:
+    """Say what to do where the map has no device."""
+    if inventory.devices or inventory.pools:
+        return ""
+    if any(one.plural == "resourceslices" for one in inventory.world.unseen):
+        return (
+            "ResourceSlices could not be listed, so that no device is known: "
+            "kubectl dra auth --for ui prints the permissions that are missing."
+        )
+    return (
+        "There are no ResourceSlices. Is a DRA driver installed? Its pods publish the devices of "
+        "each node: kubectl get pods -A -o wide finds them, kubectl get resourceslices shows what "
+        "they have published."
     )
 
 

@@ -15,13 +15,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dragoman.cli.dra.output import Cell, Report, Table
-from dragoman.cli.dra.ui.nodemap import Row
+from dragoman.cli.dra.ui.nodemap import GROUPS, Row
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
+from dragoman.cli.dra.ui.problems import SHOWN
+from dragoman.cli.dra.ui.reasons import reason
 from dragoman.cli.terminal import plain
 
 _PACKAGE: Final = "dragoman.cli.dra.ui"
-SECTIONS: Final = ("notes", "classes", "namespaces", "waiting", "legend", "choices")
+SECTIONS: Final = ("notes", "problems", "classes", "namespaces", "waiting", "legend", "choices")
 """Parts of the page beside the rows of the map, each a template of its name."""
+OPEN: Final = 3
+"""Waiting pods whose explanations are open from the beginning."""
+SNAPSHOT: Final = "snapshot"
+CLUSTER: Final = "cluster"
 Explanations = Mapping[str, Report]
 """What `explain` says, by pod."""
 
@@ -34,11 +40,13 @@ class Document:
         sections: HTML by name of the section.
         rows: HTML by name of the row, in the order of the page.
         details: JSON by name of the row.
+        groups: In which group of the map each row stands.
     """
 
     sections: Mapping[str, str]
     rows: Mapping[str, str]
     details: Mapping[str, str]
+    groups: Mapping[str, str]
 
 
 def document(page: Page, explanations: Explanations, *, live: bool) -> Document:
@@ -47,12 +55,20 @@ def document(page: Page, explanations: Explanations, *, live: bool) -> Document:
         sections(page, explanations, live=live),
         {one.name: row(one) for one in page.rows},
         {one.name: details(one) for one in page.rows},
+        {one.name: one.group for one in page.rows},
     )
 
 
 def sections(page: Page, explanations: Explanations, *, live: bool) -> dict[str, str]:
     """Render what is beside the map."""
-    words = {"page": page, "explanations": explanations, "live": live, "meaning": MEANING}
+    words = {
+        "page": page,
+        "explanations": explanations,
+        "live": live,
+        "meaning": MEANING,
+        "shown": SHOWN,
+        "open": page.waiting_count <= OPEN,
+    }
     return {name: _template(name).render(words) for name in SECTIONS}
 
 
@@ -71,8 +87,19 @@ def report(found: Report) -> str:
     return _template("report").render(report=found)
 
 
-def whole(parts: Document, *, title: str, taken: str, kubernetes: str, revision: int) -> str:
-    """Return the whole page; a revision from 1 makes it follow the server's events."""
+def whole(  # noqa: PLR0913 — what the head of the page says
+    parts: Document, *, title: str, taken: str, kubernetes: str, revision: int, kind: str
+) -> str:
+    """Return the whole page; a revision from 1 makes it follow the server's events.
+
+    Args:
+        parts: Of the page.
+        title: Name of the cluster, or of the file.
+        taken: When it was read.
+        kubernetes: The server's version.
+        revision: Of the parts; 0 where nothing follows.
+        kind: CLUSTER or SNAPSHOT.
+    """
     style, script = _asset("page.css"), _asset("page.js")
     listed = ",".join(f"{_json(name)}:{found}" for name, found in parts.details.items())
     return _template("page").render(
@@ -80,13 +107,23 @@ def whole(parts: Document, *, title: str, taken: str, kubernetes: str, revision:
         style=Markup(style),  # noqa: S704 — a file of this package
         script=Markup(script),  # noqa: S704 — a file of this package
         sections={name: Markup(found) for name, found in parts.sections.items()},  # noqa: S704
-        rows=Markup("".join(parts.rows.values())),  # noqa: S704 — rendered above
+        groups=[(key, text, _rows(parts, key)) for key, text in GROUPS.items()],
+        kind=kind,
         details=Markup(f"{{{listed}}}"),  # noqa: S704 — has no `<`
         title=title,
         taken=taken,
         kubernetes=kubernetes,
         revision=revision,
     )
+
+
+def _rows(parts: Document, group: str) -> list[Markup]:
+    """Return the rows of a group of the map."""
+    return [
+        Markup(found)  # noqa: S704 — rendered above
+        for name, found in parts.rows.items()
+        if parts.groups[name] == group
+    ]
 
 
 def policy(*, live: bool) -> str:
@@ -135,6 +172,7 @@ def _environment() -> Environment:
     made.filters["text"] = lambda cell: cell.text if isinstance(cell, Cell) else cell
     made.filters["style"] = lambda cell: cell.style if isinstance(cell, Cell) else ""
     made.filters["paragraphs"] = _paragraphs
+    made.filters["reason"] = reason
     made.filters["command"] = _command
     made.filters["rendered"] = lambda found: Markup(report(found))  # noqa: S704 — rendered below
     return made

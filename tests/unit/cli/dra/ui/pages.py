@@ -35,13 +35,20 @@ class Found(HTMLParser):
 
 def of(*manifests: Any) -> Page:
     """Compute the page of a cluster."""
-    return page(builders.inventory(*manifests))
+    return page(builders.inventory(*manifests), builders.snapshot(*manifests))
 
 
 def html(*manifests: Any, live: bool = False) -> str:
     """Render the page of a cluster, all pods explained."""
     inventory = builders.inventory(*manifests)
-    found = page(inventory)
+    found = page(inventory, builders.snapshot(*manifests))
     explained = dict(Explainer(inventory).each((one.key for one in found.waiting), 60))
     parts = render.document(found, explained, live=live)
-    return render.whole(parts, title="test", taken=found.taken, kubernetes="", revision=int(live))
+    return render.whole(
+        parts,
+        title="test",
+        taken=found.taken,
+        kubernetes="",
+        revision=int(live),
+        kind=render.SNAPSHOT,
+    )

@@ -43,7 +43,7 @@ def test_only_the_changed_row_is_sent() -> None:
     assert [*found["rows"]] == [*found["details"]] == ["node-b"]
     assert "used" in found["rows"]["node-b"]
     assert {"classes", "legend"} <= found["sections"].keys()
-    assert "order" not in found
+    assert found["order"] == ["node-b", "node-a"]  # it is in use now
 
 
 def test_a_change_that_only_the_panel_shows_is_sent() -> None:

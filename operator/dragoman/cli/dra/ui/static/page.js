@@ -3,12 +3,19 @@
 const $ = (id) => document.getElementById(id);
 const grid = $("grid"), form = $("filters");
 const details = new Map(Object.entries(JSON.parse($("details").textContent)));
-const rows = new Map([...grid.children].map((row) => [row.dataset.node, row]));
+const rows = new Map([...grid.querySelectorAll(".node")].map((row) => [row.dataset.node, row]));
+const groups = new Map([...grid.querySelectorAll(".group")].map((one) => [one.dataset.group, one]));
+const PAGE = { attention: 60, used: 150, free: 100 }; // nodes of a group that are shown at first
+const DENSE = 60; // groups of more nodes have one line for each
+const FOLDED = 12; // a group of more free nodes is folded at first
+const limits = { ...PAGE };
+const folded = new Set(groups.get("free").querySelectorAll(".node").length > FOLDED ? ["free"] : []);
 const dotsOf = (row) => row.querySelectorAll(".dots > .dot");
 const seen = (element) => !element.hidden && !element.closest("[hidden]");
 let revision = Number(document.documentElement.dataset.revision);
 let current = null; // the dot that Tab reaches
 let shown = null; // [row, place] of the device in the panel
+let troubled = ""; // why the page is not current
 
 // Text ------------------------------------------------------------------------------------------
 function plain(text) {
@@ -20,17 +27,26 @@ function make(tag, text, parent) {
   if (parent) parent.append(made);
   return made;
 }
+const UNITS = [["second", 1, 120], ["minute", 60, 7200], ["hour", 3600, 172800], ["day", 86400, Infinity]];
+function span(seconds, long) {
+  const [unit, size] = UNITS.find(([name, , limit]) => seconds < (long && name === "hour" ? 86400 : limit));
+  const count = Math.max(Math.floor(seconds / size), 0);
+  return long ? `${count} ${unit}${count === 1 ? "" : "s"}` : count + unit[0];
+}
 function age(time) {
   const past = (Date.parse($("taken").dateTime) - Date.parse(time)) / 1000;
-  if (Number.isNaN(past)) return time;
-  for (const [unit, size, limit] of [["s", 1, 120], ["m", 60, 7200], ["h", 3600, 172800]])
-    if (past < limit) return Math.max(Math.floor(past / size), 0) + unit;
-  return Math.floor(past / 86400) + "d";
+  return Number.isNaN(past) ? time : span(past, false);
+}
+function old() {
+  const past = (Date.now() - Date.parse($("taken").dateTime)) / 1000;
+  return Number.isNaN(past) ? "of unknown age" : span(past, true) + " old";
 }
 function ages() {
-  for (const time of document.querySelectorAll("#waiting time")) time.textContent = age(time.dateTime);
+  for (const time of document.querySelectorAll("#waiting time, #problems time")) time.textContent = age(time.dateTime);
   const taken = new Date($("taken").dateTime);
-  if (!Number.isNaN(taken.getTime())) $("taken").textContent = taken.toLocaleString();
+  if (!Number.isNaN(taken.getTime())) $("taken").textContent = taken.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  $("age").textContent = document.documentElement.dataset.kind === "snapshot" || !revision || troubled ? ", " + old() : "";
+  if (troubled) $("trouble").textContent = `${troubled} The page shows data that is ${old()}.`;
 }
 
 // Filters ---------------------------------------------------------------------------------------
@@ -47,9 +63,10 @@ function filter() {
   const want = wanted();
   const all = !want.namespace && want.number === null && [...form.querySelectorAll("[name=state]")].every((box) => box.checked);
   let devices = 0, nodes = 0, total = 0;
+  const sums = new Map([...groups.keys()].map((name) => [name, { nodes: 0, devices: 0, free: 0, rest: 0 }]));
   for (const [name, row] of rows) {
-    const of = details.get(name) || [];
-    let count = 0;
+    const of = details.get(name) || [], sum = sums.get(row.dataset.group);
+    let count = 0, free = 0;
     dotsOf(row).forEach((dot, place) => {
       const device = of[place] || {};
       const matches = want.states.has(dot.classList[1])
@@ -57,17 +74,32 @@ function filter() {
         && (!want.namespace || (device.holders || []).some((one) => one.namespace === want.namespace));
       if (dot.hidden === matches) dot.hidden = !matches;
       count += matches;
+      free += matches && dot.classList[1] === "free";
       total += 1;
     });
     const visible = name.toLowerCase().includes(want.node) && (all || count > 0);
-    if (row.hidden === visible) row.hidden = !visible;
-    if (visible) { nodes += 1; devices += count; }
+    if (visible) { nodes += 1; devices += count; sum.nodes += 1; sum.devices += count; sum.free += free; }
+    const placed = visible && sum.nodes <= limits[row.dataset.group];
+    sum.rest += visible && !placed;
+    if (row.hidden === placed) row.hidden = !placed;
+  }
+  for (const [name, group] of groups) {
+    const sum = sums.get(name), many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+    group.hidden = !sum.nodes;
+    group.querySelector(".sum").textContent = `${many(sum.nodes, "node")}, ${name === "free" ? "" : sum.free.toLocaleString("en") + " of "}${many(sum.devices, "device")} free`;
+    const rest = group.querySelector(".rest"), closed = folded.has(name) && !want.node;
+    group.querySelector(".fold").setAttribute("aria-expanded", String(!closed));
+    group.querySelector(".rows").hidden = closed;
+    group.querySelector(".rows").classList.toggle("dense", sum.nodes > DENSE);
+    rest.hidden = closed || !sum.rest;
+    rest.firstElementChild.textContent = `Show ${Math.min(sum.rest, PAGE[name]).toLocaleString("en")} more of ${many(sum.rest, "hidden node")}`;
   }
   for (const pod of document.querySelectorAll("#waiting details"))
     pod.hidden = (want.namespace && pod.dataset.namespace !== want.namespace)
       || (want.number !== null && !pod.dataset.classes.split(" ").includes(String(want.number)));
   $("shown").textContent = `${devices} of ${total} devices on ${nodes} of ${rows.size} nodes`;
-  if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".dots > .dot:not([hidden])")].find(seen));
+  document.documentElement.classList.add("ready");
+  if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".node:not([hidden]) .dots > .dot:not([hidden])")].find(seen));
 }
 function remember() {
   const want = wanted(), found = new URLSearchParams();
@@ -88,7 +120,7 @@ function reach(dot) {
   if (current) current.tabIndex = 0;
 }
 function move(dot, rowStep, dotStep) {
-  const lines = [...rows.values()].map((row) => [...dotsOf(row)].filter(seen)).filter((line) => line.length);
+  const lines = [...rows.values()].filter((row) => !row.hidden).map((row) => [...dotsOf(row)].filter(seen)).filter((line) => line.length);
   const line = lines.findIndex((one) => one.includes(dot)), place = lines[line].indexOf(dot);
   let next;
   if (rowStep) {
@@ -110,6 +142,9 @@ grid.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 grid.addEventListener("click", (event) => {
+  const group = event.target.closest("button")?.closest(".group")?.dataset.group;
+  if (group && event.target.matches(".fold")) { if (!folded.delete(group)) folded.add(group); filter(); }
+  if (group && event.target.matches(".more")) { limits[group] += PAGE[group]; filter(); }
   if (!event.target.matches(".dot")) return;
   reach(event.target);
   choose(event.target);
@@ -125,6 +160,7 @@ function choose(dot) {
   const row = dot.closest(".node");
   shown = [row.dataset.node, [...dotsOf(row)].indexOf(dot)];
   panel();
+  dot.scrollIntoView({ block: "nearest" }); // a sheet at the bottom leaves it visible
 }
 function close() {
   shown = null;
@@ -137,6 +173,7 @@ function panel() {
   for (const one of grid.querySelectorAll(".chosen")) one.classList.remove("chosen");
   const box = $("device");
   box.replaceChildren();
+  document.documentElement.classList.toggle("sheet", Boolean(dot));
   if (!dot) { shown = null; make("p", "Choose a device to see what holds it.", box).className = "quiet"; return; }
   dot.classList.add("chosen");
   const device = details.get(shown[0])[shown[1]];
@@ -159,7 +196,21 @@ function panel() {
   const names = [...$("class").options].slice(1).map((option) => option.value);
   say("Classes", (device.classes || []).map((number) => names[number]));
   for (const [name, value] of Object.entries(device.attributes || {})) say(name, [value]);
+  const command = make("p", undefined, box);
+  command.className = "command";
+  make("code", `kubectl dra explain device ${device.id}`, command);
+  const copy = make("button", "Copy", command);
+  copy.type = "button";
+  copy.className = "copy";
 }
+async function copied(button) {
+  try {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    button.textContent = "Copied";
+  } catch { getSelection().selectAllChildren(button.parentElement.querySelector("code")); }
+}
+document.addEventListener("click", ({ target }) => { if (target.matches(".copy")) copied(target); });
+function copies() { for (const one of document.querySelectorAll(".copy[hidden]")) one.hidden = false; }
 
 // Live ------------------------------------------------------------------------------------------
 function parsed(html) {
@@ -171,17 +222,19 @@ function section(name, html) {
   const old = $(name);
   const values = new Map([...old.querySelectorAll("select")].map((one) => [one.id, one.value]));
   const off = new Set([...old.querySelectorAll("[name=state]:not(:checked)")].map((one) => one.value));
-  const open = new Set([...old.querySelectorAll("details[open]")].map((one) => one.dataset.pod));
+  const open = new Map([...old.querySelectorAll("details")].map((one) => [one.dataset.pod, one.open]));
+  const scrolled = old.querySelector(".pods, .problems")?.scrollTop;
   const focus = old.contains(document.activeElement) ? identity(document.activeElement) : "";
   const fresh = parsed(html);
   old.replaceWith(fresh);
   for (const [id, value] of values) { $(id).value = value; if ($(id).selectedIndex < 0) $(id).value = ""; }
   for (const box of fresh.querySelectorAll("[name=state]")) box.checked = !off.has(box.value);
-  for (const one of fresh.querySelectorAll("details")) one.open = open.has(one.dataset.pod);
-  if (focus) [...fresh.querySelectorAll("summary, select, input, .scroll")].find((one) => identity(one) === focus)?.focus();
+  for (const one of fresh.querySelectorAll("details")) one.open = open.get(one.dataset.pod) ?? one.open;
+  if (scrolled) fresh.querySelector(".pods, .problems")?.scrollTo(0, scrolled);
+  if (focus) [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")].find((one) => identity(one) === focus)?.focus();
 }
 function identity(element) {
-  return element.id || element.value || element.parentElement.dataset.pod || element.getAttribute("aria-label");
+  return element.id || element.value || element.closest("[data-pod]")?.dataset.pod + element.className || element.getAttribute("aria-label");
 }
 function apply(update) {
   revision = update.revision;
@@ -191,7 +244,8 @@ function apply(update) {
     const fresh = parsed(html), old = rows.get(name);
     const place = old && old.contains(current) ? [...dotsOf(old)].indexOf(current) : -1;
     const focused = place >= 0 && document.activeElement === current;
-    if (old) old.replaceWith(fresh);
+    if (old && old.dataset.group === fresh.dataset.group) old.replaceWith(fresh);
+    else { old?.remove(); groups.get(fresh.dataset.group).querySelector(".rows").append(fresh); }
     rows.set(name, fresh);
     fresh.classList.add("fresh");
     if (place >= 0) reach(dotsOf(fresh)[place]);
@@ -201,17 +255,31 @@ function apply(update) {
   if (update.order) {
     const keep = new Set(update.order);
     for (const [name, row] of rows) if (!keep.has(name)) { row.remove(); rows.delete(name); details.delete(name); }
-    update.order.forEach((name, place) => { if (grid.children[place] !== rows.get(name)) grid.insertBefore(rows.get(name), grid.children[place] || null); });
+    const places = new Map();
+    for (const name of update.order) {
+      const row = rows.get(name), home = groups.get(row.dataset.group).querySelector(".rows"), place = places.get(home) || 0;
+      if (home.children[place] !== row) home.insertBefore(row, home.children[place] || null);
+      places.set(home, place + 1);
+    }
     const ordered = update.order.map((name) => [name, rows.get(name)]);
     rows.clear();
     for (const [name, row] of ordered) rows.set(name, row);
   }
   ages();
+  copies();
   filter();
   if (shown) panel();
   for (const pod of document.querySelectorAll("#waiting details[open][data-later]")) explain(pod);
 }
-function say(text) { if ($("live").textContent !== text) $("live").textContent = text; }
+function outdated(text) {
+  troubled = text;
+  document.documentElement.classList.toggle("stale", Boolean(text));
+  $("trouble").hidden = !text;
+  const kind = document.documentElement.dataset.kind;
+  const words = text ? "Not current" : kind === "snapshot" ? "Snapshot" : revision ? "Live" : "Report";
+  if ($("live").textContent !== words) $("live").textContent = words;
+  ages();
+}
 async function explain(pod) {
   if (!pod.open || pod.dataset.later === undefined) return;
   pod.removeAttribute("data-later");
@@ -224,10 +292,11 @@ async function explain(pod) {
 }
 function follow() {
   const source = new EventSource("events?since=" + revision);
-  source.addEventListener("update", (event) => { apply(JSON.parse(event.data)); say(" · live"); });
-  source.addEventListener("trouble", (event) => say(" · not current: " + plain(JSON.parse(event.data))));
+  source.addEventListener("update", (event) => { apply(JSON.parse(event.data)); outdated(""); });
+  source.addEventListener("trouble", (event) => outdated("The cluster cannot be read: " + plain(JSON.parse(event.data)).replace(/[.]?$/, ".")));
   source.onerror = () => {
-    say(" · not current: kubectl dra ui has ended or does not answer");
+    // A snapshot stays as it is; only explanations would come.
+    if (document.documentElement.dataset.kind !== "snapshot") outdated("kubectl dra ui has ended or does not answer: start it again.");
     if (source.readyState === EventSource.CLOSED) return;
     source.close();
     setTimeout(follow, 3000);
@@ -251,6 +320,9 @@ form.addEventListener("reset", () => setTimeout(() => { filter(); remember(); })
 form.addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-later]")) explain(event.target); }, true);
 recall();
-ages();
+copies();
 filter();
+outdated("");
+setInterval(ages, 30000);
+for (const pod of document.querySelectorAll("#waiting details[open][data-later]")) explain(pod);
 if (revision) follow();

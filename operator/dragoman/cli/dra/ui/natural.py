@@ -1,0 +1,19 @@
+"""The order in which people count: node-2 before node-10."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NUMBER: Final = re.compile(r"([0-9]+)", re.ASCII)
+_LONGEST: Final = 64
+"""Digits of a number that count; longer ones are not numbers to people."""
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a key by which names sort in the order of the numbers in them."""
+    parts = _NUMBER.split(name)
+    numbers = [*parts[1::2], "0"]
+    return tuple(
+        (text, int(number[:_LONGEST])) for text, number in zip(parts[::2], numbers, strict=True)
+    )
