@@ -42,6 +42,7 @@ class FaultSetup:
         seed: Decides what the workload and the proxy do.
         flags: Further flags of the operator.
         rules: What the operator may do.
+        grace: Seconds that a deleted pod has, where there are kubelets to end it.
         disguise: A script to run instead of dragoman, such as that of `short_timeouts`.
 
     Attributes:
@@ -54,6 +55,7 @@ class FaultSetup:
         seed: int,
         *flags: str,
         rules: Sequence[Mapping[str, Any]] = OPERATOR_RULES,
+        grace: int = 0,
         disguise: ModuleType | None = None,
     ) -> None:
         self.plane = plane
@@ -78,7 +80,7 @@ class FaultSetup:
         )
         if disguise is not None:
             self.operator.command[:3] = [sys.executable, str(disguise.__file__)]
-        self.workload = Workload(plane, self.namespace, self.namespace, self.chance)
+        self.workload = Workload(plane, self.namespace, self.namespace, self.chance, grace=grace)
         self._bound: dict[tuple[str, str], str] = {}
         self._since = 0
 

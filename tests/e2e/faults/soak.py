@@ -19,6 +19,8 @@ from tests.support.controlplane.plane import API_SERVER, ETCD, ControlPlane
 
 Fault = Callable[[FaultSetup], None]
 FAULTS_A_ROUND = 5
+GRACE = 30
+"""Seconds that a deleted pod has: the API server deletes it only after a kubelet has."""
 SETTLED_SECONDS = 60
 """Seconds after the last fault in which all must be as it must be."""
 
@@ -104,7 +106,7 @@ def play(plane: ControlPlane, seed: int, totals: Counter[str]) -> float:
     faults = chance.choices([*FAULTS], [*FAULTS.values()], k=FAULTS_A_ROUND)
     story = ", ".join(fault.__name__.replace("_", " ") for fault in faults)
     print(f"seed {seed}: {story}", flush=True)
-    with FaultSetup(plane, seed, ALONE, *FLAGS, rules=RULES) as setup:
+    with FaultSetup(plane, seed, ALONE, *FLAGS, rules=RULES, grace=GRACE) as setup:
         everything = Everything(setup)
         try:
             everything.prepare()

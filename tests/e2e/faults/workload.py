@@ -35,6 +35,7 @@ class Workload:
         finishes: Whether pods also finish, and not only vanish.
         meddles: Whether there are claims that look generated and are not, and statuses that
             name them.
+        grace: Seconds that a deleted pod has: with any, its kubelet must end it.
 
     Attributes:
         made: How many pods were created.
@@ -52,6 +53,7 @@ class Workload:
         *,
         finishes: bool = True,
         meddles: bool = True,
+        grace: int = 0,
     ) -> None:
         self._plane = plane
         self._api = plane.api()
@@ -61,6 +63,7 @@ class Workload:
         self._pause = pause
         self._finishes = finishes
         self._meddles = meddles
+        self._grace = grace
         self.made = 0
         self._live: list[str] = []
         self._finished: list[str] = []
@@ -153,7 +156,9 @@ class Workload:
         for number in range(self._chance.randint(1, 3)):
             templates[f"entry-{number}"] = self._some_template()
         claims = {"shared": self._chance.choice(SHARED)} if self._chance.random() < 0.3 else {}
-        self._create(objects.pod(name, self._namespace, templates=templates, claims=claims))
+        pod = objects.pod(name, self._namespace, templates=templates, claims=claims)
+        pod["spec"]["terminationGracePeriodSeconds"] = self._grace
+        self._create(pod)
         self._live.append(name)
 
     def _some_template(self) -> str:
