@@ -17,6 +17,7 @@ from dragoman.controllers.driverconfigschemas.selection import NONE, Fault, Sele
 from dragoman.controllers.maintenance.published import PublishedDevices
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
+from dragoman.kube.events import EventRecorder
 from dragoman.logs import logger
 from dragoman.settings import Address, Settings, WebhookSettings
 from dragoman_webhooks.server import Limits, WebhookServer
@@ -30,12 +31,17 @@ log = logger("dragoman.webhook")
 
 
 def schema_controller(
-    client: Client, settings: Settings, served: Served | None, leading: Callable[[], bool]
+    client: Client,
+    recorder: EventRecorder,
+    settings: Settings,
+    served: Served | None,
+    leading: Callable[[], bool],
 ) -> SchemaController:
     """Return the schema controller of a process.
 
     Args:
         client: Where to read and write.
+        recorder: Where Events go.
         settings: What of the catalogue is applied.
         served: Which API versions the server has; None where nothing is written or audited.
         leading: Whether this process may write now.
@@ -44,9 +50,10 @@ def schema_controller(
     reported and left out: neither stops the operator.
     """
     if served is None:
-        return SchemaController(client, leading=lambda: False, resync=settings.resync)
+        return SchemaController(client, recorder, leading=lambda: False, resync=settings.resync)
     return SchemaController(
         client,
+        recorder,
         audited=audited_resources(served.claims),
         catalogue=_selection(settings),
         leading=leading,

@@ -10,7 +10,7 @@ from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTAT
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
 from dragoman.devicecontrollers import DeviceControllers
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, discover_devices, retried, wait_served
+from dragoman.kube.discovery import Served, discover_devices, retried, server_version, wait_served
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
 from dragoman.kube.leaderelection import LeaderElector
@@ -19,6 +19,7 @@ from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES, DEVICE
 from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
 from dragoman.model import Template
+from dragoman.model.kubernetes import name as version_name
 from dragoman.settings import Settings
 
 log = logger("dragoman")
@@ -32,6 +33,7 @@ class Controllers:
         settings: Which controllers run, and how.
         served: Which API versions the server has.
         manager: Runs the controllers and their watches.
+        recorder: Posts the Events of the process.
         elector: Says whether this process may write; None where it always may.
 
     Attributes:
@@ -39,12 +41,13 @@ class Controllers:
             None where no controller needs them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 — the composition root of most controllers
         self,
         client: Client,
         settings: Settings,
         served: Served,
         manager: Manager,
+        recorder: EventRecorder,
         elector: LeaderElector | None,
     ) -> None:
         self._client = client
@@ -52,7 +55,7 @@ class Controllers:
         self._served = served
         self._manager = manager
         self._elector = elector
-        self._recorder = EventRecorder(client)
+        self._recorder = recorder
         self._devices = DeviceControllers(
             client, settings, served, manager, self._recorder, self._leading
         )
@@ -67,7 +70,6 @@ class Controllers:
     async def start(self) -> None:
         """Start the controllers; those whose API the server does not serve yet start later."""
         settings, manager = self._settings, self._manager
-        manager.spawn("events", self._recorder.run())
         informers: list[Informer[Any]] = []
         if settings.claims != "off" or settings.requires_devices:
             informers += self._start_claims()
@@ -113,7 +115,7 @@ class Controllers:
             self._mode,
             may_write=self._leading,
             active=settings.claims != "off",
-            by_device=settings.requires_devices,
+            by_device=settings.requires_devices or settings.maintenance,
             workers=settings.workers,
             resync=settings.resync,
         )
@@ -165,7 +167,11 @@ class Controllers:
         await wait_served(self._client, CLUSTERTEMPLATES)
         templates = self._templates()
         controller = ClusterTemplateController(
-            self._client, templates, may_write=self._leading, resync=self._settings.resync
+            self._client,
+            templates,
+            self._recorder,
+            may_write=self._leading,
+            resync=self._settings.resync,
         )
         self._manager.watch(*controller.informers)
         self._manager.on_leading.append(controller.enqueue_all)
@@ -184,7 +190,9 @@ class Controllers:
         from dragoman.controllers.findings import controller  # noqa: PLC0415 — see above
 
         interval = self._settings.findings_interval
-        findings = controller.FindingsController(self._client, self._leading, interval)
+        findings = controller.FindingsController(
+            self._client, self._recorder, self._leading, interval
+        )
         log.info("Looking for findings", seconds=interval)
         self._manager.spawn("findings", findings.run())
 
@@ -214,11 +222,16 @@ class Controllers:
     async def _start_maintenance(self) -> None:
         await wait_served(self._client, DEVICEMAINTENANCES)
         await asyncio.to_thread(import_module, "dragoman.controllers.maintenance.controller")
-        from dragoman.controllers.maintenance import controller  # noqa: PLC0415 — as above
+        from dragoman.controllers.maintenance import controller, published, view  # noqa: PLC0415
 
+        stored = self._stored_claims()
+        devices = await self._devices.watched(stored)
+        version = await retried("Cannot read the server's version", server_version, self._client)
         maintenance = controller.MaintenanceController(
             self._client,
             self._served,
+            view.SharedView(stored, devices),
+            published.StoredDevices(devices, version_name(version)),
             may_write=self._leading,
             namespace=self._settings.namespace,
             resync=self._settings.resync,

@@ -41,6 +41,7 @@ class DeviceControllers:
     recorder: EventRecorder
     leading: Callable[[], bool]
     _devices: "DeviceInformers | None" = None
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _busy: list[Callable[[], float]] = field(default_factory=list)
 
     def longest_running(self) -> float:
@@ -71,6 +72,15 @@ class DeviceControllers:
         self.manager.spawn_once(self._watch_rules(devices))
         return devices
 
+    async def watched(self, claims: ClaimController) -> "DeviceInformers":
+        """Return the stored slices and rules; watch them where no controller needed them before."""
+        async with self._starting:
+            first = self._devices is None
+            devices = await self.start(claims)
+            if first:
+                self.manager.watch(devices.slices)
+            return devices
+
     async def start_pool_status(self, claims: Callable[[], ClaimController]) -> None:
         """Answer ResourcePoolStatusRequests once they are served.
 
@@ -79,10 +89,8 @@ class DeviceControllers:
         """
         settings = self.settings
         resource = await wait_optional(self.client, "resourcepoolstatusrequests")
-        stored, first = claims(), self._devices is None
-        devices = await self.start(stored)
-        if first:
-            self.manager.watch(devices.slices)
+        stored = claims()
+        devices = await self.watched(stored)
         await devices.require_content()
         await asyncio.to_thread(import_module, "dragoman.controllers.poolstatus.controller")
         from dragoman.controllers.poolstatus import controller  # noqa: PLC0415 — as above

@@ -11,6 +11,7 @@ from dragoman.composition import Controllers
 from dragoman.health import HealthServer, Liveness
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, discover, retried, wait_served
+from dragoman.kube.events import EventRecorder
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.manager import Manager
@@ -99,6 +100,8 @@ class Operator:
         settings, manager = self._settings, self._manager
         credentials = Credentials(settings.kubeconfig, settings.context)
         self.client = await Client(credentials).__aenter__()
+        self._recorder = EventRecorder(self.client)
+        manager.spawn("events", self._recorder.run())
         await self._serve_health()
         log.info("Starting", version=__version__, server=credentials.server)
         if settings.controllers:
@@ -119,7 +122,9 @@ class Operator:
             await self._start_schemas(served)
         else:
             manager.spawn_once(self._start_schemas_when_served(served))
-        self.controllers = Controllers(self.client, settings, served, manager, self._elector)
+        self.controllers = Controllers(
+            self.client, settings, served, manager, self._recorder, self._elector
+        )
         manager.on_leading.append(self.controllers.resume)
         await self.controllers.start()
         manager.spawn("leader election", self._lead(self.controllers))
@@ -159,7 +164,9 @@ class Operator:
         from dragoman import admission  # noqa: PLC0415 — see above
 
         manager = self._manager
-        schemas = admission.schema_controller(self.client, self._settings, served, self._leading)
+        schemas = admission.schema_controller(
+            self.client, self._recorder, self._settings, served, self._leading
+        )
         if self._settings.webhook is not None:
             webhook = admission.Webhook(self._settings.webhook, self.client, schemas)
             await webhook.start()

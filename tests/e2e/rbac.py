@@ -95,8 +95,8 @@ MAINTENANCE_RULES = (
     *OPERATOR_RULES,
     rule("dragoman.dev", "devicemaintenances", *READ, "patch"),
     rule("dragoman.dev", "devicemaintenances/status", "patch"),
-    rule(DRA, "resourceslices", "list"),
-    rule(DRA, "devicetaintrules", "get", "list", "create", "delete"),
+    rule(DRA, "resourceslices", "list", "watch"),
+    rule(DRA, "devicetaintrules", *READ, "create", "delete"),
     rule("", "pods", "list", "watch", "delete"),
     rule("", "pods/eviction", "create"),
 )

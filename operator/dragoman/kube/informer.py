@@ -158,18 +158,23 @@ class Informer(Generic[Fact]):
         self.delete_missing(before, listed)
         self.synced.set()
 
-    async def resync_periodically(self, interval: float) -> None:
-        """Resync at once and then every `interval` seconds, with back-off while it fails."""
+    async def resync_until_complete(self) -> None:
+        """Resync once, with back-off while it fails."""
         backoff = Backoff()
         while True:
             try:
                 await self.resync()
             except (ApiError, ValueError, KeyError, TypeError) as error:
-                delay = backoff.next(getattr(error, "retry_after", None))
                 log.warning("Cannot list", resource=self.resource.plural, error=str(error))
+                await asyncio.sleep(backoff.next(getattr(error, "retry_after", None)))
             else:
-                delay = interval * (0.9 + random.random() / 5)
-            await asyncio.sleep(delay)
+                return
+
+    async def resync_periodically(self, interval: float) -> None:
+        """Resync at once and then every `interval` seconds, with back-off while it fails."""
+        while True:
+            await self.resync_until_complete()
+            await asyncio.sleep(interval * (0.9 + random.random() / 5))
 
     def delete_missing(self, before: list[Fact], listed: set[str]) -> None:
         """Delete the facts that were stored before a list began and whose UID it does not have."""

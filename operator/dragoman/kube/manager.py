@@ -48,7 +48,7 @@ class Manager:
         self.memo: Any = None
         self._handlers = {(one.selector.group, one.selector.any_name): one.fn for one in handlers}
         self._resync = resync
-        self._watched: set[str] = set()
+        self._watched: dict[str, SharedInformer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -57,7 +57,10 @@ class Manager:
         return not self._handlers
 
     def watch(self, *informers: Informer[Any]) -> None:
-        """Feed informers; one reflector feeds all those of a resource that are given together."""
+        """Feed informers; one reflector feeds all those of a resource.
+
+        Those that are given later list once, and receive what the reflector watches.
+        """
         groups: dict[str, list[Informer[Any]]] = {}
         for informer in informers:
             self.informers.add(informer)
@@ -113,18 +116,17 @@ class Manager:
             for informer in informers:
                 self.spawn(resource.plural, informer.resync_periodically(self._resync))
             return
-        first = path not in self._watched
-        self._watched.add(path)
+        if (shared := self._watched.get(path)) is not None:
+            shared.join(informers)
+            for informer in informers:
+                self.spawn_once(informer.resync_until_complete())
+            return
+        shared = self._watched[path] = SharedInformer(informers)
 
         async def feed(event: Mapping[str, Any]) -> None:
-            if first:
-                await handler(event=event, memo=self.memo)
-                return
-            # The handler would pass the events of this second list on to all informers again.
-            for informer in informers:
-                informer.handle(event)
+            await handler(event=event, memo=self.memo)
 
-        reflector = Reflector(SharedInformer(informers), feed)
+        reflector = Reflector(shared, feed)
         self.watches.append(reflector.health)
         self.spawn(resource.plural, reflector.run())
 

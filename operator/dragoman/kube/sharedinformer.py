@@ -1,6 +1,6 @@
 """Several informers of one resource that one reflector feeds, so that it is watched once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.kube.client import Client
@@ -17,11 +17,19 @@ class SharedInformer:
 
     Args:
         informers: At least one; all of the same collection.
+
+    Attributes:
+        informers: As above, and those that joined.
+        synced: Of those that were there from the beginning; others list once for themselves.
     """
 
     def __init__(self, informers: Sequence[Informer[Any]]) -> None:
         self.informers = tuple(informers)
         self.synced = _All(self.informers)
+
+    def join(self, informers: Iterable[Informer[Any]]) -> None:
+        """Let further informers receive what is watched from now on."""
+        self.informers = (*self.informers, *informers)
 
     @property
     def client(self) -> Client:

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import HOLD_PREFIX
 from dragoman.inventory.snapshots.documents import (
     AUTHOR,
     DEVICE,
@@ -23,6 +22,7 @@ from dragoman.inventory.snapshots.documents import (
     REASON,
     Document,
 )
+from dragoman.model.claim import HOLD_PREFIX
 from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, text
 
 TAINT_KEY: Final = "dragoman.dev/maintenance"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import HOLD_PREFIX
 from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
 from dragoman.maintenance.holds import Selector, Taint
+from dragoman.model.claim import HOLD_PREFIX
 
 REQUEST: Final = "hold"
 HOLD_CLASS: Final = "dragoman-hold"

@@ -32,6 +32,17 @@ class Toleration:
     effect: str = ""
     seconds: int | None = None
 
+    def document(self) -> Document:
+        """Return the toleration in the API's JSON form, with the fields that are set."""
+        found = {
+            "key": self.key,
+            "operator": self.operator,
+            "value": self.value,
+            "effect": self.effect,
+            "tolerationSeconds": self.seconds,
+        }
+        return {name: value for name, value in found.items() if value not in ("", None)}
+
 
 @dataclass(frozen=True, slots=True)
 class AllocatedDevice:

@@ -14,6 +14,8 @@ POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 """The finalizer that the scheduler sets before it allocates."""
+HOLD_PREFIX = "dragoman-hold-"
+"""How the names of claims begin that keep a device out of service."""
 RESERVED_FOR_LIMIT = 256
 """Upper bound of `status.reservedFor` (API: ResourceClaimReservedForMaxSize)."""
 CONSUMER_FIELDS = frozenset({"apiGroup", "resource", "name", "uid"})
@@ -71,6 +73,8 @@ class Claim:
         devices: `status.allocation.devices.results`, in their order.
         consumers: `status.reservedFor`, in its order.
         admin_access: Whether a request asks for admin access (KEP-5018).
+        allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
+        hold: Of a claim with the name of a held one: its metadata and allocation; None of others.
     """
 
     metadata: Metadata
@@ -81,6 +85,8 @@ class Claim:
     consumers: tuple[Consumer, ...] = ()
     admin_access: bool = False
     devices: tuple[AllocatedDevice, ...] = ()
+    allocated_at: str = ""
+    hold: Document | None = field(default=None, hash=False)
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -98,6 +104,8 @@ class Claim:
             consumers=_consumers(status),
             admin_access=asks_admin_access(mapping(body, "spec"), "spec."),
             devices=parse_results(status),
+            allocated_at=_allocated_at(status),
+            hold=_hold(metadata, status),
         )
 
     @property
@@ -169,6 +177,18 @@ def asks_admin_access(spec: Document, within: str) -> bool:
         or mapping(request, "exactly", f"{within}devices.requests[].").get("adminAccess") is True
         for request in items(devices, "requests", f"{within}devices.")
     )
+
+
+def _allocated_at(status: Document) -> str:
+    allocation = mapping(status, "allocation", "status.")
+    return optional_text(allocation, "allocationTimestamp", "status.allocation.") or ""
+
+
+def _hold(metadata: Document, status: Document) -> Document | None:
+    if not str(metadata.get("name")).startswith(HOLD_PREFIX):
+        return None
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {"metadata": kept, "status": {"allocation": status.get("allocation")}}
 
 
 def _consumers(status: Document) -> tuple[Consumer, ...]:

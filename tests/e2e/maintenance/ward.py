@@ -35,10 +35,10 @@ def install(plane: ControlPlane) -> None:
     wait_for(lambda: served(plane), message="DeviceMaintenances to be served")
 
 
-def served(plane: ControlPlane) -> bool:
-    """Whether DeviceMaintenances can be listed."""
+def served(plane: ControlPlane, resource: str = MAINTENANCES) -> bool:
+    """Whether DeviceMaintenances, or others, can be listed."""
     try:
-        plane.api().list(MAINTENANCES)
+        plane.api().list(resource)
     except (KeyError, ApiError):
         return False
     return True

@@ -167,6 +167,30 @@ class Audit:
         everything = self._reads.union(write for _, write in self._writes)
         return {one for one in everything if one.user == user}
 
+    def reads(self, user: str, verb: str, since: int = 0, query: str = "") -> Counter[str]:
+        """Count what a user began to read since a mark, by resource.
+
+        Args:
+            user: Whose requests.
+            verb: get, list or watch.
+            since: What `mark` returned.
+            query: What the URL contains.
+        """
+        self.catch_up()
+        # A watch that goes on is told by its start, which other reads have none of.
+        stage = "ResponseStarted" if verb == "watch" else "ResponseComplete"
+        found: Counter[str] = Counter()
+        with self.path.open("rb") as log:
+            log.seek(since)
+            for line in log:
+                one = parse(line) if line.endswith(b"\n") else None
+                if one is None or (one.user, one.verb) != (user, verb):
+                    continue
+                event = orjson.loads(line)
+                if event["stage"] == stage and query in event["requestURI"]:
+                    found[one.resource] += 1
+        return found
+
     def settled(self, user: str | None = None, quiet: float = 0.5, timeout: float = 120) -> None:
         """Wait until the user (anybody) has written nothing, Leases apart, for `quiet` seconds.
 

@@ -16,6 +16,7 @@ from dragoman.model import Template
 from tests.unit.controllers.clustertemplates.test_controller import cluster_template
 
 CLIENT: Any = None
+RECORDER: Any = None
 SERVED = Served(
     Resource("resource.k8s.io", "v1", "resourceclaims"),
     Resource("resource.k8s.io", "v1", "resourceclaimtemplates"),
@@ -28,7 +29,7 @@ def templates() -> Informer[Template]:
 
 
 def cluster_templates() -> Informer[Any]:
-    return ClusterTemplateController(CLIENT, templates()).informers[0]
+    return ClusterTemplateController(CLIENT, templates(), RECORDER).informers[0]
 
 
 @pytest.mark.parametrize(

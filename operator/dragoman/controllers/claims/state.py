@@ -66,7 +66,7 @@ class ClusterState:
         self.pods: Store[Pod] = Store(
             self.deleted, claim=_claims, template=_templates, group=_group
         )
-        devices = {"device": _devices} if by_device else {}
+        devices = {"device": _devices, "hold": holds_of} if by_device else {}
         self.claims: Store[Claim] = Store(self.deleted, owner=_owner, twin=_twin, **devices)
         self.templates: Store[Template] = Store(self.deleted)
         self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
@@ -98,6 +98,11 @@ def _group(pod: Pod) -> tuple[tuple[str, str], ...]:
 
 def _devices(claim: Claim) -> Iterator[tuple[str, str, str]]:
     return (device.id for device in claim.devices)
+
+
+def holds_of(claim: Claim) -> tuple[str, ...]:
+    """Return the keys of an index of claims that have the name of a held one."""
+    return ("",) if claim.hold is not None else ()
 
 
 def _twin(claim: Claim) -> tuple[tuple[str, str, str | None], ...]:

@@ -59,6 +59,7 @@ class ClusterTemplateController:
     Args:
         client: Where to read and write.
         templates: The informer of ResourceClaimTemplates, which the claim controller shares.
+        recorder: Where Events go.
         may_write: Whether this process leads.
         workers: How many copies are written at the same time.
         resync: Seconds between full passes.
@@ -68,10 +69,11 @@ class ClusterTemplateController:
         queue: The keys that wait for a worker.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         client: Client,
         templates: Informer[Template],
+        recorder: EventRecorder,
         *,
         may_write: Callable[[], bool] = lambda: True,
         workers: int = 16,
@@ -81,7 +83,7 @@ class ClusterTemplateController:
         self._refusals: dict[str, dict[str, str]] = {}
         self._may_write = may_write
         self._writer = CopyWriter(client, templates, may_write)
-        self._recorder = EventRecorder(client)
+        self._recorder = recorder
         self.queue: WorkQueue[Key] = WorkQueue(
             "clustertemplates",
             lambda key: COPY if key.task == "copy" else OBJECT,
@@ -111,9 +113,7 @@ class ClusterTemplateController:
         A copy is deleted where its object is not stored: incomplete lists must not look like that.
         """
         await asyncio.gather(*(one.synced.wait() for one in (*self.informers, self._templates)))
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._recorder.run())
-            tasks.create_task(self._controller.run())
+        await self._controller.run()
 
     def enqueue_all(self) -> None:
         """Enqueue every object, and every copy that is stored."""

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -66,15 +66,11 @@ class Auditor:
     schemas: Schemas
     stored: Mapping[str, Resource]
     leading: Callable[[], bool]
-    recorder: EventRecorder = field(init=False)
+    recorder: EventRecorder
     _known: tuple[Any, ...] = ()
     _changed: float = float("-inf")
     _audited: tuple[Any, ...] | None = None
     _ended: float = float("-inf")
-
-    def __post_init__(self) -> None:
-        """Make the recorder."""
-        self.recorder = EventRecorder(self.client)
 
     async def run(self) -> None:
         """Audit whenever it is due, until cancelled; only while this process leads."""

@@ -50,6 +50,7 @@ class SchemaController:
 
     Args:
         client: Where to read and write.
+        recorder: Where Events go.
         audited: Resources whose stored objects are audited, by kind; None for no audit.
         catalogue: Objects that are applied, and settings without effect, which are reported.
         leading: Whether this process may write now.
@@ -60,9 +61,10 @@ class SchemaController:
         queue: The keys that wait for a worker.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         client: Client,
+        recorder: EventRecorder,
         *,
         audited: Mapping[str, Resource] | None = None,
         catalogue: Selection = Selection(),  # noqa: B008 — frozen
@@ -75,7 +77,7 @@ class SchemaController:
         self._applied: dict[str, float] = {}
         self._settings = catalogue.faults
         self._faults: defaultdict[str, set[str]] = defaultdict(set)
-        self._recorder = EventRecorder(client)
+        self._recorder = recorder
         self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
         self.schemas = Schemas(client, lambda name: self.queue.add(Key("compile", name)))
         self._controller = Controller(
@@ -86,17 +88,17 @@ class SchemaController:
             resync=resync,
             describe=Key._asdict,
         )
-        self._auditor = None if audited is None else Auditor(client, self.schemas, audited, leading)
+        self._auditor = (
+            None if audited is None else Auditor(client, self.schemas, audited, leading, recorder)
+        )
 
     async def run(self) -> None:
         """Reconcile until cancelled, once the schemas are listed."""
         async with asyncio.TaskGroup() as tasks:
             # Settings are wrong whether the CRD is there or not.
-            tasks.create_task(self._recorder.run())
             tasks.create_task(self._report_settings())
             await self.schemas.informer.synced.wait()
             if self._auditor is not None:
-                tasks.create_task(self._auditor.recorder.run())
                 tasks.create_task(self._auditor.run())
             tasks.create_task(self._controller.run())
 

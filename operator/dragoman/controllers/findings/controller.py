@@ -47,29 +47,28 @@ class FindingsController:
     """Examines the cluster while this process leads.
 
     Args:
-        client: Where objects are listed and Events are posted.
+        client: Where objects are listed.
+        recorder: Where Events go.
         leading: Whether this process may write now.
         interval: Seconds between passes.
-
-    Attributes:
-        recorder: Posts the Events.
     """
 
-    def __init__(self, client: Client, leading: Callable[[], bool], interval: float) -> None:
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        leading: Callable[[], bool],
+        interval: float,
+    ) -> None:
         self._client = client
         self._leading = leading
         self._interval = interval
-        self.recorder = EventRecorder(client)
+        self._recorder = recorder
         self._ended = float("-inf")
         self._reported: dict[tuple[Id, str], float] = {}
 
     async def run(self) -> None:
         """Examine the cluster whenever it is due, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.recorder.run())
-            tasks.create_task(self._run())
-
-    async def _run(self) -> None:
         backoff = Backoff()
         while True:
             await asyncio.sleep(TICK)
@@ -129,7 +128,7 @@ class FindingsController:
 
     def _post(self, finding: Finding) -> None:
         subject = finding.subject
-        self.recorder.warn(
+        self._recorder.warn(
             ObjectReference(
                 subject.api_version, subject.kind, subject.namespace, subject.name, subject.uid
             ),

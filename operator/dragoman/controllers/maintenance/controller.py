@@ -1,23 +1,24 @@
 """The DeviceMaintenance controller: does what `kubectl dra drain` does, and ends it again.
 
 All state is in the cluster: after a restart the same plans follow from holds, claims and pods.
-Claims and pods are watched only while a DeviceMaintenance is active.
+Claims, pods, slices and rules are those that the other controllers store.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from dragoman import metrics
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.objects import Objects
+from dragoman.controllers.maintenance.published import Published
 from dragoman.controllers.maintenance.run import Run
-from dragoman.controllers.maintenance.view import ClusterView, served_rules
+from dragoman.controllers.maintenance.view import View, served_rules
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
@@ -46,6 +47,8 @@ class MaintenanceController:
     Args:
         client: Where to read and write.
         served: Which API versions the server has.
+        view: Claims, pods and DeviceTaintRules of the cluster.
+        published: Its devices.
         may_write: Whether this process leads.
         namespace: Where held claims are created.
         resync: Seconds between full passes.
@@ -55,10 +58,12 @@ class MaintenanceController:
         queue: Names that wait for a worker.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         client: Client,
         served: Served,
+        view: View,
+        published: Published,
         *,
         may_write: Callable[[], bool] = lambda: True,
         namespace: str = "default",
@@ -69,17 +74,19 @@ class MaintenanceController:
         self._may_write = may_write
         self._namespace = namespace
         self._runs: dict[str, Run] = {}
-        self._view: ClusterView | None = None
-        self._following = AsyncExitStack()
+        self._view = view
         self._rules: Resource | None = None
         self._rules_looked_for = float("-inf")
         self.queue: WorkQueue[str] = WorkQueue("devicemaintenances")
-        self.objects = Objects(client, served, self.queue.add, namespace)
+        self.objects = Objects(
+            client, served, view, published, enqueue=self.queue.add, namespace=namespace
+        )
         self._controller = Controller(self.queue, self.reconcile, self.enqueue_all, resync=resync)
 
     async def run(self) -> None:
         """Reconcile until cancelled, once the objects are listed."""
-        await self.objects.informer.synced.wait()
+        informers = (self.objects.informer, self._view.claims, self._view.pods)
+        await asyncio.gather(*(one.synced.wait() for one in informers))
         try:
             await self._controller.run()
         finally:
@@ -165,8 +172,7 @@ class MaintenanceController:
             _origin(stored),
             may_write=self._may_write,
         )
-        view = await self._followed()
-        self._runs[name] = Run(view, writer, order, lambda: self.queue.add(name))
+        self._runs[name] = Run(self._view, writer, order, lambda: self.queue.add(name))
         log.info("Taking devices out of service", name=name, devices=len(devices))
 
     async def _end(self, stored: DeviceMaintenance) -> None:
@@ -218,21 +224,10 @@ class MaintenanceController:
             self._rules_looked_for = now
         return self._rules
 
-    async def _followed(self) -> ClusterView:
-        """Return claims and pods; they are watched from the first run to the last."""
-        if self._view is None:
-            view = ClusterView(self._client, self._served.claims)
-            await self._following.enter_async_context(view.following())
-            self._view = view
-        return self._view
-
     async def _stop(self, name: str) -> None:
         run = self._runs.pop(name, None)
         if run is not None:
             await run.stop()
-        if not self._runs and self._view is not None:
-            self._view = None
-            await self._following.aclose()
 
     async def _stop_all(self) -> None:
         for name in [*self._runs]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.controllers.maintenance.view import ClusterView, list_rules
-from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, hold_name, watched
+from dragoman.controllers.maintenance.view import View
+from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, hold_name
 from dragoman.kube.errors import ApiError
 from dragoman.maintenance.actions import Action, CreateClaim, CreateRule, Evict, EvictPod
 from dragoman.maintenance.holds import Hold, Kind, Selector
@@ -105,7 +105,7 @@ class Drainer:
         rules: DeviceTaintRules at the last tick.
     """
 
-    view: ClusterView
+    view: View
     writer: Writer
     order: Order
     report: Callable[[News], None] = lambda news: None  # noqa: ARG005 — nothing is reported
@@ -172,7 +172,7 @@ class Drainer:
     async def step(self) -> Plan:
         """Make a plan, and do what can be done now; raise the first ApiError at the end."""
         if self.clock() - self._ticked >= self._tick():
-            self.rules = await list_rules(self.writer.client, self.writer.rules)
+            self.rules = await self.view.rules(self.writer.rules)
             self._ticked = self.clock()
         self.plan = current = plan(self.facts())
         self._report_pods(current)
@@ -225,9 +225,8 @@ class Drainer:
         outcome = await self.writer.do(action)
         self._written = self.clock()
         self._ticked = float("-inf")
-        claim = watched(outcome)
-        if claim is not None:
-            self.view.claim_changed(claim)
+        if outcome.written is not None:
+            self.view.wrote(outcome.written)
         self._require_hold(action, outcome)
         name = hold_name(action, outcome)
         if name and name not in self._reported:

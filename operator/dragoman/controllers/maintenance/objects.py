@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.controllers.maintenance.published import published, selected
-from dragoman.controllers.maintenance.view import list_rules
+from dragoman.controllers.maintenance.published import Published, selected
+from dragoman.controllers.maintenance.view import View, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
 from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, pages
@@ -25,6 +25,8 @@ class Objects:
     Args:
         client: Where to read and write.
         served: Which API versions the server has.
+        view: Claims and DeviceTaintRules.
+        published: Published devices.
         enqueue: Called with the name of each object that changed.
         namespace: Where held claims are created.
 
@@ -33,9 +35,18 @@ class Objects:
         informer: Keeps the store.
     """
 
-    def __init__(
-        self, client: Client, served: Served, enqueue: Callable[[str], None], namespace: str
+    def __init__(  # noqa: PLR0913 — its controller names each part
+        self,
+        client: Client,
+        served: Served,
+        view: View,
+        published: Published,
+        *,
+        enqueue: Callable[[str], None],
+        namespace: str,
     ) -> None:
+        self._view = view
+        self._published = published
         self._client = client
         self._served = served
         self._namespace = namespace
@@ -46,7 +57,7 @@ class Objects:
         self.store = self.informer.store
 
     async def devices(
-        self, stored: DeviceMaintenance, rules: Resource | None
+        self, stored: DeviceMaintenance, served: Resource | None
     ) -> tuple[DeviceID, ...]:
         """Return the devices that meet the target now, and those that are held for it already.
 
@@ -57,11 +68,12 @@ class Objects:
             TargetError: The expression of the target does not compile, or takes too long.
             ApiError: Slices or holds cannot be listed.
         """
-        inventory = await published(self._client, self._served.slices)
+        inventory = await self._published.inventory()
+        rules = _of(stored.metadata.name, await self._view.rules(served))
         chosen = await selected(inventory, stored.target)
         held = {
             DeviceID(one.selector.driver, one.selector.pool, one.selector.device)
-            for one in await self.holds(stored.metadata.name, rules)
+            for one in (*rules, *self._view.holds_of(stored.metadata.name))
             # A user who may create claims in a namespace must not add devices to the target.
             if one.selector.device and one.namespace in ("", self._namespace)
         }
@@ -76,10 +88,7 @@ class Objects:
             for item in page["items"] or ()
         ]
         found = await list_rules(self._client, rules)
-        return (
-            *(one for one in found if one.maintenance == name and one.managed),
-            *holds.read((), claims),
-        )
+        return (*_of(name, found), *holds.read((), claims))
 
     async def finalize(
         self, stored: DeviceMaintenance, finalizers: tuple[str, ...]
@@ -122,3 +131,7 @@ class Objects:
         found = new or old
         assert found is not None
         self._enqueue(found.metadata.name)
+
+
+def _of(name: str, rules: Iterable[Hold]) -> tuple[Hold, ...]:
+    return tuple(one for one in rules if one.maintenance == name and one.managed)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.cel.budget import StepBudget
+from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.inventory import Inventory, take
@@ -22,6 +23,10 @@ from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman_webhooks.targets import Matches
+
+if TYPE_CHECKING:
+    from dragoman.controllers.devices.informers import DeviceInformers
+    from dragoman.inventory.facts.stored import StoredSlice
 
 INTERVAL: Final = 15.0
 """Seconds between two lists of ResourceSlices."""
@@ -87,6 +92,46 @@ async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]
     # In a thread: an expression may take milliseconds on each of thousands of devices.
     late = late_after(PASS_SECONDS)
     return (await asyncio.to_thread(select, inventory, [target], late)).ids
+
+
+class Published(Protocol):
+    """Where the published devices come from."""
+
+    async def inventory(self) -> Inventory:
+        """Return all devices, without their holders; raise ApiError."""
+
+
+class StoredDevices:
+    """The devices of stored ResourceSlices, computed once for each change.
+
+    Args:
+        devices: Stores slices; their content is stored from the first use on.
+        kubernetes: The server's version.
+    """
+
+    def __init__(self, devices: DeviceInformers, kubernetes: str) -> None:
+        self._devices = devices
+        self._profile = observed_profile(kubernetes)[0]
+        self._inventory: Inventory | None = None
+        self._stale = False
+        devices.slice_observers.append(self._changed)
+
+    async def inventory(self) -> Inventory:
+        """Return all devices, without their holders."""
+        await self._devices.slices.synced.wait()
+        await self._devices.require_content()
+        while (found := self._inventory) is None:
+            contents = tuple(one.content for one in self._devices.slices.store if one.content)
+            self._stale = False
+            # Thousands of devices take a second; claims must not wait for it.
+            found = await asyncio.to_thread(take, world_of(contents), self._profile)
+            if self._stale:
+                return found  # what changed since belongs to the next one
+            self._inventory = found
+        return found
+
+    def _changed(self, _old: StoredSlice | None, _new: StoredSlice | None) -> None:
+        self._inventory, self._stale = None, True
 
 
 async def published(client: Client, slices: Resource) -> Inventory:

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman import metrics
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Drainer, News, Order, Step
-from dragoman.controllers.maintenance.view import ClusterView
+from dragoman.controllers.maintenance.view import View
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.controller import NotLeadingError
@@ -34,7 +34,7 @@ class Run:
     """
 
     def __init__(
-        self, view: ClusterView, writer: Writer, order: Order, changed: Callable[[], None]
+        self, view: View, writer: Writer, order: Order, changed: Callable[[], None]
     ) -> None:
         self._evict = order.evict
         self._rules = writer.rules

@@ -1,17 +1,18 @@
-"""What a drain watches: claims by device, and pods that use claims."""
+"""What a drain sees of the cluster: claims by device, pods that use claims, DeviceTaintRules."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.claims.informers import uses_claims
-from dragoman.inventory.facts.objects import ClaimFact
-from dragoman.inventory.facts.parser import claim_fact
+from dragoman.controllers.claims.state import holds_of
+from dragoman.inventory.facts.objects import ClaimFact, allocated
+from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client, pages
 from dragoman.kube.discovery import DRA_GROUP, OPTIONAL_VERSIONS, find_resource
@@ -23,7 +24,11 @@ from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
-from dragoman.model import Document, Metadata, Pod
+from dragoman.model import Claim, Document, MalformedObjectError, Pod
+
+if TYPE_CHECKING:
+    from dragoman.controllers.claims.controller import ClaimController
+    from dragoman.controllers.devices.informers import DeviceInformers
 
 Listener = Callable[[frozenset[DeviceID]], None]
 """Receives the devices that a changed claim has or had."""
@@ -35,20 +40,17 @@ class WatchedClaim:
     """A ResourceClaim as drains see it.
 
     Attributes:
-        metadata: Identity.
         fact: What it was allocated, and its consumers.
         hold: The hold that it is; None for a user's claim.
     """
 
-    metadata: Metadata
     fact: ClaimFact
     hold: Hold | None
 
     @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Read a ResourceClaim of any version; raise MalformedObjectError naming the field."""
-        document = reduced("resourceclaims", body)
-        return cls(Metadata.parse(body), claim_fact(document), holds.parse_claim(document))
+    def of(cls, claim: Claim) -> Self:
+        """Return a stored claim; raise MalformedObjectError naming the field."""
+        return cls(allocated(claim), holds.parse_claim(claim.hold) if claim.hold else None)
 
     @property
     def used(self) -> bool:
@@ -70,42 +72,146 @@ class WatchedClaim:
         return frozenset(found)
 
 
-class ClusterView:
-    """Claims and pods of the cluster, kept current by watches.
+class View:
+    """Claims, pods and DeviceTaintRules as stores have them.
+
+    Args:
+        claims: Keeps the claims, with the indices `device` and `hold`.
+        pods: Keeps the pods that use claims, with the index `group`.
+
+    Attributes:
+        claims: As above.
+        pods: As above.
+    """
+
+    def __init__(self, claims: Informer[Claim], pods: Informer[Pod]) -> None:
+        self.claims = claims
+        self.pods = pods
+        self._listeners: set[Listener] = set()
+        self._held: dict[str, tuple[Claim, WatchedClaim | None]] = {}
+
+    @asynccontextmanager
+    async def notifying(self, changed: Listener) -> AsyncIterator[None]:
+        """Call a function with the devices of each claim that changed while the context is open."""
+        self._listeners.add(changed)
+        try:
+            yield
+        finally:
+            self._listeners.discard(changed)
+
+    def of_devices(self, devices: Iterable[DeviceID]) -> tuple[WatchedClaim, ...]:
+        """Return the claims that have, or hold, any of the devices."""
+        wanted = frozenset(devices)
+        found: dict[str, WatchedClaim] = {}
+        for device in wanted:
+            for claim in self.claims.store.find("device", device):
+                if claim.hold is None:
+                    one = WatchedClaim.of(claim)
+                    found[one.fact.key] = one
+        for one in self._holding():
+            if not wanted.isdisjoint(one.devices):
+                found[one.fact.key] = one
+        return tuple(found[key] for key in sorted(found))
+
+    def holds_of(self, maintenance: str) -> tuple[Hold, ...]:
+        """Return the held claims of a DeviceMaintenance."""
+        found = (one.hold for one in self._holding())
+        return tuple(one for one in found if one is not None and one.maintenance == maintenance)
+
+    def _holding(self) -> Iterator[WatchedClaim]:
+        """Yield the claims with the name of a held one; each is read once."""
+        known, self._held = self._held, {}
+        for claim in self.claims.store.find("hold", ""):
+            uid = claim.metadata.uid
+            before = known.get(uid)
+            found = before[1] if before is not None and before[0] is claim else _held(claim)
+            self._held[uid] = claim, found
+            if found is not None:
+                yield found
+
+    def pods_of(self, claims: Iterable[ClaimFact]) -> Mapping[str, Pod]:
+        """Return the pods that claims are reserved for, by UID."""
+        found: dict[str, Pod] = {}
+        for claim in claims:
+            namespace = claim.claim.metadata.namespace
+            for consumer in claim.claim.consumers:
+                if consumer.is_pod_group:
+                    members = self.pods.store.find("group", (namespace, consumer.name))
+                    found |= {pod.metadata.uid: pod for pod in members}
+                    continue
+                pod = self.pods.store.get(namespace, consumer.name)
+                if pod is not None and pod.metadata.uid == consumer.uid:
+                    found[consumer.uid] = pod
+        return found
+
+    def newest(self) -> str:
+        """Return when the newest pod was created, by the server's clock."""
+        return max((pod.metadata.created for pod in self.pods.store), default="")
+
+    async def refresh(self) -> None:
+        """List all claims live: a watch may lag behind; raise ApiError."""
+        await self.claims.resync()
+
+    async def rules(self, served: Resource | None) -> tuple[Hold, ...]:
+        """Return all DeviceTaintRules, from a live list; raise ApiError.
+
+        Args:
+            served: Their served version; None where they are not served.
+        """
+        return await list_rules(self.claims.client, served)
+
+    def wrote(self, written: Document) -> None:
+        """Store an object as the server answered a write of it."""
+        if written.get("kind") in (None, "ResourceClaim"):
+            self.claims.changed(Claim.parse(written))
+
+    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Tell the listeners the devices of a claim that was stored."""
+        found = frozenset(device for one in (old, new) if one for device in _devices_of(one))
+        for changed in tuple(self._listeners):
+            changed(found)
+
+
+def _held(claim: Claim) -> WatchedClaim | None:
+    try:
+        return WatchedClaim.of(claim)
+    except MalformedObjectError:
+        return None
+
+
+def _devices_of(claim: Claim) -> Iterable[DeviceID]:
+    found = _held(claim) if claim.hold is not None else None
+    return found.devices if found is not None else (DeviceID(*one.id) for one in claim.devices)
+
+
+class ClusterView(View):
+    """The view of a process that watches for a drain alone.
 
     Args:
         client: Where to read.
         claims: ResourceClaims in the served version.
-
-    Attributes:
-        claims: Keeps the claims.
-        pods: Keeps the pods that use claims.
     """
 
     def __init__(self, client: Client, claims: Resource) -> None:
-        self._client = client
-        self._listeners: set[Listener] = set()
-        self.claims = storing_informer(
-            client,
-            claims,
-            WatchedClaim.parse,
-            self._claim_changed,
-            Store(DeletedUIDs(), device=lambda claim: claim.devices),
-        )
-        self._claims = self.claims.store
-        # No plan waits for a pod alone: its claim changes when it comes or goes.
-        self.pods = storing_informer(
-            client,
-            PODS,
-            Pod.parse,
-            store=Store(
-                DeletedUIDs(),
-                uid=lambda pod: (pod.metadata.uid,),
-                group=lambda pod: ((pod.metadata.namespace, pod.group_name),),
+        super().__init__(
+            storing_informer(
+                client,
+                claims,
+                Claim.parse,
+                self.claim_changed,
+                Store(DeletedUIDs(), device=_ids, hold=holds_of),
             ),
-            predicate=uses_claims,
+            # No plan waits for a pod alone: its claim changes when it comes or goes.
+            storing_informer(
+                client,
+                PODS,
+                Pod.parse,
+                store=Store(
+                    DeletedUIDs(), group=lambda pod: ((pod.metadata.namespace, pod.group_name),)
+                ),
+                predicate=uses_claims,
+            ),
         )
-        self._pods = self.pods.store
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -124,54 +230,40 @@ class ClusterView:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    @asynccontextmanager
-    async def notifying(self, changed: Listener) -> AsyncIterator[None]:
-        """Call a function with the devices of each claim that changed while the context is open."""
-        self._listeners.add(changed)
-        try:
-            yield
-        finally:
-            self._listeners.discard(changed)
 
-    def of_devices(self, devices: Iterable[DeviceID]) -> tuple[WatchedClaim, ...]:
-        """Return the claims that have, or hold, any of the devices."""
-        found: dict[str, WatchedClaim] = {}
-        for device in devices:
-            for claim in self._claims.find("device", device):
-                found[claim.fact.key] = claim
-        return tuple(found[key] for key in sorted(found))
+class SharedView(View):
+    """The view of the operator, whose other controllers store the same objects.
 
-    def pods_of(self, claims: Iterable[ClaimFact]) -> Mapping[str, Pod]:
-        """Return the pods that claims are reserved for, by UID."""
-        found: dict[str, Pod] = {}
-        for claim in claims:
-            namespace = claim.claim.metadata.namespace
-            for consumer in claim.claim.consumers:
-                if consumer.is_pod_group:
-                    pods = self._pods.find("group", (namespace, consumer.name))
-                else:
-                    pods = self._pods.find("uid", consumer.uid)
-                found |= {pod.metadata.uid: pod for pod in pods}
-        return found
+    Args:
+        claims: Stores claims and pods.
+        devices: Stores DeviceTaintRules.
+    """
 
-    def newest(self) -> str:
-        """Return when the newest pod was created, by the server's clock."""
-        return max((pod.metadata.created for pod in self._pods), default="")
+    def __init__(self, claims: ClaimController, devices: DeviceInformers) -> None:
+        super().__init__(claims.informers.claims, claims.informers.pods)
+        self._devices = devices
+        claims.handlers.observers.append(self)
 
-    async def refresh(self) -> None:
-        """List all claims live: a watch may lag behind; raise ApiError."""
-        await self.claims.resync()
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Ignore pods: no plan waits for one alone."""
 
-    def claim_changed(self, claim: WatchedClaim) -> None:
-        """Store a claim as the server answered it."""
-        self.claims.changed(claim)
+    async def rules(self, served: Resource | None) -> tuple[Hold, ...]:
+        """Return the stored DeviceTaintRules, listed where another version of them is stored."""
+        stored = self._devices.rules
+        if stored is None or stored.resource != served or not stored.synced.is_set():
+            return await super().rules(served)
+        return tuple(holds.read((one.document for one in self._devices.stored_rules()), ()))
 
-    def _claim_changed(self, old: WatchedClaim | None, new: WatchedClaim | None) -> None:
-        self._notify(frozenset().union(*(one.devices for one in (old, new) if one)))
+    def wrote(self, written: Document) -> None:
+        """Store a claim or rule as the server answered a write of it."""
+        rules = self._devices.rules
+        if written.get("kind") == "DeviceTaintRule" and rules is not None:
+            rules.changed(StoredRule.parse(written))
+        super().wrote(written)
 
-    def _notify(self, devices: frozenset[DeviceID]) -> None:
-        for changed in tuple(self._listeners):
-            changed(devices)
+
+def _ids(claim: Claim) -> Iterator[tuple[str, str, str]]:
+    return (device.id for device in claim.devices)
 
 
 def _handler(informer: Informer[Any]) -> Callable[[Mapping[str, Any]], Any]:

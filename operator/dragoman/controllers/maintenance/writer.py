@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any, assert_never
 
 from dragoman.allocation.facts.objects import DeviceID
-from dragoman.controllers.maintenance.view import WatchedClaim
 from dragoman.inventory.snapshots.documents import OVERLAPPED
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
@@ -221,14 +220,6 @@ def _status(device: DeviceID) -> dict[str, Any]:
 
 def _annotated(value: str | None) -> dict[str, Any]:
     return {"metadata": {"annotations": {OVERLAPPED: value}}}
-
-
-def watched(outcome: Outcome) -> WatchedClaim | None:
-    """Return the claim that a write answered, None for other objects."""
-    written = outcome.written
-    if written is None or written.get("kind") not in (None, "ResourceClaim"):
-        return None
-    return WatchedClaim.parse(written)
 
 
 def hold_name(action: Action, outcome: Outcome) -> str:

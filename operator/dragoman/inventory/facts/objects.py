@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import dragoman.allocation as api
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
-from dragoman.model.claim import Claim
+from dragoman.model.claim import HOLD_PREFIX, Claim
 from dragoman.model.pod import Pod
-
-HOLD_PREFIX: Final = "dragoman-hold-"
-"""Claims of this name keep a device out of service; no pod uses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +189,50 @@ class World:
     budgets: tuple[Document, ...] = ()
     namespaces: Mapping[str, Document] = field(default_factory=dict)
     format: int = FORMAT
+
+
+def world_of(
+    slices: Iterable[api.Slice],
+    claims: Iterable[ClaimFact] = (),
+    rules: Iterable[api.DeviceTaintRule] = (),
+) -> World:
+    """Return a world of devices, without anything that uses claims."""
+    return World(
+        now="",
+        kubernetes="",
+        nodes={},
+        slices=tuple(SliceFact(one, "") for one in slices),
+        classes={},
+        rules=tuple(rules),
+        claims={claim.key: claim for claim in claims},
+        templates={},
+        pods={},
+        quotas=(),
+        listed=frozenset(),
+        unseen=(),
+        malformed=(),
+    )
+
+
+def allocated(claim: Claim, pool: api.PoolID | None = None) -> ClaimFact:
+    """Return what a stored claim was allocated, without its requests.
+
+    Args:
+        claim: The claim.
+        pool: Leaves out the devices of all other pools.
+    """
+    metadata = claim.metadata
+    results = tuple(
+        Result(
+            api.DeviceID(*one.id),
+            one.request,
+            one.admin,
+            one.share,
+            dict(one.consumed),
+            tuple(toleration.document() for toleration in one.tolerations),
+        )
+        for one in claim.devices
+        if pool is None or (one.driver, one.pool) == pool
+    )
+    requests = api.Claim(metadata.name, metadata.namespace)
+    return ClaimFact(claim, requests, results, claim.allocated_at)

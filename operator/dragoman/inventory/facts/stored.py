@@ -118,6 +118,7 @@ class StoredRule:
         progress: The condition `EvictionInProgress`, None while there is none.
         stock_stamp: When the stock controller last wrote the status, as an API timestamp; empty
             if it never did. From `metadata.managedFields`.
+        document: The reduced object, in which drains look for their labels and annotations.
     """
 
     metadata: Metadata
@@ -125,6 +126,7 @@ class StoredRule:
     rule: DeviceTaintRule
     progress: Progress | None = None
     stock_stamp: str = ""
+    document: Document = field(default_factory=dict, hash=False, repr=False)
 
     @classmethod
     def parse(cls, document: Document) -> StoredRule:
@@ -143,6 +145,7 @@ class StoredRule:
                 ),
                 default="",
             ),
+            document=reduced("devicetaintrules", document),
         )
 
 

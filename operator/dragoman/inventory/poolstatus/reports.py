@@ -9,10 +9,9 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dragoman.allocation.facts.claims import Claim as Requests
-from dragoman.allocation.facts.objects import DeviceID, DeviceTaintRule, PoolID
+from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID
 from dragoman.allocation.features import Profile
-from dragoman.inventory.facts.objects import ClaimFact, Result, SliceFact, World
+from dragoman.inventory.facts.objects import allocated, world_of
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.inventory import Inventory, State, take
 from dragoman.inventory.usage.summary import tally
@@ -44,34 +43,13 @@ def pool_inventory(
         rules: DeviceTaintRules.
         profile: How the scheduler of the cluster behaves.
     """
-    held = (_claim(claim, pool) for claim in claims)
     contents = (one.content for one in slices)
-    world = World(
-        now="",
-        kubernetes="",
-        nodes={},
-        slices=tuple(SliceFact(one, "") for one in contents if one is not None),
-        classes={},
-        rules=tuple(rules),
-        claims={claim.key: claim for claim in held},
-        templates={},
-        pods={},
-        quotas=(),
-        listed=frozenset(),
-        unseen=(),
-        malformed=(),
+    world = world_of(
+        (one for one in contents if one is not None),
+        (allocated(claim, pool) for claim in claims),
+        rules,
     )
     return take(world, profile)
-
-
-def _claim(claim: Claim, pool: PoolID) -> ClaimFact:
-    metadata = claim.metadata
-    results = tuple(
-        Result(DeviceID(*one.id), one.request, one.admin, one.share)
-        for one in claim.devices
-        if (one.driver, one.pool) == pool
-    )
-    return ClaimFact(claim, Requests(metadata.name, metadata.namespace), results)
 
 
 def report(pool: PoolID, inventory: Inventory, *, holders: bool = False) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dragoman.controllers.clustertemplates import controller as module
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, Key
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
 from dragoman.kube.storing import storing_informer
 from dragoman.metrics import REGISTRY
@@ -92,7 +93,7 @@ class Setup:
         client: Any = self.server
         self.templates = storing_informer(client, SERVED.templates, Template.parse)
         self.controller = ClusterTemplateController(
-            client, self.templates, may_write=lambda: self.leading
+            client, self.templates, EventRecorder(client), may_write=lambda: self.leading
         )
         self.objects, self.namespaces = self.controller.informers
         self.queue = self.controller.queue

@@ -9,6 +9,7 @@ from dragoman.controllers.driverconfigschemas.controller import SchemaController
 from dragoman.controllers.driverconfigschemas.selection import Selection, select
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
 from tests.unit.kube.virtual_time import in_virtual_time
 
 NVIDIA = "gpu.nvidia.com"
@@ -35,11 +36,13 @@ class Server:
 
 
 async def apply(server: Server, selection: Selection, seconds: float = 60) -> None:
-    controller = SchemaController(cast(Client, server), catalogue=selection)
+    client = cast(Client, server)
+    recorder = EventRecorder(client)
+    controller = SchemaController(client, recorder, catalogue=selection)
     controller.schemas.informer.synced.set()
     try:
         async with asyncio.timeout(seconds):
-            await controller.run()
+            await asyncio.gather(controller.run(), recorder.run())
     except TimeoutError:
         return
 

@@ -15,6 +15,7 @@ from dragoman.controllers.findings.controller import FindingsController, concern
 from dragoman.doctor.finding import Id
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
 from tests.support.controlplane.objects import Json
 from tests.unit.doctor.worlds import World, cases
 from tests.unit.inventory import builders
@@ -87,13 +88,16 @@ class Server:
 async def running(
     server: Server, *, leading: bool = True, interval: float = 0.01
 ) -> AsyncIterator[FindingsController]:
-    controller = FindingsController(server, lambda: leading, interval)  # type: ignore[arg-type]
-    task = asyncio.create_task(controller.run())
+    client: Any = server
+    recorder = EventRecorder(client)
+    controller = FindingsController(client, recorder, lambda: leading, interval)
+    tasks = [asyncio.create_task(one.run()) for one in (recorder, controller)]
     try:
         yield controller
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         metrics.FINDINGS.clear()
 
 

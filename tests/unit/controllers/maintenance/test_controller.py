@@ -13,7 +13,9 @@ from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.requests.expressions import Expression
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
-from dragoman.controllers.maintenance.writer import watched
+from dragoman.controllers.maintenance.published import published
+from dragoman.controllers.maintenance.view import ClusterView
+from dragoman.inventory.inventory import Inventory
 from dragoman.kube.discovery import Served
 from dragoman.kube.resources import Resource
 from dragoman.maintenance.devicemaintenance import FINALIZER
@@ -35,6 +37,16 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, 0.05)
 
 
+class Listed:
+    """Published devices, listed for each answer."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    async def inventory(self) -> Inventory:
+        return await published(self.client, SERVED.slices)
+
+
 class Office:
     """A model with one pool and one DeviceMaintenance, and the controller."""
 
@@ -51,8 +63,14 @@ class Office:
         self.write({"metadata": metadata(), "spec": {"target": TARGET, **spec}})
         self.leads = True
         client: Any = self.model
+        self.view = ClusterView(client, SERVED.claims)
         self.controller = MaintenanceController(
-            client, SERVED, namespace="ops", may_write=lambda: self.leads
+            client,
+            SERVED,
+            self.view,
+            Listed(client),
+            namespace="ops",
+            may_write=lambda: self.leads,
         )
 
     def write(self, document: dict[str, Any]) -> None:
@@ -103,12 +121,13 @@ def metadata() -> dict[str, Any]:
 def play(office: Office, script: Callable[[], Any]) -> None:
     async def main() -> None:
         await office.controller.objects.informer.resync()
-        running = asyncio.create_task(office.controller.run())
-        try:
-            await script()
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+        async with office.view.following():
+            running = asyncio.create_task(office.controller.run())
+            try:
+                await script()
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(main())
 
@@ -348,8 +367,7 @@ def test_a_process_that_leads_no_more_counts_nothing() -> None:
 
 def test_a_process_that_does_not_lead_does_nothing() -> None:
     office = Office(rules=True, evict="Now")
-    client: Any = office.model
-    office.controller = MaintenanceController(client, SERVED, may_write=lambda: False)
+    office.leads = False
 
     async def script() -> None:
         await asyncio.sleep(0.3)
@@ -403,11 +421,13 @@ def test_devices_that_come_after_an_upgrade_are_held_by_rules(
 def test_a_fault_of_the_program_ends_no_maintenance(monkeypatch: pytest.MonkeyPatch) -> None:
     office = Office(rules=True)
 
+    wrote = office.view.wrote
+
     def fail_once(_: Any) -> Any:
-        monkeypatch.setattr(drainer, "watched", watched)
+        monkeypatch.setattr(office.view, "wrote", wrote)
         raise TypeError("no claim")
 
-    monkeypatch.setattr(drainer, "watched", fail_once)
+    monkeypatch.setattr(office.view, "wrote", fail_once)
 
     async def script() -> None:
         await office.until(lambda: office.conditions().get("Held") == "True")
