@@ -30,7 +30,8 @@ def wanted() -> list[tuple[str, str]]:
     """Return which file must pin which requirement of pyproject.toml."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     runtime = document["project"]["dependencies"]
-    groups = [entry for group in document["dependency-groups"].values() for entry in group]
+    every = [entry for group in document["dependency-groups"].values() for entry in group]
+    groups = [entry for entry in every if isinstance(entry, str)]  # others include a group
     return [
         *((RUNTIME, entry) for entry in runtime),
         *((DEVELOPMENT, entry) for entry in runtime + groups),
