@@ -210,7 +210,7 @@ class Controllers:
             settings.preemption_schedulers,
         )
         preemption = controller.PreemptionController(
-            self._client, self._leading, policy, after=settings.preemption_after
+            self._client, self._recorder, self._leading, policy, after=settings.preemption_after
         )
         log.info("Reporting which pods would have to end for others", mode=settings.preemption)
         self._manager.spawn_once(self._report_preemptions(preemption))

@@ -57,20 +57,19 @@ class PreemptionController:
     """Reports plans for pods that wait for devices, while this process leads.
 
     Args:
-        client: Where objects are read, and DevicePreemptions and Events are written.
+        client: Where objects are read, and DevicePreemptions are written.
+        recorder: Where Events go.
         leading: Whether this process may write now.
         policy: What is allowed.
         after: Seconds for which the scheduler must have refused a pod.
         tick: See `TICK`.
         interval: See `INTERVAL`.
-
-    Attributes:
-        recorder: Posts the Events.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         client: Client,
+        recorder: EventRecorder,
         leading: Callable[[], bool],
         policy: Policy,
         *,
@@ -84,7 +83,7 @@ class PreemptionController:
         self._after = after
         self._tick = tick
         self._interval = interval
-        self.recorder = EventRecorder(client)
+        self._recorder = recorder
         self._known: frozenset[str] = frozenset()
         self._ended = float("-inf")
         self._said: dict[str, str] = {}
@@ -92,11 +91,6 @@ class PreemptionController:
 
     async def run(self) -> None:
         """Report plans until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.recorder.run())
-            tasks.create_task(self._run())
-
-    async def _run(self) -> None:
         backoff = Backoff()
         while True:
             await asyncio.sleep(self._tick)
@@ -226,7 +220,7 @@ class PreemptionController:
             self._said[uid] = note
             pod = plan.subject.pod.pod.metadata
             regarding = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
-            self.recorder.post(regarding, reason=REASON, action="Preempting", note=note)
+            self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
 
     @staticmethod
     async def _unless_gone(request: Any) -> None:

@@ -15,6 +15,7 @@ from dragoman.controllers.preemption.controller import OBJECTS, PreemptionContro
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
@@ -108,20 +109,24 @@ class Server:
 
 @asynccontextmanager
 async def running(server: Server, *, leading: bool = True) -> AsyncIterator[None]:
+    client: Any = server
+    recorder = EventRecorder(client)
     controller = PreemptionController(
-        server,  # type: ignore[arg-type]
+        client,
+        recorder,
         lambda: leading,
         Policy(),
         after=0.0,
         tick=0.005,
         interval=0.05,
     )
-    task = asyncio.create_task(controller.run())
+    tasks = [asyncio.create_task(one.run()) for one in (recorder, controller)]
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def until(condition: Any) -> None:
