@@ -56,6 +56,19 @@ class Plants:
             return {self.name(f"{path}.(key)"): self.grow(inner, f"{path}.*") for _ in range(2)}
         return self.name(path)
 
+    def along(self, tree: Any, path: str) -> Any:
+        """Return a value with every field of a tree of kept fields, and shapes below its ends."""
+        if isinstance(tree, Mapping):
+            return {key: self.along(inner, f"{path}.{key}") for key, inner in tree.items()}
+        if isinstance(tree, list):
+            return [self.along(tree[0], f"{path}[]") for _ in range(2)]
+        names = ("name", "key", "value", "values", "driver", "matchLabels", "nodeSelectorTerms")
+        return [
+            self.name(path),
+            [self.name(path), {key: self.name(f"{path}.{key}") for key in names}],
+            {self.name(path): self.name(path), **{key: [self.name(path)] for key in names}},
+        ]
+
     def name(self, path: str) -> str:
         """Return another name; one that stays by the page does not count."""
         if path.endswith(".expression"):

@@ -5,6 +5,8 @@ import hashlib
 import json
 import re
 
+import pytest
+
 from dragoman.cli.dra.ui import render
 from tests.unit.cli.dra.ui import hostile, pages
 from tests.unit.cli.dra.ui.test_page import cluster
@@ -51,6 +53,7 @@ def test_no_element_has_a_style_or_a_handler_of_its_own() -> None:
     assert [name for name in names if name == "style" or name.startswith("on")] == []
 
 
+@pytest.mark.hostile("page: names")
 def test_hostile_names_stay_text() -> None:
     html = pages.html(*hostile.manifests())
     found = pages.Found(html)
@@ -61,6 +64,7 @@ def test_hostile_names_stay_text() -> None:
     assert hostile.TAG in json.dumps(details)
 
 
+@pytest.mark.hostile("page: names")
 def test_control_characters_are_spelled_out() -> None:
     html = pages.html(*hostile.manifests())
     visible = html.partition('<script type="application/json"')[0]

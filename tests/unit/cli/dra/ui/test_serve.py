@@ -142,6 +142,14 @@ async def test_an_api_server_that_does_not_answer_is_said(
     assert (await event(stream, "update"))["revision"] >= 1
 
 
+async def test_a_lost_connection_is_said_without_the_words_of_python(
+    client: TestClient[Any, Any], cluster: Cluster
+) -> None:
+    stream = await client.get(f"/{TOKEN}/events", params={"since": "0"})
+    cluster.error = "[Errno 111] Connect call failed ('127.0.0.1', 6443)"
+    assert await event(stream, "trouble") == "cannot connect to 127.0.0.1:6443"
+
+
 async def test_nothing_is_read_while_no_browser_follows(
     client: TestClient[Any, Any], cluster: Cluster
 ) -> None:
