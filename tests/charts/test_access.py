@@ -180,7 +180,7 @@ def test_maintenances_write_claims_in_the_namespace_of_the_release_alone() -> No
     documents = render({"claims": {"mode": "off"}, "maintenance": {"enabled": True}})
     wide = set(spelt(one(documents, "ClusterRole", "dragoman-operator")))
     written = {line for line in wide if line.startswith("resourceclaims") and WRITES & verbs(line)}
-    # The API server asks for the right to bind at the scope of the cluster; alone it allows nothing.
+    # The API server asks for this right at the scope of the cluster; alone it allows nothing.
     assert written == {"resourceclaims/binding.resource.k8s.io: patch"}
     role = one(documents, "Role", "dragoman-holds")
     assert role["metadata"]["namespace"] == "dragoman-system"
