@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,12 +14,16 @@ import yaml
 from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import WORLDS, batches
-from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal
+from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal, requesting
 from tests.support.controlplane import objects
-from tests.support.controlplane.api import Json
+from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 
 BATCHES = batches(0, WORLDS)
+AGAIN, PATIENCE = 3, 30
+"""Seconds after which, and within which, the scheduler has done what it will do."""
+DEALLOCATED: Counter[bool] = Counter()
+"""Claims that no pod used, by whether the scheduler deallocated them."""
 SEEN: Counter[str] = Counter()
 """Codes of reasons that any world had."""
 ENOUGH, TIMES = 2000, 20
@@ -45,7 +50,29 @@ REASONS = frozenset(
 def probe(world: World) -> list[Json]:
     """Make the pod that is explained, with its claims."""
     names = [f"probe-{index}" for index in range(world.random.choice((1, 1, 2)))]
-    return [*(world.claim(name) for name in names), world.pod("probe", *names)]
+    return [*(world.claim(name) for name in names), world.sized(world.pod("probe", *names))]
+
+
+def varied(world: World, manifests: list[Json], *, idle: bool) -> list[Json]:
+    """Let the pod use a claim that no pod uses, or request what nothing serves.
+
+    Args:
+        world: Of the pod, which comes last.
+        manifests: From `probe`.
+        idle: Whether there is claim `idle`, allocated for a node.
+    """
+    pod = manifests[-1]
+    if idle:
+        at = world.random.choice((0, 1))
+        pod["spec"]["resourceClaims"].insert(at, {"name": "i", "resourceClaimName": "idle"})
+        container = pod["spec"]["containers"][0]
+        container.setdefault("resources", {}).setdefault("claims", []).append({"name": "i"})
+        if world.chance(0.8):
+            node = world.random.choice(world.nodes)
+            pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    elif world.chance(0.05):
+        requesting(pod, {f"{world.name}.example.com/none": "1"})
+    return manifests
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=str)
@@ -53,31 +80,82 @@ def test_verdicts_are_those_of_the_scheduler(
     plane: ControlPlane, stage: Stage, seeds: range, tmp_path: Path
 ) -> None:
     worlds = [make(seed) for seed in seeds]
+    bound = [one for world in worlds if world.chance(0.1) for one in world.binding()]
     stage.build(worlds)
     try:
         held = [one for world in worlds for index in range(2) for one in holder(world, index)]
         stage.add(held)
         stage.settled(named(held))
+        stage.add(bound)
+        idle = left_idle(stage, [world for world in worlds if world.chance(0.25)])
+        wait_for(lambda: all_chosen(stage, bound), 120, "nodes for pods that are not bound")
         snapshot = tmp_path / "before.jsonl"
         dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
-        probes = {world.name: probe(world) for world in worlds}
+        probes = {one.name: varied(one, probe(one), idle=one.name in idle) for one in worlds}
         said = explained(probes.values(), snapshot, tmp_path)
         stage.add([one for manifests in probes.values() for one in manifests])
-        decided = stage.settled((name, "probe") for name in probes)
-        faults = [
-            f"seed {world.name}: {fault}"
-            for world in worlds
-            for fault in compared(stage, world, said[world.name], decided[world.name, "probe"])
-        ]
-        assert faults == []
+        stage.settled((name, "probe") for name in probes)
+        DEALLOCATED.update(bool(said[name]["deallocated"]) for name in idle)
+        time.sleep(AGAIN)  # for claims that no pod uses, the scheduler needs several attempts
+
+        def faults() -> list[str]:
+            there = stage.pods()
+            return [
+                f"seed {world.name}: {fault}"
+                for world in worlds
+                for fault in compared(stage, world, said[world.name], there[world.name, "probe"])
+            ]
+
+        deadline = time.monotonic() + PATIENCE
+        while (found := faults()) and idle and time.monotonic() < deadline:
+            time.sleep(1)
+        assert found == []
     finally:
         stage.remove(worlds)
+
+
+def left_idle(stage: Stage, worlds: Iterable[World]) -> frozenset[str]:
+    """Allocate claim `idle` in worlds, for no pod; return the names of those that had devices."""
+    pairs = {
+        one.name: [
+            objects.claim(
+                "idle", one.name, f"{one.name}-c{one.random.randrange(len(one.drivers))}"
+            ),
+            one.pod("idler", "idle"),
+        ]
+        for one in worlds
+    }
+    if not pairs:
+        return frozenset()
+    stage.add([one for pair in pairs.values() for one in pair])
+    decided = stage.settled((name, "idler") for name in pairs)
+    for name, _ in decided:
+        stage.plane.delete_pod(name, "idler")
+    found = {name for (name, _), pod in decided.items() if pod["spec"].get("nodeName")}
+    for name in pairs:
+        if name in found:
+            body = {"status": {"reservedFor": None}}
+            stage.api.patch("resourceclaims", "idle", name, body, subresource="status")
+        else:
+            stage.api.delete("resourceclaims", "idle", name)
+    return frozenset(found)
+
+
+def all_chosen(stage: Stage, manifests: list[Json]) -> bool:
+    """Whether the scheduler has chosen nodes for pods that it cannot bind, or has refused them."""
+    there = stage.pods()
+    for namespace, name in named(manifests):
+        claim = stage.api.get("resourceclaims", name, namespace)
+        allocated = (claim.get("status") or {}).get("reservedFor")
+        if not allocated and refusal(there[namespace, name]) is None:
+            return False
+    return True
 
 
 def holder(world: World, index: int) -> list[Json]:
     """Make a pod that takes devices before."""
     name = f"held-{index}"
-    return [world.claim(name, calm=True), world.pod(name, name)]
+    return [world.claim(name, calm=True), world.sized(world.pod(name, name))]
 
 
 def named(manifests: list[Json]) -> list[tuple[str, str]]:
@@ -107,7 +185,8 @@ def compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
         return devices_compared(stage, world, said, pod)
     if refused["reason"] == "SchedulerError":
         known = any(error in message for error in said["errors"])
-        return [] if known else [f"error {message!r}, but {said['errors']}"]
+        right = known and said["answer"] == "Stopped" and not said["fits"]
+        return [] if right else [f"error {message!r}, but {said['fits']} {said['errors']}"]
     if said["answer"] != "DoesNotFit":
         return [f"refused with {message!r}, but {said['answer']} {said['fits']} {said['errors']}"]
     if not message.startswith(said["schedulerMessage"]):
@@ -118,6 +197,8 @@ def compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
 def devices_compared(stage: Stage, world: World, said: Any, pod: Json) -> list[str]:
     """Compare devices in their order, on the node that the scheduler chose."""
     claims = [one["resourceClaimName"] for one in pod["spec"]["resourceClaims"]]
+    if "idle" not in said["deallocated"]:
+        claims = [one for one in claims if one != "idle"]
     got = [
         [one["driver"], one["pool"], one["device"], one["request"]]
         for name in claims
@@ -136,6 +217,7 @@ def test_every_reason_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     """After the comparison of all worlds: print how often each code was given."""
     with capsys.disabled():
         print(f"\nreasons in {WORLDS} worlds:", dict(SEEN.most_common()))
+        print("claims without a pod, deallocated or not:", dict(DEALLOCATED))
     missing = {code for code in REASONS if SEEN[code] < TIMES} if WORLDS >= ENOUGH else set()
     assert missing == set()
 

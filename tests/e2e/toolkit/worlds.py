@@ -33,6 +33,8 @@ POLICIES: tuple[Json, ...] = (
     {"validValues": ["1Gi", "2Gi"]},
 )
 """What a claim may take of shared memory; the latter two forbid 5Gi."""
+HALF = "600Gi"
+"""Memory of which a node has enough for one pod, and not for two."""
 TAINT = {"key": "example.com/broken", "value": "yes"}
 
 
@@ -228,10 +230,41 @@ class World:
         entries = {f"e{index}": claim for index, claim in enumerate(claims)}
         return objects.pod(name, self.name, claims=entries, nodeSelector={LABEL: self.name})
 
+    def sized(self, pod: Json) -> Json:
+        """Let a pod take more than half of a node's memory, now and then."""
+        if self.chance(0.25):
+            requesting(pod, {"memory": HALF})
+        return pod
+
+    def binding(self) -> list[Json]:
+        """Make a pod, its claim, and devices that no driver ever makes ready for it.
+
+        The scheduler chooses its node, and waits before it binds the pod.
+        """
+        driver, kind = f"bind.{self.name}.example.com", f"{self.name}-bind"
+        device = {
+            "name": "d0",
+            "bindsToNode": True,
+            "bindingConditions": ["Ready"],
+            "bindingFailureConditions": ["Failed"],
+        }
+        self.manifests.append(objects.device_class(kind, driver))
+        self.manifests += [self.slice(driver, node, 0, [device]) for node in self.nodes]
+        pair = self.simple_pod("binding", kind)
+        requesting(pair[-1], {"memory": HALF})
+        return pair
+
     def simple_pod(self, name: str, class_name: str) -> list[Json]:
         """Make a pod, and a claim for any one device of a class."""
         claim = objects.claim(name, self.name, class_name)
         return [claim, self.pod(name, name)]
+
+
+def requesting(pod: Json, amounts: Json) -> None:
+    """Let the container of a pod request more."""
+    resources = pod["spec"]["containers"][0].setdefault("resources", {})
+    for kind in ("requests", "limits"):
+        resources[kind] = {**resources.get(kind, {}), **amounts}
 
 
 def make(seed: int, *, rules: bool = False, prefix: str = "w") -> World:
