@@ -73,7 +73,6 @@ class Protected:
         phase: `status.phase`.
         ready: Whether the condition Ready is True.
         deleting: Whether the pod ends already.
-        managed: Whether a controller owns the pod, which replaces it.
         grace: `spec.terminationGracePeriodSeconds`.
     """
 
@@ -83,7 +82,6 @@ class Protected:
     phase: str = ""
     ready: bool = False
     deleting: bool = False
-    managed: bool = False
     grace: int = 30
 
     @classmethod
@@ -91,7 +89,6 @@ class Protected:
         """Read a Pod; raise MalformedObjectError naming the field."""
         metadata, status = mapping(document, "metadata"), mapping(document, "status")
         conditions = items(status, "conditions", "status.")
-        owners = items(metadata, "ownerReferences", "metadata.")
         return cls(
             namespace=text(metadata, "namespace", "metadata."),
             name=text(metadata, "name", "metadata."),
@@ -101,7 +98,6 @@ class Protected:
                 one.get("type") == "Ready" and one.get("status") == "True" for one in conditions
             ),
             deleting=metadata.get("deletionTimestamp") is not None,
-            managed=any(one.get("controller") is True for one in owners),
             grace=_number(mapping(document, "spec"), "terminationGracePeriodSeconds", 30),
         )
 

@@ -47,6 +47,7 @@ class Facts:
         evict: What happens to pods.
         began: When the drain began, as an API timestamp of the server; empty for a preview.
         maintenance: Name of the DeviceMaintenance that asks; empty for a command.
+        unmanaged: Whether pods without a controller are evicted as well: nothing replaces them.
     """
 
     devices: tuple[DeviceID, ...]
@@ -58,6 +59,7 @@ class Facts:
     evict: Evict = Evict.NEVER
     began: str = ""
     maintenance: str = ""
+    unmanaged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Plan:
         returning: Pods, as `namespace/name`, that were created since the drain began and use a
             claim that was allocated before. They are not evicted: their replacements would take
             their places, and the claim would keep its device all the same.
+        unmanaged: Pods, as `namespace/name`, that stay because no controller replaces them.
     """
 
     actions: tuple[Action, ...]
@@ -84,6 +87,7 @@ class Plan:
     pods: tuple[Pod, ...] = ()
     tolerating: tuple[str, ...] = ()
     returning: tuple[str, ...] = ()
+    unmanaged: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -124,24 +128,41 @@ def plan(facts: Facts) -> Plan:
                 }
             )
         ),
+        unmanaged=unmanaged(facts),
     )
 
 
 def evictions(facts: Facts) -> tuple[EvictPod, ...]:
     """Return the evictions that the target needs once its devices are held, in order."""
-    if facts.evict is Evict.NEVER:
+    found = _evictable(facts)
+    return tuple(one for one, pod in found.items() if facts.unmanaged or pod.metadata.owner)
+
+
+def unmanaged(facts: Facts) -> tuple[str, ...]:
+    """Return the pods, as `namespace/name`, that stay because no controller replaces them.
+
+    As in `kubectl drain`, whose --force evicts them: pods without an ownerReference that has
+    `controller: true`, unless they have ended.
+    """
+    if facts.unmanaged:
         return ()
+    return tuple(one.key for one, pod in _evictable(facts).items() if not pod.metadata.owner)
+
+
+def _evictable(facts: Facts) -> dict[EvictPod, Pod]:
+    if facts.evict is Evict.NEVER:
+        return {}
     owners = _owners(facts)
     claims, later = _claims(owners), _tolerating(facts, owners)
-    found: dict[EvictPod, None] = {}
+    found: dict[EvictPod, Pod] = {}
     for key in sorted(claims.keys() - later):
         for pod in users(claims[key], facts.pods):
             ends = pod.done or pod.metadata.deleting
             if not ends and not _returns(facts, claims[key], pod):
                 now = facts.evict is Evict.NOW
                 metadata = pod.metadata
-                found[EvictPod(metadata.namespace, metadata.name, metadata.uid, now)] = None
-    return tuple(found)
+                found[EvictPod(metadata.namespace, metadata.name, metadata.uid, now)] = pod
+    return found
 
 
 def users(claim: ClaimFact, pods: Mapping[str, Pod]) -> Iterator[Pod]:

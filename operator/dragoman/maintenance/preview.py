@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.inventory import Device
 from dragoman.maintenance.actions import CreateRule
-from dragoman.maintenance.budgets import Protected
-from dragoman.maintenance.plan import Facts, Plan, evictions, plan
+from dragoman.maintenance.plan import Facts, Plan, evictions, plan, unmanaged
+from dragoman.model.pod import Pod
 
 NAMES = 10
 """Names of one kind that are written out."""
@@ -26,7 +26,8 @@ class Preview:
         pods: `namespace/name` of the pods that use the claims.
         evicted: Pods that would be evicted, in order.
         refusals: Why the Eviction API would refuse a pod now, by `namespace/name`.
-        unmanaged: Pods without a controller, which nothing replaces.
+        unmanaged: Pods to be evicted that have no controller, so that nothing replaces them.
+        spared: Those of them that stay for this reason.
         unused: Claims that have a device although no pod uses them.
         admin: Pods with admin access to the devices, which stay.
         rules: DeviceTaintRules that would be created.
@@ -40,6 +41,7 @@ class Preview:
     evicted: tuple[str, ...] = ()
     refusals: Mapping[str, str] | None = None
     unmanaged: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     admin: tuple[str, ...] = ()
     rules: int = 0
@@ -55,7 +57,9 @@ class Preview:
         if self.pods:
             text += f": {listed(self._pod(pod) for pod in self.pods)}"
         yield text
-        if self.unmanaged:
+        if self.spared:
+            yield f"refused without --force, because no controller replaces {listed(self.spared)}"
+        elif self.unmanaged:
             yield f"no controller replaces {listed(self.unmanaged)}"
         if self.unused:
             unused = listed(self.unused, "claim")
@@ -74,7 +78,6 @@ def preview(
     facts: Facts,
     devices: Iterable[Device],
     refusals: Mapping[str, str] | None = None,
-    pods: Mapping[str, Protected] | None = None,
 ) -> Preview:
     """Return what carrying out the plans for these facts would do.
 
@@ -82,24 +85,26 @@ def preview(
         facts: As for `plan`.
         devices: The same devices, for their admin access.
         refusals: Of `budgets.predict`; None where budgets were not read.
-        pods: By `namespace/name`, as far as they were read.
     """
     first = plan(facts)
-    read = pods or {}
-    used = [f"{one.metadata.namespace}/{one.metadata.name}" for one in first.pods]
     return Preview(
         devices=facts.devices,
         used=first.busy,
         claims=tuple(claim.key for claim in first.claims),
-        pods=tuple(used),
+        pods=tuple(map(_key, first.pods)),
         evicted=tuple(one.key for one in evictions(facts)),
         refusals=refusals,
-        unmanaged=tuple(key for key in used if key in read and not read[key].managed),
+        unmanaged=unmanaged(replace(facts, unmanaged=False)),
+        spared=first.unmanaged,
         unused=_unused(first),
         admin=tuple(sorted(_admin(devices))),
         rules=sum(isinstance(one, CreateRule) for one in first.actions),
         held=tuple(one for one in facts.devices if one not in first.unheld),
     )
+
+
+def _key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def _unused(first: Plan) -> tuple[str, ...]:

@@ -29,11 +29,11 @@ def test_a_drained_device_is_idle_and_comes_back(ward: Ward) -> None:
         # A shell that waits too long for names offers none, on a busy machine too.
         offered = partial(offers, ward, command, names)
         wait_for(offered, 30, f"{names} to be offered for {command}")
-    preview = ward.dra("drain", device, "--dry-run")
+    preview = ward.dra("drain", device, "--force", "--dry-run")
     assert preview.output.startswith(f"1 device, used by 1 claim, 1 pod: {ward.name}/{user}\n")
     assert ward.device_of(user) == device
 
-    said = ward.dra("drain", device, "--reason", "XID 79", "--timeout", "60s").output
+    said = ward.dra("drain", device, "--force", "--reason", "XID 79", "--timeout", "60s").output
     assert f"{ward.name}/{user}: evicted" in said
     assert said.splitlines()[-1] == f"{device} is idle.   Back: kubectl dra undrain {device}"
     assert ward.api.find("pods", user, ward.name) is None
@@ -68,7 +68,7 @@ def test_no_new_pod_gets_a_drained_device(ward: Ward) -> None:
     ward.placed("user", "mate")
     for index in range(2):
         ward.pod(f"waiting-{index}", node=0)
-    ward.dra("drain", device, "--timeout", "120s")
+    ward.dra("drain", device, "--force", "--timeout", "120s")
     chance = random.Random(ward.name)
     there = [f"waiting-{index}" for index in range(2)]
     for index in range(share(200, least=15)):
@@ -99,10 +99,10 @@ def test_a_pod_stays_until_its_budget_allows(ward: Ward) -> None:
         ward.run(name)
     ward.budget("pdb", {"app": ward.name}, 0)
 
-    preview = ward.dra("drain", device, "--dry-run", expected=(1,))
+    preview = ward.dra("drain", device, "--force", "--dry-run", expected=(1,))
     refused = f"{ward.name}/{user} (PodDisruptionBudget pdb allows 0 disruptions now)"
     assert refused in preview.output
-    said = ward.dra("drain", device, "--timeout", "8s", expected=(1,)).output
+    said = ward.dra("drain", device, "--force", "--timeout", "8s", expected=(1,)).output
     assert f"{ward.name}/{user}: The disruption budget pdb needs 1 healthy pods" in said
     assert f"Continue: kubectl dra drain {device}" in said
     assert ward.device_of(user) == device
@@ -116,14 +116,34 @@ def test_a_pod_stays_until_its_budget_allows(ward: Ward) -> None:
     assert ward.api.find("pods", user, ward.name) is None
 
 
-def test_force_deletes_whatever_budgets_say(ward: Ward) -> None:
+def test_without_eviction_budgets_are_not_asked(ward: Ward) -> None:
     device = ward.device()
     ward.pod("a", node=0, labels={"app": ward.name})
     ward.pod("b", node=0, labels={"app": ward.name})
     for name in ward.placed("a", "b"):
         ward.run(name)
     ward.budget("pdb", {"app": ward.name}, 0)
-    assert "deleted" in ward.dra("drain", device, "--force", "--timeout", "60s").output
+    flags = ("--force", "--disable-eviction", "--timeout", "60s")
+    assert "deleted" in ward.dra("drain", device, *flags).output
+
+
+@pytest.mark.parametrize("more", [(), ("--disable-eviction",)])
+def test_a_pod_without_a_controller_is_not_evicted_unasked(
+    ward: Ward, more: tuple[str, ...]
+) -> None:
+    device = ward.device()
+    ward.pod("a", node=0)
+    ward.pod("b", node=0)
+    user = next(name for name, where in ward.placed("a", "b").items() if where == device)
+    said = ward.dra("drain", device, *more, "--timeout", "60s", expected=(1,))
+    assert said.output == ""
+    assert f"nothing was changed: no controller replaces {ward.name}/{user}; --force" in said.errors
+    assert ward.device_of(user) == device
+    assert ward.dra("holds", "-o", "json").document["holds"] == []
+    preview = ward.dra("drain", device, *more, "--dry-run", expected=(1,))
+    assert f"refused without --force, because no controller replaces {ward.name}/{user}" in (
+        preview.output
+    )
 
 
 def test_two_drains_of_one_device_at_once(ward: Ward) -> None:
@@ -153,17 +173,18 @@ def test_an_interrupted_drain_says_what_is_so_and_continues(ward: Ward) -> None:
     out, errors = drain.communicate(timeout=60)
     assert drain.returncode == 1, (out, errors)
     assert "Interrupted: 1 device in use" in out
-    assert f"Continue: kubectl dra drain {device}" in out
+    assert f"Continue: kubectl dra drain {device} --force\n" in out
     if ward.rules:
         assert "they stay out of service" in out
     ward.budget("pdb", {"app": ward.name}, 1)
-    assert "is idle." in ward.dra("drain", device, "--timeout", "60s").output
+    assert "is idle." in ward.dra("drain", device, "--force", "--timeout", "60s").output
 
 
 def spawn(ward: Ward, device: str) -> subprocess.Popen[str]:
     """Run `drain` as a process of its own."""
     command = [
-        *(sys.executable, "-u", "-m", "dragoman", "drain", device, "--timeout", "100s"),
+        *(sys.executable, "-u", "-m", "dragoman", "drain", device, "--force"),
+        *("--timeout", "100s"),
         *("--kubeconfig", str(ward.plane.kubeconfig), "-n", ward.name),
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -219,7 +240,7 @@ def test_a_dry_run_is_what_then_happens(site: Site, seed: int) -> None:
         target = chance.choice(
             [(ward.device(),), (f"{ward.driver}/{ward.nodes[0]}",), ("--node", ward.nodes[-1])]
         )
-        force = ("--force",) * (chance.random() < 0.1)
+        force = ("--force", *("--disable-eviction",) * (chance.random() < 0.1))
         seen = ward.dra("drain", *target, *force, "--dry-run", "-o", "json", expected=(0, 1))
         preview = seen.document
         before = {one["metadata"]["name"] for one in ward.api.list("pods", ward.name)}
@@ -236,7 +257,7 @@ def test_a_dry_run_is_what_then_happens(site: Site, seed: int) -> None:
         held = {
             f"{one['driver']}/{one['pool']}/{one['device']}"
             for one in ward.dra(
-                "drain", *target, "--dry-run", "-o", "json", expected=(0, 1)
+                "drain", *target, *force, "--dry-run", "-o", "json", expected=(0, 1)
             ).document["devices"]
             if one["held"]
         }

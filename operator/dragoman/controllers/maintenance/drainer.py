@@ -42,6 +42,7 @@ class Order:
         kind: How devices are held.
         evict: What happens to pods.
         rate: Least seconds between two evictions.
+        unmanaged: Whether pods without a controller are evicted as well.
     """
 
     devices: tuple[DeviceID, ...]
@@ -49,6 +50,7 @@ class Order:
     kind: Kind
     evict: Evict = Evict.NEVER
     rate: float = 0.0
+    unmanaged: bool = True
 
 
 class Step(StrEnum):
@@ -61,6 +63,7 @@ class Step(StrEnum):
     ENDED = "ended"
     TOLERATES = "tolerates"
     RETURNS = "returns"
+    UNMANAGED = "unmanaged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,7 @@ class Drainer:
             evict=self.order.evict,
             began=self._began,
             maintenance=self.writer.origin.maintenance,
+            unmanaged=self.order.unmanaged,
         )
 
     async def _settled(self, done: Callable[[Plan], bool], settle: float) -> bool:
@@ -282,6 +286,7 @@ class Drainer:
         for step, names in (
             (Step.TOLERATES, current.tolerating),
             (Step.RETURNS, current.returning),
+            (Step.UNMANAGED, current.unmanaged),
         ):
             for name in names:
                 if name not in self._reported:

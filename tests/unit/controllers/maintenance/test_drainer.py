@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,6 +105,24 @@ def test_only_pods_of_the_target_are_evicted() -> None:
         assert stage.model.evicted == [user]
         assert stage.said(Step.EVICTED) == stage.said(Step.ENDED) == [f"ns/{user}"]
         assert len(stage.said(Step.CREATED)) == 1
+
+    asyncio.run(play())
+
+
+def test_a_pod_without_a_controller_that_came_in_between_stays_and_is_said() -> None:
+    async def play() -> None:
+        stage = Stage(1, Kind.RULE)
+        stage.order = replace(stage.order, unmanaged=False)
+        stage.model.add_pod("x")
+        stage.model.add_pod("y")
+        stage.others(200)
+        (user,) = stage.model.owners("a")
+        await stage.start()
+        for _ in range(20):
+            await stage.turn()
+            stage.others(20)
+        assert stage.model.evicted == []
+        assert stage.said(Step.UNMANAGED) == [f"ns/{user}"]
 
     asyncio.run(play())
 

@@ -65,9 +65,9 @@ def allocating(namespace: str, *, binding: bool) -> tuple[Need, ...]:
     return tuple(Need("patch", f"resourceclaims/{part}", DRA, namespace) for part in parts)
 
 
-def evicting(*, force: bool) -> tuple[Need, ...]:
+def evicting(*, delete: bool) -> tuple[Need, ...]:
     """Return what is needed to evict pods, or to delete them."""
-    return (Need("delete", "pods") if force else Need("create", "pods/eviction"),)
+    return (Need("delete", "pods") if delete else Need("create", "pods/eviction"),)
 
 
 def of_command(
@@ -98,7 +98,7 @@ def of_command(
             return tuple(held)
         case "drain":
             budgets = Need("list", "poddisruptionbudgets", "policy")
-            return (*held, budgets, *evicting(force=False), *evicting(force=True))
+            return (*held, budgets, *evicting(delete=False), *evicting(delete=True))
         case "taint":
             return (
                 Need("create", "devicetaintrules", DRA),

@@ -21,13 +21,15 @@ Examples:
   kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --reason "XID 79" --timeout 10m
   kubectl dra drain --node node-4 --rate 10/m           # every device of a node
   kubectl dra drain gpu.nvidia.com/node-4               # every device of a pool
+  kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --force # pods without a controller, too
   kubectl dra drain --where 'device.attributes["gpu.nvidia.com"].uuid == "GPU-9b1e0000"'
   kubectl dra undrain gpu.nvidia.com/node-4/gpu-3       # back in service
 
 \b
 Exit status:
   0  the devices are idle, and no new claim can get them
-  1  timeout or Ctrl-C: the last lines say what remains; with --dry-run: a pod may not be evicted
+  1  a pod has no controller, and --force is missing: nothing was changed; or timeout or Ctrl-C:
+     the last lines say what remains; with --dry-run: a pod may not be evicted
   2  no such device, missing rights, or bad input
 """
 MECHANISMS: Final = ("auto", "rule", "claim")
@@ -56,8 +58,11 @@ MECHANISMS: Final = ("auto", "rule", "claim")
     metavar="SECONDS",
     help="Time that pods have to end; by default what each pod says.",
 )
+@click.option("--force", is_flag=True, help="Evict pods without a controller as well.")
 @click.option(
-    "--force", is_flag=True, help="Delete pods, whatever their PodDisruptionBudgets allow."
+    "--disable-eviction",
+    is_flag=True,
+    help="Delete pods, whatever their PodDisruptionBudgets allow.",
 )
 @click.option(
     "--with",
@@ -77,6 +82,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     rate: float | None,
     grace_period: int | None,
     force: bool,  # noqa: FBT001 — as above
+    disable_eviction: bool,  # noqa: FBT001 — as above
     mechanism: str,
     output: str,
 ) -> None:
@@ -84,6 +90,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
     TARGET is a device (driver/pool/device) or a pool (driver/pool). New claims cannot get the
     devices any more; pods are evicted through the Eviction API, which asks PodDisruptionBudgets.
+    As with `kubectl drain`, pods that no controller would replace are evicted with --force only.
     Ctrl-C leaves the devices out of service, and the same command continues.
     """
     from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
@@ -94,7 +101,8 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
         command="drain",
         reason=reason,
         kind=None if mechanism == "auto" else Kind(mechanism),
-        evict=Evict.NOW if force else Evict.WHEN_ALLOWED,
+        evict=Evict.NOW if disable_eviction else Evict.WHEN_ALLOWED,
+        unmanaged=force,
         rate=rate or 0.0,
         timeout=timeout,
         grace=grace_period,
@@ -112,10 +120,14 @@ def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
     require_devices(chosen)
     facts = previewing.facts_of(chosen, options)
     found = previewing.previewed(source, chosen, facts)
+    if said := previewing.misunderstood_force(options, found):
+        say(f"! {said}")
     preview = previewing.dry_run(chosen, found, facts, options.command)
     if wish.dry_run:
         show(preview, output)
         return preview.status
+    if found.spared:
+        raise previewing.refused(found, wish)
     document = output in ("json", "yaml")
     for line in found.lines():
         say(line, err=document)

@@ -95,6 +95,7 @@ class Drain:
             self.facts.kind,
             self.options.evict,
             self.options.rate,
+            self.options.unmanaged,
         )
         view = ClusterView(client, served.claims)
         self._drainer = Drainer(view, writer, order, self._say)
@@ -128,7 +129,7 @@ class Drain:
         needs = (*rights.WATCHED, *held)
         if self.options.evict is Evict.NEVER:
             return needs
-        return (*needs, *rights.evicting(force=self.options.evict is Evict.NOW))
+        return (*needs, *rights.evicting(delete=self.options.evict is Evict.NOW))
 
     @property
     def _settles(self) -> bool:
@@ -157,7 +158,8 @@ class Drain:
         plan = self._drainer.plan if self._drainer else None
         done = plan is not None and not ended and self._done(plan)
         wish, command = self.chosen.wish.arguments(), self.options.command
-        lines = text.closing(plan, ended, done=done, command=command, wish=wish)
+        flags = self.options.flags()
+        lines = text.closing(plan, ended, done=done, command=command, wish=wish, flags=flags)
         document = {
             **notes.header(self.chosen.inventory.world),
             "done": done,

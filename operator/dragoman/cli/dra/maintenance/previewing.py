@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import click
+
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.maintenance.targeting import Chosen
+from dragoman.cli.dra.maintenance.targeting import Chosen, Wish
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError
@@ -19,7 +21,7 @@ from dragoman.maintenance.budgets import Budget, Protected, predict
 from dragoman.maintenance.holds import Kind
 from dragoman.maintenance.manifests import selectors
 from dragoman.maintenance.plan import Facts, evictions
-from dragoman.maintenance.preview import Preview, preview
+from dragoman.maintenance.preview import Preview, listed, preview
 
 BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets")
 _READ_PODS: Final = 200
@@ -40,6 +42,7 @@ class Options:
         rate: Least seconds between two evictions.
         timeout: Seconds to wait; 0 for no limit.
         grace: Seconds that evicted pods have to end; None for each pod's own.
+        unmanaged: Whether pods without a controller are evicted as well.
     """
 
     command: str
@@ -50,6 +53,12 @@ class Options:
     rate: float = 0.0
     timeout: float = 0.0
     grace: int | None = None
+    unmanaged: bool = False
+
+    def flags(self) -> str:
+        """Return the flags without which a drain would not go on."""
+        force = " --force" if self.unmanaged else ""
+        return f"{force} --disable-eviction" if self.evict is Evict.NOW else force
 
 
 def facts_of(chosen: Chosen, options: Options) -> Facts:
@@ -75,6 +84,7 @@ def facts_of(chosen: Chosen, options: Options) -> Facts:
         ),
         pods={one.pod.metadata.uid: one.pod for one in world.pods.values()},
         evict=options.evict,
+        unmanaged=options.unmanaged,
     )
 
 
@@ -94,7 +104,7 @@ def previewed(source: Source, chosen: Chosen, facts: Facts) -> Preview:
     refusals = predict((pods[key] for key in wanted if key in pods), budgets)
     if facts.evict is Evict.NOW:
         refusals = {}
-    return preview(facts, chosen.selection.devices, refusals, pods)
+    return preview(facts, chosen.selection.devices, refusals)
 
 
 async def _protections(
@@ -126,6 +136,7 @@ async def _protections(
 def dry_run(chosen: Chosen, found: Preview, facts: Facts, command: str) -> Report:
     """Return what a command would do, without doing it."""
     refusals = {key: why for key, why in (found.refusals or {}).items() if why}
+    refusals |= dict.fromkeys(found.spared, "no controller replaces it: --force evicts it")
     blocked = bool(refusals or found.unused)
     document = {
         **notes.header(chosen.inventory.world),
@@ -146,3 +157,29 @@ def dry_run(chosen: Chosen, found: Preview, facts: Facts, command: str) -> Repor
     }
     status = Exit.OBSTACLE if blocked and command == "drain" else Exit.CLEAR
     return Report("DrainPreview", document, tuple(found.lines()), status, tuple(chosen.notes()))
+
+
+class Refused(click.ClickException):
+    """A drain that would lose pods; nothing was changed."""
+
+    exit_code = Exit.OBSTACLE
+
+
+def refused(found: Preview, wish: Wish) -> Refused:
+    """Return the refusal to evict pods that no controller replaces, with the ways out."""
+    return Refused(
+        f"nothing was changed: no controller replaces {listed(found.spared)}; "
+        f"--force evicts {'it' if len(found.spared) == 1 else 'them'} for good, and "
+        f"`kubectl dra hold {wish.arguments()}` keeps new claims away and leaves pods alone"
+    )
+
+
+def misunderstood_force(options: Options, found: Preview) -> str:
+    """Tell the user of --force who expects that pods are deleted whatever budgets allow."""
+    protected = any((found.refusals or {}).values())
+    if not options.unmanaged or options.evict is Evict.NOW or (found.unmanaged and not protected):
+        return ""
+    return (
+        "--force evicts pods without a controller, and asks PodDisruptionBudgets all the same; "
+        "--disable-eviction deletes pods whatever they allow"
+    )

@@ -34,6 +34,8 @@ def line(news: News, evict: Evict) -> str:
             return f"claim {news.subject} tolerates the taint: its pods stay"
         case Step.RETURNS:
             return f"{news.subject} was placed again on a claim in use: scale its workload down"
+        case Step.UNMANAGED:
+            return f"{news.subject} stays: no controller replaces it, and --force evicts it"
         case _:
             return f"{news.subject}: {news.message}"
 
@@ -48,7 +50,9 @@ def left(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def closing(plan: Plan | None, ended: str, *, done: bool, command: str, wish: str) -> Iterator[str]:
+def closing(  # noqa: PLR0913 — all of it is said
+    plan: Plan | None, ended: str, *, done: bool, command: str, wish: str, flags: str = ""
+) -> Iterator[str]:
     """Yield the state that a command leaves, how to continue, and how to undo it."""
     back = f"Back: kubectl dra un{command} {wish}"
     if plan is None:
@@ -66,7 +70,7 @@ def closing(plan: Plan | None, ended: str, *, done: bool, command: str, wish: st
     unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
     if unused:
         yield f"No pod uses {listed(unused, 'claim')}: delete it to free the device."
-    yield f"Continue: kubectl dra {command} {wish}"
+    yield f"Continue: kubectl dra {command} {wish}{flags}"
     yield back
 
 

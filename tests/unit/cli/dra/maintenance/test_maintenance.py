@@ -10,6 +10,7 @@ from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, Selector, Taint
 from dragoman.maintenance.manifests import Origin
+from tests.support.controlplane.objects import Json
 from tests.unit.cli.dra.running import Desk, invoke
 from tests.unit.inventory.builders import DRIVER, claim, device, held, pod, pool
 from tests.unit.maintenance.builders import B
@@ -17,9 +18,15 @@ from tests.unit.maintenance.builders import B
 GPU = f"{DRIVER}/n/a"
 
 
+def managed(one: Json) -> Json:
+    """Let a Job own a pod."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1", "controller": True}
+    return {**one, "metadata": {**one["metadata"], "ownerReferences": [owner]}}
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    trainer = pod("trainer", "ml", claims={"gpu": "shared"}, node="n")
+    trainer = managed(pod("trainer", "ml", claims={"gpu": "shared"}, node="n"))
     spare = device("b", attributes={"uuid": {"string": "GPU-7"}})
     return Desk(
         tmp_path,
@@ -38,6 +45,54 @@ def test_a_dry_run_counts_and_names(desk: Desk) -> None:
     found = desk.document("drain", GPU, "--dry-run")
     assert found["pods"] == [{"pod": "ml/trainer", "evict": True, "refusal": ""}]
     assert (found["with"], found["rules"]) == ("rule", 1)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Desk:
+    """Two pods on a device, one without a controller."""
+    shared = claim("shared", "ml")
+    alone = pod("alone", "ml", claims={"gpu": "shared"}, node="n")
+    trainer = managed(pod("trainer", "ml", claims={"gpu": "shared"}, node="n"))
+    allocated = held(shared, ("n", "a"), pods=[alone, trainer])
+    return Desk(tmp_path, pool("n", ["a"]), allocated, alone, trainer)
+
+
+def test_a_dry_run_says_which_pods_are_refused_without_force(bare: Desk) -> None:
+    printed = bare.run("drain", GPU, "--dry-run", status=1).splitlines()
+    assert printed == [
+        "1 device, used by 1 claim, 2 pods: ml/alone, ml/trainer",
+        "refused without --force, because no controller replaces ml/alone",
+    ]
+    found = bare.document("drain", GPU, "--dry-run", status=1)
+    assert found["pods"] == [
+        {
+            "pod": "ml/alone",
+            "evict": False,
+            "refusal": "no controller replaces it: --force evicts it",
+        },
+        {"pod": "ml/trainer", "evict": True, "refusal": ""},
+    ]
+    assert found["unmanaged"] == ["ml/alone"]
+
+
+@pytest.mark.parametrize("more", [[], ["--disable-eviction"]])
+def test_force_evicts_pods_without_a_controller(bare: Desk, more: list[str]) -> None:
+    found = bare.document("drain", GPU, "--dry-run", "--force", *more)
+    assert [one["evict"] for one in found["pods"]] == [True, True]
+    printed = bare.run("drain", GPU, "--dry-run", "--force", *more)
+    assert "no controller replaces ml/alone" in printed
+    assert bare.document("drain", GPU, "--dry-run", *more, status=1)["pods"][0]["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [(["--force"], True), (["--force", "--disable-eviction"], False), ([], False)],
+)
+def test_force_without_a_pod_that_needs_it_names_the_other_flag(
+    desk: Desk, flags: list[str], *, told: bool
+) -> None:
+    result = invoke("drain", GPU, "--dry-run", *flags, "--snapshot", desk.file)
+    assert ("--disable-eviction deletes pods" in result.stderr) == told
 
 
 def test_a_hold_leaves_pods_alone(desk: Desk) -> None:
