@@ -1,7 +1,11 @@
 """Structured logs as text or JSON; records of other libraries get the same form.
 
 A log that cannot be written costs records, which are counted: one thread writes them from a queue.
+structlog and prometheus_client are imported where they are first used: together they take longer to
+start than a command of `kubectl dra` should, and most commands log nothing.
 """
+
+from __future__ import annotations
 
 import atexit
 import logging
@@ -12,12 +16,14 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import orjson
-import structlog
 
-from dragoman import metrics
+if TYPE_CHECKING:
+    import structlog
+
+    Processors = list[structlog.typing.Processor]
 
 QUEUE_LIMIT = 1 << 22
 """Bytes of records that wait for the thread; about 20,000 lines."""
@@ -33,8 +39,6 @@ REFILL_SECONDS = 1.0
 """Seconds for one more record of a rate-limited logger."""
 HANDSHAKE_FAILED = "SSL handshake failed"
 """aiofastnet reports a client that leaves during the handshake as an error of the server."""
-
-Processors = list[structlog.typing.Processor]
 
 
 class LogSink:
@@ -67,7 +71,7 @@ class LogSink:
                 self._queue.append(record)
                 self._size += len(record)
         if not fits:
-            metrics.LOG_RECORDS_LOST.labels("queue_full").inc()
+            _count_lost("queue_full")
         elif not self._filled.is_set():
             self._filled.set()
         return len(text)
@@ -90,7 +94,7 @@ class LogSink:
             written = self._write(b"".join(records))
             lost = _records_after(records, written)
             if lost:
-                metrics.LOG_RECORDS_LOST.labels("write_failed").inc(lost)
+                _count_lost("write_failed", lost)
             with self._lock:
                 # Only now, so that the limit holds for what is being written as well.
                 self._size -= sum(map(len, records))
@@ -118,6 +122,12 @@ def _records_after(records: list[bytes], written: int) -> int:
     return lost
 
 
+def _count_lost(cause: str, records: int = 1) -> None:
+    from dragoman import metrics  # noqa: PLC0415 — see the module's docstring
+
+    metrics.LOG_RECORDS_LOST.labels(cause).inc(records)
+
+
 class RateLimit(logging.Filter):
     """Lets BURST records pass at once, and then one each REFILL_SECONDS; counts the others.
 
@@ -142,7 +152,7 @@ class RateLimit(logging.Filter):
         self._tokens = min(float(BURST), self._tokens + refill)
         self._filled_at = now
         if self._tokens < 1.0:
-            metrics.LOG_RECORDS_LOST.labels("rate_limited").inc()
+            _count_lost("rate_limited")
             return False
         self._tokens -= 1.0
         return True
@@ -150,7 +160,22 @@ class RateLimit(logging.Filter):
 
 def logger(name: str) -> Any:
     """Return a logger that takes key-value pairs."""
-    return structlog.get_logger(logger_name=name)
+    return _LazyLogger(name)
+
+
+class _LazyLogger:
+    """A logger of structlog, made when something is logged."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._logger: Any = None
+
+    def __getattr__(self, method: str) -> Any:
+        if self._logger is None:
+            import structlog  # noqa: PLC0415 — see the module's docstring
+
+            self._logger = structlog.get_logger(logger_name=self._name)
+        return getattr(self._logger, method)
 
 
 def configure(*, json: bool, level: str) -> None:
@@ -163,6 +188,8 @@ def configure(*, json: bool, level: str) -> None:
         json: One JSON object a line, rather than text.
         level: The least severe level that is shown, as `INFO`.
     """
+    import structlog  # noqa: PLC0415 — see the module's docstring
+
     threshold = logging.getLevelNamesMapping()[level]
     shared: Processors = [
         structlog.processors.add_log_level,
@@ -200,7 +227,7 @@ def last_line(text: str) -> None:
         sink.drain()
 
 
-def _stderr() -> "TextIO | LogSink":
+def _stderr() -> TextIO | LogSink:
     """Return the sink of the process, or a stream in memory that a test has put in its place."""
     if sys.stderr is None:  # closed by the parent: the number may belong to a socket by now
         return _sink(-1)
@@ -218,6 +245,8 @@ def _sink(descriptor: int) -> LogSink:
 
 
 def _json() -> Processors:
+    import structlog  # noqa: PLC0415 — see the module's docstring
+
     return [
         structlog.processors.EventRenamer("msg"),
         structlog.processors.format_exc_info,
@@ -227,6 +256,8 @@ def _json() -> Processors:
 
 def _text() -> Processors:
     """Render for people on a terminal; use a cheaper renderer otherwise: two lines a pod add up."""
+    import structlog  # noqa: PLC0415 — see the module's docstring
+
     if sys.stderr is None or not sys.stderr.isatty():
         return [structlog.processors.format_exc_info, _plain]
     console = structlog.dev.ConsoleRenderer(

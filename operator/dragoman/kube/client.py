@@ -1,6 +1,7 @@
 """The client: JSON requests and watches over pooled connections to the API server."""
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -11,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from dragoman import __version__, metrics
+from dragoman import __version__
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
 from dragoman.kube.http.pool import Pool
@@ -43,10 +44,12 @@ class Client:
 
     Attributes:
         credentials: Where the API server is, and who asks.
+        timeout: Seconds until a request without an answer fails; 0 for RESPONSE_TIMEOUT.
         unanswered: How many requests and watches had no answer, as while the API server restarts.
     """
 
     credentials: Credentials
+    timeout: float = 0.0
     _pool: Pool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
@@ -55,7 +58,7 @@ class Client:
 
     async def __aenter__(self) -> Self:
         server = self.credentials.server
-        self._pool = Pool(server, ReloadingTLSContext(self.credentials).context)
+        self._pool = Pool(server, ReloadingTLSContext(self.credentials).context, self.timeout)
         self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
         self._prefix = urlsplit(server).path.rstrip("/")
         return self
@@ -135,7 +138,8 @@ class Client:
                 ahead of it was yielded; what it refuses costs next to nothing.
         """
         request = Request("GET", self._target(path, urlencode(query)), await self._authorized())
-        metrics.WATCHES_OPENED.inc()
+        if metrics := _metrics():
+            metrics.WATCHES_OPENED.inc()
         try:
             async with aclosing(self._pool.stream(request, wanted)) as batches:
                 async for batch in batches:
@@ -191,7 +195,8 @@ class Client:
             self.unanswered += 1
             raise ApiError(0, "NoAnswer", f"{method} {target}: {error}") from error
         finally:
-            metrics.request_done(method, code, time.monotonic() - began)
+            if metrics := _metrics():
+                metrics.request_done(method, code, time.monotonic() - began)
         return _understand(response)
 
     async def _renew(self, refusal: ApiError | None) -> None:
@@ -225,6 +230,14 @@ class Client:
         if authorization is not None:
             values["Authorization"] = authorization
         return encode_headers((*values.items(), *impersonation))
+
+
+def _metrics() -> Any:
+    """Return `dragoman.metrics` in processes that serve metrics; others need not load it.
+
+    Its library takes as long to import as a whole command of `kubectl dra` may take to start.
+    """
+    return sys.modules.get("dragoman.metrics")
 
 
 async def find(client: Client, path: str) -> dict[str, Any] | None:

@@ -1,20 +1,24 @@
 """How to reach the API server: kubeconfig or in-cluster, with tokens that rotate."""
 
 import asyncio
+import base64
 import os
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-from urllib.request import getproxies
+from urllib.parse import urlsplit
 
-from kubernetes import client, config
-from kubernetes.config import kube_config
-
+from dragoman.kube.credentials import files, plugin
+from dragoman.kube.credentials.files import Choice, ConnectionSettingsError
+from dragoman.kube.credentials.impersonation import Headers, impersonation_headers
 from dragoman.logs import logger
+
+__all__ = ["ConnectionSettingsError", "Credentials", "Headers", "impersonation_headers"]
 
 REFRESH_INTERVAL = 30.0
 """Seconds after which a token is read again: exec plugins and token files rotate them."""
@@ -22,22 +26,16 @@ REFRESH_INTERVAL = 30.0
 RENEW_INTERVAL = 1.0
 """Least seconds between two reads of the credentials after 401 responses."""
 
-Headers = tuple[tuple[str, str], ...]
-"""Names and values of HTTP headers; a name may occur more than once."""
-HEADER_CHARACTERS = "!#$&'*+-.^_`|~"
-"""Allowed in a header's name beside letters and digits (RFC 9110), without the escape `%`."""
-
 SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts that get credentials without TLS, as those of `kubectl proxy`."""
+_FILES = ("certificate-authority", "client-certificate", "client-key")
 
 log = logger("dragoman.credentials")
 
 
 class CredentialsUnavailableError(Exception):
     """There is no token or certificate at the moment; the message says why."""
-
-
-class ConnectionSettingsError(Exception):
-    """There is no usable API server configuration; the message names the sources that were read."""
 
 
 @dataclass
@@ -48,12 +46,19 @@ class Credentials:
         kubeconfig: Path of a kubeconfig file; None for $KUBECONFIG, ~/.kube/config or, inside a
             pod, its service account.
         context: Name of a context in it; None for the current one.
+        cluster: Name of a cluster in it; None for the context's.
+        auth_info: Name of a user in it; None for the context's.
     """
 
     kubeconfig: Path | None = None
     context: str | None = None
+    cluster: str | None = None
+    auth_info: str | None = None
     impersonation: Headers = field(init=False, repr=False, default=())
-    _configuration: client.Configuration = field(init=False, repr=False)
+    _server: str = field(init=False, repr=False, default="")
+    _cluster: Mapping[str, Any] = field(init=False, repr=False, default_factory=dict)
+    _user: Mapping[str, Any] = field(init=False, repr=False, default_factory=dict)
+    _issued: plugin.Issued | None = field(init=False, repr=False, default=None)
     _header: str | None = field(init=False, default=None, repr=False)
     _fetched: float = field(init=False, default=0.0)
     _renewed: float = field(init=False, default=float("-inf"))
@@ -65,26 +70,33 @@ class Credentials:
     @property
     def server(self) -> str:
         """The API server's base URL."""
-        return str(self._configuration.host).rstrip("/")
+        return self._server
 
     @property
     def certificate_files(self) -> tuple[str, ...]:
         """Paths of the files that `ssl_context` reads; they may change, and so may their paths."""
-        settings = self._configuration
-        paths = (settings.ssl_ca_cert, settings.cert_file, settings.key_file)
-        return tuple(str(path) for path in paths if path)
+        sections = {**self._cluster, **self._user}
+        named = (name for name in _FILES if not sections.get(f"{name}-data"))
+        return tuple(str(sections[name]) for name in named if sections.get(name))
 
     def ssl_context(self) -> ssl.SSLContext | bool:
-        """Return what aiohttp wants as `ssl`: trust and, if configured, a client certificate."""
-        settings = self._configuration
-        if not self.server.startswith("https"):
+        """Return what aiohttp wants as `ssl`: trust and, if configured, a client certificate.
+
+        Raises:
+            OSError: A file cannot be read, or is no certificate or key.
+        """
+        if not self.server.startswith("https:"):
             return True
-        context = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
-        if not settings.verify_ssl:
+        authority = files.content(self._cluster, "certificate-authority")
+        # Only what the kubeconfig names is trusted; without it, what the machine trusts.
+        context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        if self._cluster.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if settings.cert_file:
-            context.load_cert_chain(settings.cert_file, settings.key_file)
+        certificate, key = self._client_certificate()
+        if certificate:
+            with _private(certificate) as chain, _private(key or certificate) as secret:
+                context.load_cert_chain(chain, secret)
         return context
 
     async def authorization(self) -> str | None:
@@ -108,112 +120,179 @@ class Credentials:
     async def _refreshed(self, source: Callable[[], str | None]) -> str | None:
         """Read a source; keep the old header where it fails, because it may recover."""
         try:
-            header = await asyncio.to_thread(source)
+            return await asyncio.to_thread(source)
         except Exception as error:
             if self._header is None:
                 raise CredentialsUnavailableError(f"no credentials: {error}") from error
             log.warning("Cannot refresh credentials; keeping the old ones", error=str(error))
             return self._header
-        # An exec plugin that fails yields None and a log line of the client library.
-        return header or self._header
 
     def _reload(self) -> str | None:
         self._load()
+        self._issued = None
         return self._current()
 
     def _current(self) -> str | None:
-        header: str | None = self._configuration.get_api_key_with_prefix("BearerToken")
-        return header
+        """Return the header for what the user has; as in kubectl, a token goes first."""
+        user = self._user
+        parts = urlsplit(self.server)
+        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+            return None
+        if token := _token(user):
+            return f"Bearer {token}"
+        if user.get("username") and user.get("password"):
+            pair = f"{user['username']}:{user['password']}"
+            return f"Basic {base64.b64encode(pair.encode()).decode()}"
+        if user.get("exec"):
+            issued = self._from_plugin()
+            return f"Bearer {issued.token}" if issued.token else None
+        return _from_provider(self) if user.get("auth-provider") else None
+
+    def _from_plugin(self) -> plugin.Issued:
+        if self._issued is None or self._issued.expired:
+            self._issued = plugin.issue(self._user["exec"], self._cluster)
+        return self._issued
+
+    def _client_certificate(self) -> tuple[bytes | None, bytes | None]:
+        certificate = files.content(self._user, "client-certificate")
+        if certificate:
+            return certificate, files.content(self._user, "client-key")
+        if self._user.get("exec") and not _token(self._user):
+            try:
+                issued = self._from_plugin()
+            except plugin.PluginError as error:
+                raise ConnectionSettingsError(str(error)) from error
+            return issued.certificate.encode() or None, issued.key.encode() or None
+        return None, None
 
     def _load(self) -> None:
-        settings = client.Configuration()
+        choice = Choice(self.kubeconfig, self.context, self.cluster, self.auth_info)
         try:
-            if self.kubeconfig is None and self.context is None and _only_inside_pod():
-                config.load_incluster_config(client_configuration=settings)
+            if choice == Choice() and _only_inside_pod():
+                self._cluster, self._user = _of_pod()
             else:
-                config.load_kube_config(
-                    config_file=str(self.kubeconfig) if self.kubeconfig else None,
-                    context=self.context,
-                    client_configuration=settings,
-                )
-                self.impersonation = impersonation_headers(self._user())
-        except (config.ConfigException, OSError, ValueError) as error:
-            where = self.kubeconfig or "$KUBECONFIG, ~/.kube/config and the pod's service account"
-            raise ConnectionSettingsError(
-                f"found no usable API server configuration in {where}: {error}"
-            ) from error
-        _refuse_unsupported(settings)
-        self._configuration = settings
-
-    def _user(self) -> Mapping[str, Any]:
-        """Return `users[].user`: the client library ignores its impersonation fields."""
-        path = str(self.kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
-        merged = kube_config.KubeConfigMerger(path).config
-        context = merged["contexts"].get_with_name(self.context or merged["current-context"])
-        name = context["context"].safe_get("user")
-        named = name and merged.safe_get("users")
-        entry = merged["users"].get_with_name(name, safe=True) if named else None
-        user: Mapping[str, Any] = {} if entry is None else entry["user"].value
-        return user
+                found = files.connection(files.load(self.kubeconfig), choice)
+                self._cluster, self._user = found.cluster, found.user
+                self.impersonation = impersonation_headers(self._user)
+            self._server = _address(self._cluster, self._user)
+            _refuse_unusable(self._cluster, self._user)
+        except (OSError, ValueError) as error:
+            raise ConnectionSettingsError(f"the kubeconfig cannot be used: {error}") from error
 
 
-def _refuse_unsupported(settings: client.Configuration) -> None:
-    """Refuse settings that change how the server is reached and that this client cannot honour."""
-    # The library also takes a proxy from the environment, which is not the kubeconfig's.
-    by_proxy = settings.proxy and settings.proxy not in getproxies().values()
-    for name, used in (("proxy-url", by_proxy), ("tls-server-name", settings.tls_server_name)):
-        if used:
-            raise ConnectionSettingsError(
-                f"clusters[].cluster.{name} of the kubeconfig is not supported: "
-                "name a server that can be reached directly, under a name of its certificate"
-            )
+def namespace(choice: Choice) -> str:
+    """Return the namespace of a context, or of the pod that this runs in; empty without one.
+
+    Raises:
+        ConnectionSettingsError: There is no such context.
+    """
+    if choice == Choice() and _only_inside_pod():
+        own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
+        return own.read_text().strip() if own.is_file() else ""
+    config = files.load(choice.kubeconfig)
+    name = choice.context or config.current
+    if choice.context and name not in config.contexts:
+        files.connection(config, choice)  # raises in kubectl's words
+    return str((config.contexts.get(name) or {}).get("namespace") or "")
+
+
+def _token(user: Mapping[str, Any]) -> str:
+    """Return the token of a user; as in kubectl, that of a readable file goes before `token`."""
+    token = str(user.get("token") or "")
+    if not user.get("tokenFile"):
+        return token
+    try:
+        return Path(user["tokenFile"]).read_text().strip() or token
+    except OSError:
+        if not token:
+            raise
+        return token
 
 
 def _only_inside_pod() -> bool:
     return not os.environ.get("KUBECONFIG") and SERVICE_ACCOUNT_TOKEN.is_file()
 
 
-def impersonation_headers(user: Mapping[str, Any]) -> Headers:
-    """Return the headers for `as`, `as-uid`, `as-groups` and `as-user-extra`; none without them.
-
-    Args:
-        user: `users[].user` of a kubeconfig.
-
-    Raises:
-        ValueError: A field has another form, or no user is named; the message names the field.
-    """
-    headers = tuple(_header_lines(user))
-    if headers and headers[0][0] != "Impersonate-User":
-        raise ValueError("users[].user.as: expected a name beside as-uid, as-groups, as-user-extra")
-    return headers
-
-
-def _header_lines(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
-        if user.get(name):
-            yield header, _text(user[name], name)
-    for group in _texts(user.get("as-groups"), "as-groups"):
-        yield "Impersonate-Group", group
-    extra = user.get("as-user-extra") or {}
-    if not isinstance(extra, Mapping):
-        raise _wrong("as-user-extra", "lists of strings by key", extra)
-    for key, values in extra.items():
-        escaped = quote(_text(key, "as-user-extra"), safe=HEADER_CHARACTERS)
-        for value in _texts(values, f"as-user-extra[{key}]"):
-            yield f"Impersonate-Extra-{escaped}", value
+def _of_pod() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return cluster and user of a pod's service account."""
+    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{one}") for one in ("HOST", "PORT"))
+    if not host or not port:
+        raise ConnectionSettingsError(
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set in this pod"
+        )
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    authority = SERVICE_ACCOUNT_TOKEN.with_name("ca.crt")
+    return (
+        {"server": f"https://{address}", "certificate-authority": str(authority)},
+        {"tokenFile": str(SERVICE_ACCOUNT_TOKEN)},
+    )
 
 
-def _texts(found: Any, name: str) -> list[str]:
-    if not isinstance(found, list | None):
-        raise _wrong(name, "a list of strings", found)
-    return [_text(item, name) for item in found or ()]
+def _address(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> str:
+    """Return the base URL; one without a scheme has TLS where anything of TLS is configured."""
+    server = str(cluster["server"]).rstrip("/")
+    if "://" in server:
+        return server
+    secure = cluster.get("insecure-skip-tls-verify") or any(
+        section.get(name) or section.get(f"{name}-data")
+        for section in (cluster, user)
+        for name in _FILES
+    )
+    return f"{'https' if secure else 'http'}://{server}"
 
 
-def _text(found: Any, name: str) -> str:
-    if not isinstance(found, str) or not found.isprintable():
-        raise _wrong(name, "a string of printable characters", found)
-    return found
+def _refuse_unusable(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
+    """Refuse what kubectl refuses, and settings that this client cannot honor."""
+    for name in ("proxy-url", "tls-server-name"):
+        if cluster.get(name):
+            raise ConnectionSettingsError(
+                f"clusters[].cluster.{name} of the kubeconfig is not supported: "
+                "name a server that can be reached directly, under a name of its certificate"
+            )
+    names = ("certificate-authority", "certificate-authority-data")
+    if cluster.get("insecure-skip-tls-verify") and any(map(cluster.get, names)):
+        raise ConnectionSettingsError(
+            "specifying a root certificates file with the insecure flag is not allowed: "
+            "remove insecure-skip-tls-verify or certificate-authority"
+        )
+    methods = {
+        "token": user.get("token") or user.get("tokenFile"),
+        "basicAuth": user.get("username") or user.get("password"),
+    }
+    found = [name for name, given in methods.items() if given]
+    if len(found) > 1:
+        raise ConnectionSettingsError(
+            f"more than one authentication method found; found [{' '.join(found)}], "
+            "only one is allowed"
+        )
+    for name in _FILES:
+        section = cluster if name == "certificate-authority" else user
+        if not section.get(f"{name}-data") and section.get(name):
+            Path(section[name]).open("rb").close()
 
 
-def _wrong(name: str, expected: str, found: Any) -> ValueError:
-    return ValueError(f"users[].user.{name}: expected {expected}, found {found!r:.100}")
+def _from_provider(credentials: Credentials) -> str | None:
+    """Return the header of an auth provider, which only the client library knows."""
+    from kubernetes import client, config  # noqa: PLC0415 — heavy, and seldom needed
+
+    settings = client.Configuration()
+    path = credentials.kubeconfig
+    try:
+        config.load_kube_config(
+            config_file=str(path) if path else os.environ.get("KUBECONFIG"),
+            context=credentials.context,
+            client_configuration=settings,
+        )
+    except config.ConfigException as error:
+        raise CredentialsUnavailableError(str(error)) from error
+    header: str | None = settings.get_api_key_with_prefix("BearerToken")
+    return header
+
+
+@contextmanager
+def _private(text: bytes) -> Iterator[str]:
+    """Keep a certificate or key in a file that only this user reads, until it is loaded."""
+    with tempfile.NamedTemporaryFile(prefix="dragoman-") as file:
+        file.write(text)
+        file.flush()
+        yield file.name

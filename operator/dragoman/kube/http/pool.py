@@ -1,6 +1,8 @@
 """The pool of connections to one server, kept alive between requests."""
 
 import asyncio
+import os
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -42,10 +44,12 @@ class Pool:
     Attributes:
         server: Base URL; its path is ignored, requests have the whole one.
         tls: Returns trust and client certificate for https: the same object until they change.
+        timeout: Seconds for a response, and for a connection; 0 for the constants of this module.
     """
 
     server: str
     tls: Callable[[], ssl.SSLContext | None]
+    timeout: float = 0.0
     _tls: ssl.SSLContext | None = field(init=False, repr=False, default=None)
     _closed: bool = field(init=False, default=False)
     _open: set[Connection] = field(init=False, repr=False, default_factory=set)
@@ -117,7 +121,7 @@ class Pool:
     async def _exchange(self, connection: Connection, request: Request) -> Response:
         pending = BufferedResponse()
         try:
-            connection.send(request, pending, timeout=RESPONSE_TIMEOUT)
+            connection.send(request, pending, timeout=self.timeout or RESPONSE_TIMEOUT)
             response = await pending.future
         except BaseException:
             connection.abort()  # the rest of the response must not meet the next request
@@ -133,7 +137,8 @@ class Pool:
         return not connection.closing and connection.tls is self._tls
 
     async def _connect(self) -> Connection:
-        timeout = asyncio.timeout(CONNECT_TIMEOUT)
+        seconds = min(CONNECT_TIMEOUT, self.timeout or CONNECT_TIMEOUT)
+        timeout = asyncio.timeout(seconds)
         try:
             async with timeout:
                 connection = await self._open_connection()
@@ -145,9 +150,9 @@ class Pool:
                     raise
         except (OSError, ValueError) as error:
             if timeout.expired():
-                message = f"no connection to {self.server} within {CONNECT_TIMEOUT:g} s"
+                message = f"no connection to {self.server} within {seconds:g} s"
             else:
-                message = f"no connection to {self.server}: {str(error) or type(error).__name__}"
+                message = f"no connection to {self.server}: {_cause(error)}"
             raise ConnectError(message) from error
         return connection
 
@@ -199,3 +204,11 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _cause(error: Exception) -> str:
+    """Return why a connection failed, as the operating system says it."""
+    if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) or not error.errno:
+        return str(error) or type(error).__name__
+    # asyncio puts Python's address tuple into the text; names that DNS lacks have their own.
+    return str(error.strerror) if isinstance(error, socket.gaierror) else os.strerror(error.errno)

@@ -65,14 +65,26 @@ def _names(context: click.Context, path: str) -> list[str]:
 
 def contexts(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the name of a context of the kubeconfig."""
-    from kubernetes.config import kube_config  # noqa: PLC0415 — only while a shell completes
+    return items(_entries(context, "contexts"), begun)
 
-    file = context.params.get("kubeconfig")
+
+def clusters(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a cluster of the kubeconfig."""
+    return items(_entries(context, "clusters"), begun)
+
+
+def users(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a user of the kubeconfig."""
+    return items(_entries(context, "users"), begun)
+
+
+def _entries(context: click.Context, plural: str) -> Iterable[str]:
+    from dragoman.kube.credentials.files import load  # noqa: PLC0415 — only while a shell completes
+
     try:
-        found, _active = kube_config.list_kube_config_contexts(str(file) if file else None)
+        return load(context.params.get("kubeconfig")).entries[plural]
     except Exception:  # noqa: BLE001 — a message would land in the user's command line
-        return []
-    return items((one["name"] for one in found), begun)
+        return ()
 
 
 def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
@@ -85,6 +97,8 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
     source = Source(
         kubeconfig=given.get("kubeconfig"),
         context=given.get("context"),
+        cluster=given.get("cluster"),
+        auth_info=given.get("auth_info"),
         user=given.get("user") or "",
         groups=tuple(given.get("groups") or ()),
         namespace_option=given.get("namespace_option") or "",

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from kubernetes.config import ConfigException, kube_config
-
 from dragoman.cli.dra.output import Unusable
 from dragoman.kube.client import Client
+from dragoman.kube.credentials.files import Choice, ConnectionSettingsError, load
+from dragoman.kube.credentials.impersonation import impersonation_headers
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.kubeconfig import (
-    SERVICE_ACCOUNT_TOKEN,
-    ConnectionSettingsError,
-    Credentials,
-    impersonation_headers,
-)
+from dragoman.kube.kubeconfig import Credentials, namespace
 
 Answer = TypeVar("Answer")
 
@@ -36,8 +31,24 @@ class Target(Protocol):
         """Of the kubeconfig; None for its current one."""
 
     @property
+    def cluster(self) -> str | None:
+        """Of the kubeconfig; None for the context's."""
+
+    @property
+    def auth_info(self) -> str | None:
+        """The user of the kubeconfig; None for the context's."""
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds for one request; 0 for the client's own limits."""
+
+    @property
     def user(self) -> str:
         """To impersonate; empty for none."""
+
+    @property
+    def uid(self) -> str:
+        """Of the user to impersonate; empty for none."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -51,16 +62,18 @@ class UserCredentials(Credentials):
     Attributes:
         user: To impersonate; empty for what the kubeconfig says.
         groups: To impersonate.
+        uid: To impersonate.
     """
 
     user: str = ""
     groups: tuple[str, ...] = ()
+    uid: str = ""
 
     def _load(self) -> None:
         super()._load()
-        if self.user or self.groups:
+        if self.user or self.groups or self.uid:
             self.impersonation = impersonation_headers(
-                {"as": self.user, "as-groups": list(self.groups)}
+                {"as": self.user, "as-groups": list(self.groups), "as-uid": self.uid}
             )
 
 
@@ -76,9 +89,12 @@ async def client_of(target: Target) -> AsyncIterator[Client]:
     """Connect to the API server; raise Unusable where the settings do not say to which."""
     with explained():
         credentials = UserCredentials(
-            target.kubeconfig, target.context, user=target.user, groups=target.groups
+            *(target.kubeconfig, target.context, target.cluster, target.auth_info),
+            user=target.user,
+            groups=target.groups,
+            uid=target.uid,
         )
-    async with Client(credentials) as client:
+    async with Client(credentials, target.request_timeout) as client:
         yield client
 
 
@@ -89,6 +105,9 @@ def explained() -> Iterator[None]:
         yield
     except ValueError as error:
         raise Unusable(f"--as: {error}") from error
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        raise Unusable(f"{name}{error.strerror or error}") from error
     except (ApiError, ConnectionSettingsError, NotServedError) as error:
         raise Unusable(str(error)) from error
 
@@ -96,20 +115,18 @@ def explained() -> Iterator[None]:
 def context_name(kubeconfig: Path | None) -> str:
     """Return the name of the current context; empty without a kubeconfig."""
     try:
-        _, active = kube_config.list_kube_config_contexts(str(kubeconfig) if kubeconfig else None)
-    except (ConfigException, OSError):
+        return load(kubeconfig).current
+    except ConnectionSettingsError:
         return ""
-    return str(active["name"])
 
 
 def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
-    """Return the namespace of a context, or of the pod that this runs in; empty without one."""
+    """Return the namespace of a context, or of the pod that this runs in; empty without one.
+
+    Raises:
+        Unusable: There is no such context.
+    """
     try:
-        contexts, active = kube_config.list_kube_config_contexts(
-            str(kubeconfig) if kubeconfig else None
-        )
-    except (ConfigException, OSError):
-        own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
-        return own.read_text().strip() if own.is_file() else ""
-    chosen = next((one for one in contexts if one["name"] == context), active)
-    return str(chosen["context"].get("namespace") or "")
+        return namespace(Choice(kubeconfig, context))
+    except ConnectionSettingsError as error:
+        raise Unusable(str(error)) from error

@@ -29,7 +29,11 @@ class Source:
         snapshot: File to read instead of a cluster.
         kubeconfig: File; None for the usual places.
         context: Of the kubeconfig; None for its current one.
+        cluster: Of the kubeconfig; None for the context's.
+        auth_info: User of the kubeconfig; None for the context's.
+        request_timeout: Seconds for one request; 0 for the client's own limits.
         user: To impersonate; empty for none.
+        uid: Of that user; empty for none.
         groups: To impersonate.
         namespace_option: As given; empty where it was not.
         all_namespaces: Whether names of all namespaces are meant.
@@ -40,7 +44,11 @@ class Source:
     snapshot: Path | None = None
     kubeconfig: Path | None = None
     context: str | None = None
+    cluster: str | None = None
+    auth_info: str | None = None
+    request_timeout: float = 0.0
     user: str = ""
+    uid: str = ""
     groups: tuple[str, ...] = ()
     namespace_option: str = ""
     all_namespaces: bool = False

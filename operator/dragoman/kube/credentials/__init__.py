@@ -1,0 +1,1 @@
+"""Where credentials come from: kubeconfig files, exec plugins and impersonation, as in kubectl."""

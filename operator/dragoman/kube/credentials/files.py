@@ -1,0 +1,205 @@
+"""Kubeconfig files as kubectl reads them, without its libraries: which files, merged how, what for.
+
+Source: client-go's tools/clientcmd: the loading rules and the merge in loader.go, the choice of
+context, cluster and user in client_config.go, the refusals in validation.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dragoman.spelling import closest
+
+_LISTS: Final = {"contexts": "context", "clusters": "cluster", "users": "user"}
+"""Named entries of a kubeconfig, each with the field that has the content."""
+_PATHS: Final = {
+    "clusters": ("certificate-authority",),
+    "users": ("client-certificate", "client-key", "tokenFile"),
+}
+"""Fields with paths, which start at the folder of their file."""
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class ConnectionSettingsError(Exception):
+    """There is no usable API server configuration; the message names the sources that were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of the kubeconfig is meant; None for what it says itself.
+
+    Attributes:
+        kubeconfig: The only file; None for $KUBECONFIG or ~/.kube/config.
+        context: Name of a context.
+        cluster: Name of a cluster, in place of the context's.
+        user: Name of a user, in place of the context's.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    cluster: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Kubeconfig files, merged: of entries with one name, that of the first file counts.
+
+    Attributes:
+        current: `current-context` of the first file that has one.
+        entries: `contexts`, `clusters` and `users`, each by name.
+    """
+
+    current: str = ""
+    entries: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
+        default_factory=lambda: {plural: {} for plural in _LISTS}
+    )
+
+    @property
+    def contexts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Contexts by name."""
+        return self.entries["contexts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The parts of a kubeconfig that a choice means.
+
+    Attributes:
+        cluster: `clusters[].cluster`, paths resolved.
+        user: `users[].user`, paths resolved.
+        namespace: Of the context; empty where it has none.
+    """
+
+    cluster: Mapping[str, Any]
+    user: Mapping[str, Any]
+    namespace: str = ""
+
+
+def load(kubeconfig: Path | None) -> Config:
+    """Read and merge kubeconfig files; a file of $KUBECONFIG may be missing, a named one not.
+
+    Raises:
+        ConnectionSettingsError: A file cannot be read, or has another form.
+    """
+    current = ""
+    entries: dict[str, dict[str, Mapping[str, Any]]] = {plural: {} for plural in _LISTS}
+    for path in _places(kubeconfig):
+        document = _document(path, required=kubeconfig is not None)
+        current = current or str(document.get("current-context") or "")
+        for plural, singular in _LISTS.items():
+            for name, content in _named(document, plural, singular, path):
+                entries[plural].setdefault(name, content)
+    return Config(current, entries)
+
+
+def connection(config: Config, choice: Choice) -> Connection:
+    """Return what a choice means; raise ConnectionSettingsError in kubectl's words."""
+    name = choice.context or config.current
+    if not name and not choice.cluster:
+        known = ", ".join(config.contexts)
+        hint = f"choose one with --context: {known}" if known else "no kubeconfig has a context"
+        raise ConnectionSettingsError(f"current-context is not set; {hint}")
+    context = _entry(config, "contexts", "context", name) if name else {}
+    cluster = _entry(config, "clusters", "cluster", choice.cluster or context.get("cluster"))
+    if not cluster.get("server"):
+        raise ConnectionSettingsError(
+            f'no server found for cluster "{choice.cluster or context.get("cluster")}"'
+        )
+    user_name = choice.user or context.get("user")
+    user = _entry(config, "users", "auth info", user_name) if user_name else {}
+    return Connection(cluster, user, str(context.get("namespace") or ""))
+
+
+def content(section: Mapping[str, Any], name: str) -> bytes | None:
+    """Return what a certificate or key is: its data, or what its file has; None without either.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The data is not base64.
+    """
+    if data := section.get(f"{name}-data"):
+        return base64.b64decode(str(data), validate=True)
+    return Path(section[name]).read_bytes() if section.get(name) else None
+
+
+def _places(kubeconfig: Path | None) -> Iterable[Path]:
+    if kubeconfig is not None:
+        return [kubeconfig]
+    named = os.environ.get("KUBECONFIG")
+    if named:
+        return [Path(one) for one in dict.fromkeys(named.split(os.pathsep)) if one]
+    return [Path("~/.kube/config").expanduser()]
+
+
+def _document(path: Path, *, required: bool) -> Mapping[str, Any]:
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError as error:
+        if not required:
+            return {}
+        raise ConnectionSettingsError(f"{path}: {error.strerror}") from error
+    except OSError as error:
+        raise ConnectionSettingsError(f"{path}: {error.strerror}") from error
+    try:
+        document = yaml.load(text, Loader=_LOADER)  # noqa: S506 — both loaders are safe
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        what = getattr(error, "problem", None) or str(error)
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConnectionSettingsError(f'error loading config file "{path}"{line}: {what}') from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise _wrong(path, "the file", "an object")
+    return document
+
+
+def _named(
+    document: Mapping[str, Any], plural: str, singular: str, path: Path
+) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    found = document.get(plural) or []
+    if not isinstance(found, list):
+        raise _wrong(path, plural, "a list")
+    for one in found:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise _wrong(path, f"{plural}[]", "an object with a name")
+        held = one.get(singular) or {}
+        if not isinstance(held, dict):
+            raise _wrong(path, f"{plural}[].{singular}", "an object")
+        yield one["name"], _resolved(held, plural, path.parent)
+
+
+def _resolved(held: dict[str, Any], plural: str, folder: Path) -> Mapping[str, Any]:
+    """Return a section with absolute paths; a command without `/` is looked up in PATH."""
+    paths = {name: held[name] for name in _PATHS.get(plural, ()) if held.get(name)}
+    resolved: dict[str, Any] = {
+        name: str(folder.absolute() / str(path)) for name, path in paths.items()
+    }
+    plugin = held.get("exec")
+    if isinstance(plugin, dict) and os.sep in str(plugin.get("command") or ""):
+        command = str(folder.absolute() / str(plugin["command"]))
+        resolved |= {"exec": {**plugin, "command": command}}
+    return {**held, **resolved}
+
+
+def _entry(config: Config, plural: str, noun: str, name: object) -> Mapping[str, Any]:
+    known = config.entries[plural]
+    if name in known:
+        return known[str(name)]
+    near = closest(str(name), known) if name else None
+    there = f"; did you mean {near}?" if near else f"; there are {', '.join(known)}"
+    raise ConnectionSettingsError(f'{noun} "{name or ""}" does not exist{there if known else ""}')
+
+
+def _wrong(path: Path, place: str, expected: str) -> ConnectionSettingsError:
+    return ConnectionSettingsError(
+        f'error loading config file "{path}": {place}: expected {expected}'
+    )

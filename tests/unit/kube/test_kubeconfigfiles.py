@@ -1,0 +1,225 @@
+"""Kubeconfig files as kubectl merges and refuses them, and exec plugins, without its libraries."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dragoman.kube.credentials.files import Choice, ConnectionSettingsError, connection, load
+from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError, namespace
+
+Json = dict[str, Any]
+V1 = "client.authentication.k8s.io/v1"
+
+
+def write(path: Path, current: str | None, **entries: Json) -> Path:
+    """Write a kubeconfig; entries are `contexts`, `clusters` and `users` by name."""
+    fields = {"contexts": "context", "clusters": "cluster", "users": "user"}
+    document: Json = {
+        plural: [{"name": name, fields[plural]: one} for name, one in found.items()]
+        for plural, found in entries.items()
+    }
+    path.write_text(
+        yaml.safe_dump({**document, **({"current-context": current} if current else {})})
+    )
+    return path
+
+
+def simple(folder: Path, user: Json | None = None, **cluster: Any) -> Path:
+    return write(
+        folder / "config",
+        "here",
+        contexts={"here": {"cluster": "c", "user": "u", "namespace": "ml"}},
+        clusters={"c": {"server": "https://127.0.0.1:1", **cluster}},
+        users={"u": user or {}},
+    )
+
+
+def test_of_several_files_the_first_that_says_something_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = write(tmp_path / "a", None, clusters={"c": {"server": "https://first"}})
+    second = write(
+        tmp_path / "b",
+        "two",
+        clusters={"c": {"server": "https://second"}, "d": {"server": "https://d"}},
+        contexts={"two": {"cluster": "c"}},
+    )
+    third = write(tmp_path / "c", "three", contexts={"three": {"cluster": "d"}})
+    named = [tmp_path / "missing", first, second, third]
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, named)))
+    config = load(None)
+    assert config.current == "two"
+    assert connection(config, Choice()).cluster["server"] == "https://first"
+    assert connection(config, Choice(context="three")).cluster["server"] == "https://d"
+
+
+def test_paths_start_at_the_folder_of_their_file(tmp_path: Path) -> None:
+    folder = tmp_path / "kube"
+    folder.mkdir()
+    (folder / "token").write_text(" secret \n")
+    path = simple(folder, {"tokenFile": "token", "exec": {"command": "./plugin"}})
+    user = connection(load(path), Choice()).user
+    assert user["tokenFile"] == str(folder / "token")
+    assert user["exec"]["command"] == str(folder / "./plugin")
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (Choice(context="nope"), 'context "nope" does not exist'),
+        (Choice(context="her"), 'context "her" does not exist; did you mean here?'),
+        (Choice(cluster="nope"), 'cluster "nope" does not exist'),
+        (Choice(user="nope"), 'auth info "nope" does not exist'),
+    ],
+)
+def test_what_does_not_exist_is_said_in_kubectls_words(
+    tmp_path: Path, choice: Choice, message: str
+) -> None:
+    with pytest.raises(ConnectionSettingsError, match=message.replace("?", r"\?")):
+        connection(load(simple(tmp_path)), choice)
+
+
+def test_without_a_current_context_the_others_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", None, contexts={"a": {}, "b": {}})
+    with pytest.raises(ConnectionSettingsError, match=r"current-context is not set; .*: a, b"):
+        Credentials(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("clusters: [", "config"),
+        ("- a", "the file: expected an object"),
+        ("clusters: {}", "current-context is not set"),
+        ("clusters: x", "clusters: expected a list"),
+        ("users: [{user: {}}]", r"users\[\]: expected an object with a name"),
+        ("users: [{name: u, user: 1}]", r"users\[\].user: expected an object"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_by_the_field(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(ConnectionSettingsError, match=message):
+        Credentials(tmp_path / "config")
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "message"),
+    [
+        ({"token": "a", "username": "b", "password": "c"}, {}, "more than one authentication"),
+        ({}, {"insecure-skip-tls-verify": True, "certificate-authority": "ca"}, "insecure flag"),
+        ({"client-certificate": "missing"}, {}, "missing"),
+    ],
+)
+def test_what_kubectl_refuses_is_refused(
+    tmp_path: Path, user: Json, cluster: Json, message: str
+) -> None:
+    with pytest.raises(ConnectionSettingsError, match=message):
+        Credentials(simple(tmp_path, user, **cluster))
+
+
+async def test_no_credentials_go_over_a_network_without_tls(tmp_path: Path) -> None:
+    far = simple(tmp_path, {"token": "secret"}, server="http://10.0.0.1:8080")
+    assert await Credentials(far).authorization() is None
+    near = simple(tmp_path, {"token": "secret"}, server="http://localhost:8001")
+    assert await Credentials(near).authorization() == "Bearer secret"
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
+    path = simple(tmp_path)
+    assert namespace(Choice(path)) == "ml"
+    with pytest.raises(ConnectionSettingsError, match='context "nope" does not exist'):
+        namespace(Choice(path, "nope"))
+
+
+def exec_plugin(folder: Path, answer: Json | str, **more: Any) -> Json:
+    """Make an exec plugin that notes how it was called and prints an answer."""
+    script = folder / "plugin.py"
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    script.write_text(
+        "import os, sys\n"
+        f"open({str(folder / 'info')!r}, 'w').write(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        f"open({str(folder / 'env')!r}, 'w').write(os.environ.get('REGION', ''))\n"
+        f"print({text!r})\n"
+    )
+    return {
+        "exec": {
+            "apiVersion": V1,
+            "command": sys.executable,
+            "args": [str(script)],
+            "interactiveMode": "Never",
+            **more,
+        }
+    }
+
+
+def issued(**status: Any) -> Json:
+    return {"apiVersion": V1, "kind": "ExecCredential", "status": status}
+
+
+async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: Path) -> None:
+    user = exec_plugin(
+        tmp_path,
+        issued(token="t"),
+        provideClusterInfo=True,
+        env=[{"name": "REGION", "value": "eu"}],
+    )
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
+    data = base64.b64encode(b"PEM").decode()
+    path = simple(tmp_path, user, extensions=[extension], **{"certificate-authority-data": data})
+    assert await Credentials(path).authorization() == "Bearer t"
+    info = json.loads((tmp_path / "info").read_text())
+    assert info["apiVersion"] == V1
+    assert info["spec"] == {
+        "interactive": False,
+        "cluster": {
+            "server": "https://127.0.0.1:1",
+            "certificate-authority-data": data,
+            "config": {"audience": "x"},
+        },
+    }
+    assert (tmp_path / "env").read_text() == "eu"
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "message"),
+    [
+        ("no json", {}, "did not print an ExecCredential"),
+        (issued(), {}, "neither token nor clientCertificateData"),
+        (issued(clientCertificateData="x"), {}, "without its key"),
+        ({**issued(token="t"), "apiVersion": "v2"}, {}, "the kubeconfig says"),
+        (issued(token="t"), {"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "apiVersion"),
+        (issued(token="t"), {"interactiveMode": None}, "interactiveMode"),
+        (issued(token="t"), {"interactiveMode": "Always"}, "no terminal"),
+        (issued(token="t"), {"command": "no-such-plugin", "installHint": "see X"}, "; see X"),
+        (issued(token="t"), {"args": ["-c", "raise SystemExit(3)"]}, "exit code 3"),
+    ],
+)
+async def test_an_exec_plugin_that_fails_is_said_and_no_request_goes_out_unnamed(
+    tmp_path: Path, answer: Json | str, more: Json, message: str
+) -> None:
+    credentials = Credentials(simple(tmp_path, exec_plugin(tmp_path, answer, **more)))
+    with pytest.raises(CredentialsUnavailableError, match=message):
+        await credentials.authorization()
+
+
+def test_reading_a_kubeconfig_needs_no_client_library(tmp_path: Path) -> None:
+    path = str(simple(tmp_path))
+    code = (
+        "import sys; from pathlib import Path; from dragoman.kube.client import Client;"
+        f"from dragoman.kube.kubeconfig import Credentials; Credentials(Path({path!r}));"
+        "print([one for one in ('kubernetes', 'structlog', 'prometheus_client', 'aiohttp') "
+        "if one in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
