@@ -52,7 +52,7 @@ def issue(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Issued:
 
     Args:
         plugin: `users[].user.exec`.
-        cluster: `clusters[].cluster`, which the plugin is told where it asks for it.
+        cluster: `clusters[].cluster`, which the plugin gets where it asks for it.
 
     Raises:
         PluginError: It cannot be run, fails, or answers something else.
