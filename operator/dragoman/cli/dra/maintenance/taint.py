@@ -69,7 +69,7 @@ def taint(
     require_devices(chosen)
     _require_rules(chosen)
     evict = Evict.NOW if wanted.effect == "NoExecute" else Evict.NEVER
-    options = previewing.Options("taint", reason, Kind.RULE, evict)
+    options = previewing.Options("taint", reason, Kind.RULE, evict, unmanaged=True)
     facts = previewing.facts_of(chosen, options)
     _require_no_other(chosen, facts.selectors, wanted)
     found = previewing.previewed(source, chosen, facts)
