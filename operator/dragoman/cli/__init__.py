@@ -1,5 +1,7 @@
 """The command line: `dragoman …`, and `kubectl dra …` through the same program."""
 
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -9,15 +11,18 @@ import click
 
 from dragoman import __version__
 from dragoman.cli.terminal import plain_errors
+from dragoman.spelling import closest
 
 USER_COMMANDS = {
     "adopt": "Give a generated claim without owner to the pod that uses it.",
     "auth": "Print which rights are missing, and a ClusterRole that grants them.",
     "check": "Find in manifests what can never work, offline.",
+    "completion": "Print a script for the completion of bash, zsh or fish.",
     "defrag": "Plan the fewest moves of pods that make room for a pod.",
     "doctor": "Find what is wrong in the cluster now, with a remedy for each finding.",
     "drain": "Take devices out of service, and evict the pods that use them.",
     "explain": "Say why a pod has no devices, and what would change that.",
+    "help": "Print the help of a command.",
     "hold": "Keep new claims away from devices; pods are left alone.",
     "holds": "List which devices are out of service, since when, by whom and why.",
     "preempt": "Say which pods would have to end so that a pod gets its devices.",
@@ -30,6 +35,7 @@ USER_COMMANDS = {
     "undrain": "Put drained devices back in service.",
     "unhold": "Put held devices back in service.",
     "untaint": "Remove taints that `taint` set.",
+    "version": "Print the versions of this program and of the cluster.",
     "who": "Show which claim, pod and container has a device.",
 }
 """What users type: all that `kubectl dra` has."""
@@ -63,9 +69,27 @@ TOOLKIT = {
     "undrain": "maintenance.undrain",
     "unhold": "maintenance.unhold",
     "untaint": "maintenance.untaint",
+    "version": "cluster.version",
     "who": "inventory.who",
 }
 """Commands of `dragoman.cli.dra`, each with the module that defines it."""
+GLOBAL_OPTIONS = {
+    "-n": True,
+    "--namespace": True,
+    "-A": False,
+    "--all-namespaces": False,
+    "--context": True,
+    "--kubeconfig": True,
+    "--cluster": True,
+    "--user": True,
+    "--as": True,
+    "--as-group": True,
+    "--as-uid": True,
+    "--request-timeout": True,
+    "--snapshot": True,
+    "--profile": True,
+}
+"""Options that may stand before the command, and whether each takes a value."""
 MODULES = {"check": "check.check", **{name: f"dra.{module}" for name, module in TOOLKIT.items()}}
 """Modules in `dragoman.cli` by command; others have the command's name (`_` for `-`)."""
 
@@ -102,10 +126,55 @@ class Commands(click.Group):
         with plain_errors():
             return super().invoke(ctx)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take options that all commands share from before the command, as kubectl does."""
+        return super().parse_args(ctx, hoisted(args))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is named; raise click.UsageError with a near name."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = closest(name, _offered(ctx))
+            hint = f'; did you mean "{near}"?' if near else ""
+            raise click.UsageError(f'unknown command "{name}" for "{ctx.info_name}"{hint}', ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Offer commands with the whole of their help line, without loading them."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
+
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in sorted(_offered(ctx).items())
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_offered(ctx).items()))
+
+
+def hoisted(args: list[str]) -> list[str]:
+    """Return arguments with the options of GLOBAL_OPTIONS behind the command, not before it."""
+    moved: list[str] = []
+    rest = [*args]
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        name, equals, _ = rest[0].partition("=")
+        if not name.startswith("--") and len(name) > 2:
+            name, equals = name[:2], "joined"
+        if name not in GLOBAL_OPTIONS:
+            break
+        moved.append(rest.pop(0))
+        if GLOBAL_OPTIONS[name] and not equals and rest:
+            moved.append(rest.pop(0))
+    # Without a command there is nothing to give them to: click says what is missing.
+    return [rest[0], *moved, *rest[1:]] if rest and moved else [*moved, *rest]
 
 
 def _offered(context: click.Context) -> dict[str, str]:
@@ -135,7 +204,7 @@ def complete() -> None:
 
     *args, incomplete = sys.argv[1:] or [""]
     completer = ShellComplete(cli, {}, PLUGIN, "_")
-    items = completer.get_completions(args, incomplete)
+    items = completer.get_completions(hoisted(args), incomplete)
     files = any(item.type != "plain" for item in items)
     for item in items if not files else ():
         click.echo(f"{item.value}\t{item.help or ''}")

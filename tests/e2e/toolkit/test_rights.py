@@ -57,7 +57,7 @@ def test_names_of_other_namespaces_stay_unknown(plane: ControlPlane, stage: Stag
             # Classes and drivers may be seen by everybody who may read them.
             assert f"{other.name}/" not in said.output
             assert f"\n{other.name} " not in said.output
-            assert "! not seen: resourceclaims outside of namespace" in said.output
+            assert "resourceclaims outside of namespace" in said.output
         auth = dra("auth", *arguments, expected=(1,))
         assert "resourceclaims.resource.k8s.io" in auth.output
         access = dra("auth", *arguments, "-o", "json", expected=(1,)).document
@@ -117,3 +117,75 @@ def test_impersonation_is_that_of_kubectl(plane: ControlPlane) -> None:
     assert " yes " not in said.output.partition("A ClusterRole")[0]
     group = ("--as", "nobody-known", "--as-group", "system:masters")
     assert dra("auth", "--kubeconfig", plane.kubeconfig, *group).status == 0
+
+
+FALSE = ("No DeviceClass", "No devices", "No findings", "No claims", "No pod has", "No device is")
+DEVICE = "gpu.example.com/n/a"
+READING = [
+    ("top",),
+    ("top", "nodes"),
+    ("top", "namespaces"),
+    ("top", "pods"),
+    ("who", DEVICE),
+    ("who", "pod/trainer"),
+    ("explain", "trainer"),
+    ("explain", "claim", "trainer"),
+    ("explain", "template", "trainer"),
+    ("explain", "class", "gpu"),
+    ("explain", "node", "n"),
+    ("explain", "device", DEVICE),
+    ("doctor",),
+    ("holds",),
+    ("drain", DEVICE, "--dry-run"),
+    ("drain", DEVICE),
+    ("hold", DEVICE),
+    ("taint", DEVICE, "example.com/x:NoSchedule"),
+    ("simulate", "-f", "examples/toolkit/job.yaml"),
+]
+
+
+def test_who_can_list_nothing_reads_no_false_statement(plane: ControlPlane) -> None:
+    user = plane.user("toolkit-blind")
+    for command in READING:
+        said = dra(*command, "--kubeconfig", user.kubeconfig, expected=(2,))
+        text = (said.output or said.errors.removeprefix("Error: ")).lower()
+        assert text.startswith("cannot tell: you cannot list"), (command, text)
+        assert "kubectl dra auth" in text
+        assert not [one for one in FALSE if one in said.output + said.errors]
+
+
+def test_who_can_list_one_namespace_gets_its_answer_behind_a_warning(
+    plane: ControlPlane,
+) -> None:
+    api, namespace = plane.api(), "toolkit-own"
+    api.apply(objects.namespace(namespace))
+    user = plane.user("toolkit-own")
+    group = "rbac.authorization.k8s.io"
+    own = {"name": "reader", "namespace": namespace}
+    rules = [
+        {"apiGroups": [""], "resources": ["pods", "resourcequotas"], "verbs": READ},
+        {"apiGroups": ["resource.k8s.io"], "resources": ["*"], "verbs": READ},
+    ]
+    api.apply({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": own, "rules": rules})
+    api.apply(
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": own,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "reader"},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user.name}],
+        }
+    )
+    arguments = ("--kubeconfig", user.kubeconfig, "-n", namespace)
+    wait_for(
+        lambda: (
+            f"outside of namespace {namespace}"
+            in dra("top", "pods", *arguments, expected=(2,)).output
+        ),
+        message="the role to be in force",
+    )
+    for command in READING:
+        said = dra(*command, *arguments, expected=(2,))
+        text = (said.output or said.errors.removeprefix("Error: ")).lower()
+        assert text.startswith("cannot tell: you cannot list"), (command, text)
+        assert not [one for one in FALSE if one in said.output + said.errors]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.dra.missing import unseen_of
 from dragoman.cli.dra.output import Exit
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.objects import World
@@ -25,9 +26,7 @@ def status(world: World) -> Exit:
 
 
 def common(world: World) -> Iterator[str]:
-    """Yield what was not read or not understood."""
-    for one in world.unseen:
-        yield f"not seen: {one}; `kubectl dra auth` prints what is missing"
+    """Yield what was not understood; what was not read stands above the answer."""
     yield from shortened(
         f"{one.plural} {one.name} is left out: {one.problem}" for one in world.malformed
     )
@@ -81,10 +80,7 @@ def header(world: World) -> dict[str, Any]:
     return {
         "takenAt": world.now,
         "kubernetes": world.kubernetes,
-        "unseen": [
-            {"resource": one.plural, "outsideOf": one.namespace, "reason": one.reason}
-            for one in world.unseen
-        ],
+        "unseen": unseen_of(world),
         "malformed": [
             {"resource": one.plural, "name": one.name, "problem": one.problem}
             for one in world.malformed

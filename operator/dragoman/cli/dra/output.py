@@ -1,93 +1,48 @@
-"""Reports: one answer as a document for programs and as tables for people."""
+"""What commands print: reports in every form, once or again and again, and progress."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, TextIO
 
 import click
 
+from dragoman.cli.dra.formats import Output, items, names, sorted_report
+from dragoman.cli.dra.missing import cannot_tell
+from dragoman.cli.dra.reports import Exit, Nothing, Report, Unusable
+from dragoman.cli.dra.tables import Cell, Screen, Table, screen, table_lines, text_lines
 from dragoman.cli.terminal import plain
-from dragoman.inventory.snapshots.snapshot import API_VERSION
 
-if TYPE_CHECKING:  # rich takes a tenth of a second to import, and JSON needs none of it
-    from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-    from rich.text import Text
-
-FORMATS: Final = ("table", "wide", "json", "yaml")
-_UNBOUNDED: Final = 4096
-"""Columns of output that is not a terminal: lines must not be folded."""
-_NARROW: Final = 12
-"""Letters to which a column can be folded; narrower ones, as numbers, stay whole."""
-_GAP: Final = 3
-"""Spaces between columns."""
-
-
-class Exit(IntEnum):
-    """Exit statuses of all users' commands."""
-
-    CLEAR = 0
-    OBSTACLE = 1
-    UNKNOWN = 2
-
-
-class Unusable(click.ClickException):
-    """Input, rights or a version that leave the question open; the message says what to do."""
-
-    exit_code = Exit.UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A text with a style of rich, such as `red`; a style never changes the text."""
-
-    text: str
-    style: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Columns with a header line; long ones fold on a narrow terminal, and none is left out."""
-
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str | Cell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """One answer.
-
-    Attributes:
-        kind: Of the document.
-        document: Its fields beside `apiVersion` and `kind`; JSON types only, keys are stable.
-        blocks: Tables and paragraphs for people, in order; empty paragraphs are blank lines.
-        status: The command's exit status.
-    """
-
-    kind: str
-    document: Mapping[str, Any]
-    blocks: tuple[Table | str | Cell, ...] = ()
-    status: Exit = Exit.CLEAR
-    notes: tuple[str, ...] = field(default=())
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the whole document."""
-        return {"apiVersion": API_VERSION, "kind": self.kind, **self.document}
+__all__ = ["Cell", "Exit", "Report", "Table", "Unusable", "console", "lines", "show", "watch"]
 
 
 def show(report: Report, output: str) -> None:
-    """Print a report to standard output in one of FORMATS."""
-    if output == "json":
-        click.echo(_json(report.as_json()))
+    """Print a report to standard output in a form of `formats.Output`."""
+    chosen = output if isinstance(output, Output) else Output(output)
+    if chosen.sort_by:
+        report = sorted_report(report, chosen.sort_by)
+    for line in _printed(report, chosen, screen(sys.stdout, headers=chosen.headers)):
+        click.echo(line, color=True, nl=chosen.form != "jsonpath")
+
+
+def _printed(report: Report, output: Output, on: Screen) -> Iterator[str]:
+    document = report.as_json()
+    if output.form in ("table", "wide"):
+        for line in lines(report, on):
+            yield line.rstrip()
+    elif output == "json":
+        yield _json(document)
     elif output == "yaml":
-        click.echo(_yaml(report.as_json()), nl=False)
+        yield _yaml(document).rstrip("\n")
+    elif output == "name":
+        yield from map(plain, names(report))
+    elif output.form == "jsonpath":
+        yield plain(output.rendered(document))
     else:
-        screen = console(sys.stdout)
-        for line in _lines(screen, report):
-            click.echo(line)
+        rows = tuple(output.columns(one) for one in items(report))
+        yield from table_lines(Table(output.column_names, rows), on)
 
 
 def _json(document: Mapping[str, Any]) -> str:
@@ -113,43 +68,42 @@ def _yaml(document: Mapping[str, Any]) -> str:
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def watch(reports: Iterable[Report], output: str) -> None:
-    """Print reports one after the other: in place on a terminal, else below each other."""
-    screen = console(sys.stdout)
-    if output in ("json", "yaml") or not screen.is_terminal:
+def watch(reports: Iterable[Report], output: str, interval: float | None = None) -> None:
+    """Print reports one after the other: in place on a terminal, else below each other.
+
+    Args:
+        reports: Each as soon as it was read.
+        output: As for `show`.
+        interval: Seconds between two, which a terminal shows with the time of day.
+    """
+    chosen = output if isinstance(output, Output) else Output(output)
+    if chosen.document or not sys.stdout.isatty():
         for report in reports:
             show(report, output)
             click.echo()
         return
-    from rich.live import Live  # noqa: PLC0415 — only here
+    from rich.console import Console  # noqa: PLC0415 — heavy
+    from rich.live import Live  # noqa: PLC0415 — as above
+    from rich.text import Text  # noqa: PLC0415 — as above
 
-    with Live(console=screen, auto_refresh=False, screen=False) as live:
+    with Live(console=Console(file=sys.stdout), auto_refresh=False, screen=False) as live:
         for report in reports:
-            live.update(group(report), refresh=True)
+            made = sorted_report(report, chosen.sort_by) if chosen.sort_by else report
+            shown = [*lines(made, screen(sys.stdout, headers=chosen.headers))]
+            if interval is not None:
+                clock = time.strftime("%H:%M:%S")
+                shown = [f"Every {interval:g}s, {clock}; Ctrl-C ends", "", *shown]
+            live.update(Text.from_ansi("\n".join(shown)), refresh=True)
 
 
-def console(stream: TextIO) -> Console:
-    """Return a console of rich: colours on terminals only, and never with NO_COLOR."""
-    from rich.console import Console  # noqa: PLC0415 — see above
-
-    width = None if stream.isatty() else _UNBOUNDED
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
-
-
-def _lines(screen: Console, report: Report) -> Iterator[str]:
-    with screen.capture() as captured:
-        # Lines that are longer than those of the terminal are wrapped by it, and not cut.
-        screen.print(group(report), soft_wrap=not screen.is_terminal, crop=False)
-    for line in captured.get().splitlines():
-        yield line.rstrip()
-
-
-def group(report: Report) -> Group:
-    """Return what rich draws for a report."""
-    from rich.console import Group  # noqa: PLC0415 — see above
-
-    parts = [_drawn(block) for block in (*report.blocks, *_notes(report.notes))]
-    return Group(*parts)
+def lines(report: Report, on: Screen) -> Iterator[str]:
+    """Yield what people read of a report: first what could not be read at all."""
+    blind = cannot_tell(report.document.get("unseen") or ())
+    first = (Cell(blind, "yellow"), "") if blind else ()
+    # That there is nothing may be false where something could not be read.
+    said = [one for one in report.blocks if not (blind and isinstance(one, Nothing))]
+    for block in (*first, *said, *_notes(report.notes)):
+        yield from table_lines(block, on) if isinstance(block, Table) else text_lines(block, on)
 
 
 def _notes(notes: Sequence[str]) -> Iterator[Cell]:
@@ -157,51 +111,11 @@ def _notes(notes: Sequence[str]) -> Iterator[Cell]:
         yield Cell(f"! {note}", "yellow")
 
 
-def _drawn(block: Table | str | Cell) -> RenderableType:
-    from rich.text import Text  # noqa: PLC0415 — see above
+def console(stream: TextIO) -> Any:
+    """Return a console of rich, for what is redrawn while a command works."""
+    from rich.console import Console  # noqa: PLC0415 — heavy
 
-    if isinstance(block, str):
-        return Text(plain(block))
-    if isinstance(block, Cell):
-        return Text(plain(block.text), block.style)
-    return _Columns(block)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """A table that folds long columns; where that is not enough, the terminal wraps its lines."""
-
-    table: Table
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        from rich import table as rich_table  # noqa: PLC0415 — see above
-
-        rows = [tuple(map(_text, row)) for row in self.table.rows]
-        widest = [
-            max(len(header), *(row[index].cell_len for row in rows), 0)
-            for index, header in enumerate(self.table.headers)
-        ]
-        least = [min(width, _NARROW) for width in widest]
-        folds = sum(least) + _GAP * (len(least) - 1) <= options.max_width
-        drawn = rich_table.Table(
-            box=None,
-            pad_edge=False,
-            padding=(0, _GAP, 0, 0),
-            header_style="bold",
-            width=None if folds else sum(widest) + _GAP * (len(widest) - 1),
-        )
-        for header, short, width in zip(self.table.headers, least, widest, strict=True):
-            drawn.add_column(header, no_wrap=width == short, min_width=short, overflow="fold")
-        for row in rows:
-            drawn.add_row(*row)
-        yield drawn
-
-
-def _text(cell: str | Cell) -> Text:
-    from rich.text import Text  # noqa: PLC0415 — see above
-
-    one = cell if isinstance(cell, Cell) else Cell(cell)
-    return Text(plain(one.text), one.style)
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
 class Progress:

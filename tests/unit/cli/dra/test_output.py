@@ -80,10 +80,10 @@ def test_no_column_is_cut_however_narrow_the_terminal_is(
     monkeypatch.setattr(sys, "stdout", terminal)
     show(WIDE, "table")
     lines = ESCAPES.sub("", terminal.getvalue()).splitlines()
-    assert lines[0].split() == ["NODES", "WHY", "DEVICES", "FREE"]
-    assert lines[1].split()[-2:] == ["16", "7"]
-    said = "".join("".join(lines[1:]).split())
-    for word in ("node-1,", "node-2", "selector", "false:", "A100"):
+    said = "".join("".join(lines).split())
+    for word in ("node-1,", "node-2", "selector", "false:", "A100", "16", "7", "DEVICES", "FREE"):
         assert word in said
+    assert max(map(len, lines)) <= columns
     if columns >= 60:
-        assert max(map(len, (line.rstrip() for line in lines))) <= columns
+        assert lines[0].split() == ["NODES", "WHY", "DEVICES", "FREE"]
+        assert lines[1].split()[-2:] == ["16", "7"]

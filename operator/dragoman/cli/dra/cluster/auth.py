@@ -11,6 +11,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, show
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Access:
 )
 @connected
 @output_option
-def auth(source: Source, commands: tuple[str, ...], output: str) -> None:
+def auth(source: Source, commands: tuple[str, ...], output: Output) -> None:
     """Print which rights are missing, and a ClusterRole that grants all of them.
 
     All commands need rights to list. Where one is there in one namespace only, they answer for

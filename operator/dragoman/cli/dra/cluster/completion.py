@@ -42,7 +42,8 @@ def in_namespace(plural: str) -> Callable[[click.Context], list[str]]:
 
     def listed(context: click.Context) -> list[str]:
         group = "/api/v1" if plural == "pods" else "/apis/resource.k8s.io/v1"
-        return _names(context, f"{group}/namespaces/{{namespace}}/{plural}")
+        ended = "status.phase!=Succeeded,status.phase!=Failed" if plural == "pods" else ""
+        return _names(context, f"{group}/namespaces/{{namespace}}/{plural}", ended)
 
     return listed
 
@@ -59,8 +60,8 @@ def devices(context: click.Context) -> list[str]:
     return found
 
 
-def _names(context: click.Context, path: str) -> list[str]:
-    return [item["metadata"]["name"] for item in _listed(context, path)]
+def _names(context: click.Context, path: str, fields: str = "") -> list[str]:
+    return [item["metadata"]["name"] for item in _listed(context, path, fields)]
 
 
 def contexts(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -87,7 +88,7 @@ def _entries(context: click.Context, plural: str) -> Iterable[str]:
         return ()
 
 
-def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
+def _listed(context: click.Context, path: str, fields: str = "") -> Iterable[Mapping[str, Any]]:
     """List a collection with the connection options given so far; nothing on any failure."""
     import asyncio  # noqa: PLC0415 — only while a shell completes
 
@@ -106,7 +107,10 @@ def _listed(context: click.Context, path: str) -> Iterable[Mapping[str, Any]]:
     try:
         target = path.format(namespace=source.namespace)
         answer: Mapping[str, Any] = source.call(
-            lambda client: asyncio.wait_for(client.get(target, limit="500"), SECONDS)
+            lambda client: asyncio.wait_for(
+                client.get(target, limit="500", **({"fieldSelector": fields} if fields else {})),
+                SECONDS,
+            )
         )
         return answer.get("items") or ()
     except Exception:  # noqa: BLE001 — a message would land in the user's command line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import FORMATS
+from dragoman.cli.dra.formats import FORMS, Output, OutputType
 
 Command = Callable[..., Any]
 
@@ -29,6 +30,28 @@ def connected(command: Command) -> Command:
     return run
 
 
+class Timeout(click.ParamType[float]):
+    """A duration as kubectl takes it: `5s`, `1m30s`, or a number of seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return seconds; fail for another form."""
+        if isinstance(value, float):
+            return value
+        if found := _DURATION.match(str(value)):
+            hours, minutes, seconds, milliseconds, plain = (
+                float(one or 0) for one in found.groups()
+            )
+            return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000 + plain
+        return self.fail(f"expected a duration such as 5s or 1m30s, found {value!r}", param, ctx)
+
+
+_DURATION: Final = re.compile(
+    r"^(?=.)(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)?$"
+)
 _OPTIONS: Final = (
     click.option(
         "--snapshot",
@@ -57,8 +80,29 @@ _OPTIONS: Final = (
         type=click.Path(path_type=Path, dir_okay=False),
         help="Kubeconfig file; by default $KUBECONFIG, ~/.kube/config, or a pod's service account.",
     ),
+    click.option(
+        "--cluster",
+        metavar="NAME",
+        shell_complete=completion.clusters,
+        help="Cluster of the kubeconfig; by default that of the context.",
+    ),
+    click.option(
+        "--user",
+        "auth_info",
+        metavar="NAME",
+        shell_complete=completion.users,
+        help="User of the kubeconfig; by default that of the context.",
+    ),
     click.option("--as", "user", default="", metavar="USER", help="User to impersonate."),
     click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group as well."),
+    click.option("--as-uid", "uid", default="", metavar="UID", help="UID of the --as user."),
+    click.option(
+        "--request-timeout",
+        type=Timeout(),
+        default="0",
+        metavar="DURATION",
+        help="Longest time for one request, such as 5s; 0 for 30s.",
+    ),
     click.option(
         "--profile",
         "profile_option",
@@ -71,8 +115,12 @@ FIELDS: Final = (
     "snapshot",
     "kubeconfig",
     "context",
+    "cluster",
+    "auth_info",
     "user",
     "groups",
+    "uid",
+    "request_timeout",
     "namespace_option",
     "all_namespaces",
     "profile_option",
@@ -81,15 +129,37 @@ FIELDS: Final = (
 
 
 def output_option(command: Command) -> Command:
-    """Add -o."""
-    return click.option(
+    """Add -o, --sort-by and --no-headers; the command gets one Output."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        form, sort_by = options.pop("output"), options.pop("sort_by")
+        output = Output(form, sort_by=sort_by, headers=not options.pop("no_headers"))
+        return command(*arguments, output=output, **options)
+
+    for option in reversed(_OUTPUT_OPTIONS):
+        run = option(run)
+    return run
+
+
+_OUTPUT_OPTIONS: Final = (
+    click.option(
         "-o",
         "--output",
-        type=click.Choice(FORMATS),
+        type=OutputType(),
         default="table",
         show_default=True,
-        help="Form of the output; keys of json and yaml are stable.",
-    )(command)
+        metavar="FORM",
+        help=f"Form of the output: {', '.join(FORMS)}; keys of json and yaml are stable.",
+    ),
+    click.option(
+        "--sort-by",
+        default="",
+        metavar="FIELD",
+        help="Sort lists by this field of the JSON form, such as .free.",
+    ),
+    click.option("--no-headers", is_flag=True, help="Print tables without their header line."),
+)
 
 
 def timeout_option(command: Command) -> Command:

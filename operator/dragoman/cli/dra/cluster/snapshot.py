@@ -9,6 +9,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Unusable
 from dragoman.cli.terminal import say
 
@@ -48,7 +49,7 @@ Exit status:
     help="Whether names stay; false replaces all but those of drivers and devices by tokens.",
 )
 @connected
-def snapshot(source: Source, output: str, keep_names: bool) -> None:  # noqa: FBT001 — click's way
+def snapshot(source: Source, output: Output, keep_names: bool) -> None:  # noqa: FBT001 — click's way
     """Write nodes, pods, claims, slices, classes and rules as JSON lines, for `--snapshot`.
 
     Opaque parameters, environment variables, annotations and labels are left out, but for labels

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import click
+
 from dragoman.cli.dra.output import Progress, Unusable
 from dragoman.model import kubernetes as versions
 
@@ -93,6 +95,27 @@ class Source:
         from dragoman.cli.dra.cluster.connection import call  # noqa: PLC0415 — heavy
 
         return asyncio.run(call(self, question))
+
+    def version(self) -> str:
+        """Return the version of the API server, or of the one that a snapshot was taken of."""
+        if self.snapshot:
+            return self.read(()).kubernetes
+        from dragoman.cli.dra.cluster.version import server_version  # noqa: PLC0415 — circular
+
+        return self.call(server_version)
+
+    def labelled(self, plural: str, selector: str) -> frozenset[str]:
+        """Return the objects with labels: names, or `namespace/name`.
+
+        Raises:
+            click.UsageError: There is no cluster to ask: snapshots have no labels.
+            Unusable: The selector is malformed, or the objects may not be listed.
+        """
+        if self.snapshot:
+            raise click.UsageError("-l: a snapshot has no labels")
+        from dragoman.cli.dra.cluster.labels import labelled  # noqa: PLC0415 — heavy
+
+        return self.call(lambda client: labelled(client, plural, selector))
 
     def profile(self, world: World) -> Profile:
         """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.cluster import completion, watching
 from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.cluster.watching import watched
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.kinds import kind_of, subject
 from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
+from dragoman.spelling import closest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 _EXAMPLES: Final = """\
 \b
 Examples:
-  kubectl dra explain pod trainer -n ml
+  kubectl dra explain trainer -n ml             # a pod; `pod trainer`, `po/trainer` as well
   kubectl dra explain pod trainer -n ml --node node-5 --devices
   kubectl dra explain -f pod.yaml               # before it is applied
   kubectl dra explain claim trainer-gpu -n ml
@@ -48,7 +52,11 @@ _NEEDS: Final = (
 
 
 def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    kind = context.params.get("kind")
+    words = context.params.get("words") or ()
+    kind = kind_of(words[0]) if words else ""
+    if not words:
+        pods = completion.in_namespace("pods")(context)
+        return completion.items([*KINDS, *pods], begun)
     lists = {
         "pod": completion.in_namespace("pods"),
         "claim": completion.in_namespace("resourceclaims"),
@@ -63,8 +71,12 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("kind", metavar=f"[{'|'.join(KINDS)}]", type=click.Choice(KINDS), required=False)
-@click.argument("name", required=False, shell_complete=_complete)
+@click.argument(
+    "words",
+    metavar=f"[{'|'.join(KINDS)}] [NAME]",
+    nargs=-1,
+    shell_complete=_complete,
+)
 @click.option(
     "-f",
     "--filename",
@@ -83,28 +95,41 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 )
 @timeout_option
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")
+@watched
 @connected
 @output_option
 def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    kind: str | None,
-    name: str | None,
+    words: tuple[str, ...],
     filenames: tuple[str, ...],
     node: str,
     timeout: float,
     devices: bool,  # noqa: FBT001 — click passes by name
-    output: str,
+    every: float,
+    output: Output,
 ) -> None:
     """Say why a pod has no devices, node by node, and what would change that.
+
+    A name alone is a pod's. Kinds may be plural, short or full, as in kubectl: `pods X`, `po/X`,
+    `resourceclaim X`, `deviceclass/X`.
 
     The answer comes from the same search as kube-scheduler's; a suggestion is printed only when a
     second search with that one change succeeds.
     """
-    if bool(filenames) == bool(kind) or bool(kind) != bool(name):
+    if bool(filenames) == bool(words) or len(words) > 2:
         raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
-    reports = _reports(source, kind or "", name or "", filenames, node, timeout, devices=devices)
+    kind, name = subject(words, KINDS, "pod") if words else ("", "")
+    if every:
+        if filenames:
+            raise click.UsageError("--watch follows one object of the cluster, not files")
+
+        def answer(source: Source) -> Report:
+            return _reports(source, kind, name, (), node, timeout, devices=devices)[0]
+
+        watching.answer(source, answer, output, every)
+    reports = _reports(source, kind, name, filenames, node, timeout, devices=devices)
     for index, report in enumerate(reports):
-        if index and output in ("table", "wide"):
+        if index and not output.document:
             click.echo()
         show(report, output)
     sys.exit(max((report.status for report in reports), default=Exit.CLEAR))
@@ -138,7 +163,8 @@ def _reports(  # noqa: PLR0913, PLR0917 — as above
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))
     if node and node not in world.nodes and "nodes" in world.listed:
-        raise Unusable(f"node {node} not found")
+        near = closest(node, world.nodes.keys())
+        raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
     with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
         unsure = tuple(notes.unknown_labels(source, planned))
         view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
@@ -153,10 +179,22 @@ def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
     if kind in {"class", "node", "device"}:
         answers = {"class": objects.device_class, "node": objects.node, "device": objects.device}
         return answers[kind](view.inventory, name)
-    key = name if "/" in name else f"{source.namespace}/{name}"
+    key = name if "/" in name else f"{_namespace(source, view, kind, name)}/{name}"
     if kind == "pod":
         return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))
     return pods.claim(view, key) if kind == "claim" else pods.template(view, key)
+
+
+def _namespace(source: Source, view: View, kind: str, name: str) -> str:
+    """Return the namespace of a name: with -A, the only one that has it."""
+    if not source.all_namespaces:
+        return source.namespace
+    world = view.inventory.world
+    known = {"pod": world.pods, "claim": world.claims, "template": world.templates}[kind]
+    found = sorted(one.partition("/")[0] for one in known if one.partition("/")[2] == name)
+    if len(found) > 1:
+        raise Unusable(f"{kind} {name} is in namespaces {', '.join(found)}: choose one with -n")
+    return found[0] if found else source.namespace
 
 
 def _of_files(view: View, planned: Planned) -> list[Report]:

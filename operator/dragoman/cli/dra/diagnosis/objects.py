@@ -12,7 +12,8 @@ from dragoman.cel.errors import CompileError
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.inventory.top_tables import taint_text
-from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
+from dragoman.cli.dra.missing import missing, near_names
+from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.wording import value_text
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage.summary import count_free, holder_names
@@ -23,9 +24,8 @@ def device_class(inventory: Inventory, name: str) -> Report:
     """Say what a class selects: devices by driver, and which attributes its selectors read."""
     found = inventory.world.classes.get(name)
     if found is None:
-        near = closest(name, inventory.world.classes.keys())
-        hint = f"; did you mean {near}?" if near else ""
-        raise Unusable(f"deviceclass {name} not found{hint}{_unseen(inventory, 'deviceclasses')}")
+        hint = near_names(name, [*inventory.world.classes], "DeviceClasses")
+        raise missing(inventory.world, f"deviceclass {name} not found{hint}", "deviceclasses")
     members = inventory.members[name]
     reads = list(_reads(inventory, found))
     failure = inventory.failures.get(name, "")
@@ -64,12 +64,6 @@ def _class_blocks(
     if document["failure"]:
         yield ""
         yield Cell(f"A selector fails, which stops every pod that meets it: {document['failure']}")
-
-
-def _unseen(inventory: Inventory, plural: str) -> str:
-    """Say that a resource could not be listed; nothing where it could."""
-    found = (one for one in inventory.world.unseen if one.plural == plural)
-    return "".join(f"; not seen: {one}" for one in found)
 
 
 def _by_driver(inventory: Inventory, members: tuple[Device, ...]) -> dict[str, tuple[int, int]]:
@@ -126,7 +120,9 @@ def _names(device: Device, kind: str, domain: str) -> Iterator[str]:
 def node(inventory: Inventory, name: str) -> Report:
     """Say which devices a node has, who uses them, and what is wrong with its pools."""
     if name not in inventory.world.nodes:
-        raise Unusable(f"node {name} not found{_unseen(inventory, 'nodes')}")
+        near = closest(name, inventory.world.nodes.keys())
+        hint = f"; did you mean {near}?" if near else ""
+        raise missing(inventory.world, f"node {name} not found{hint}", "nodes")
     devices = [one for one in inventory.devices.values() if one.node == name]
     pools = [one for one in inventory.pools.values() if one.node == name]
     free = count_free(inventory, devices)
@@ -177,10 +173,9 @@ def device(inventory: Inventory, name: str) -> Report:
     """Say what a device is, which classes select it, who has it and what keeps claims away."""
     found = next((one for one in inventory.devices.values() if str(one.id) == name), None)
     if found is None:
-        unseen = _unseen(inventory, "resourceslices")
-        raise Unusable(
-            f"device {name} not found: names are driver/pool/device, as in `top`{unseen}"
-        )
+        hint = who_table.near_device(inventory, name)
+        text = f"device {name} not found: names are driver/pool/device, as in `top`{hint}"
+        raise missing(inventory.world, text, "resourceslices")
     classes = [key for key, members in inventory.members.items() if found in members]
     who = who_table.answer(inventory, f"device/{name}", "", wide=True)
     blocks: list[Table | str | Cell] = [f"Device {name} is {found.state}: {_why(inventory, found)}"]

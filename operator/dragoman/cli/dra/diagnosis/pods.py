@@ -9,6 +9,7 @@ from dragoman.cli.dra.diagnosis import devices, text
 from dragoman.cli.dra.diagnosis.allocated import Kubelet, allocated
 from dragoman.cli.dra.diagnosis.report import View, report
 from dragoman.cli.dra.inventory import who_table
+from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.cli.dra.preemption import naming
 from dragoman.diagnosis import subject as subjects
@@ -35,14 +36,14 @@ def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambd
     world = view.inventory.world
     found = world.pods.get(key)
     if found is None:
-        raise Unusable(_not_found(view, "pod", key, ", or it has ended"))
+        raise _not_found(view, "pod", key, ", or it has ended")
     if found.pod.phase in TERMINAL_PHASES:
         ended = f"Pod {key} has ended ({found.pod.phase}): it needs no devices any more."
         return report(view, Explanation(Subject(found), Answer.FITS), (ended,))
     subject = subjects.of_pod(world, found, planned=planned)
     silent = not subject.wanted and not subject.allocated and not subject.obstacles
     if silent and found.pod.entries and "resourceclaims" not in world.listed:
-        unread = f"Pod {key}: its claims are unknown, because you may not list resourceclaims."
+        unread = f"Pod {key}: its claims are unknown, because you cannot list resourceclaims."
         return report(view, Explanation(subject, Answer.UNKNOWN), (unread,))
     if silent and not extended_resources(found.document):
         return report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
@@ -55,7 +56,7 @@ def claim(view: View, key: str) -> Report:
     """Explain a claim; raise Unusable where there is none."""
     found = view.inventory.world.claims.get(key)
     if found is None:
-        raise Unusable(_not_found(view, "resourceclaim", key))
+        raise _not_found(view, "resourceclaim", key)
     subject = subjects.of_claim(view.inventory.world, found.devices)
     if found.devices.held is None:
         return _searched(view, subject, f"Claim {key}", planned=False)
@@ -91,18 +92,22 @@ def template(view: View, key: str) -> Report:
     """Explain a template; raise Unusable where there is none."""
     found = view.inventory.world.templates.get(key)
     if found is None:
-        raise Unusable(_not_found(view, "resourceclaimtemplate", key))
+        raise _not_found(view, "resourceclaimtemplate", key)
     subject = subjects.of_claim(view.inventory.world, found, template=found.name)
     return _searched(view, subject, f"A claim from template {key}", planned=True)
 
 
-def _not_found(view: View, kind: str, key: str, more: str = "") -> str:
+def _not_found(view: View, kind: str, key: str, more: str = "") -> Unusable:
     world = view.inventory.world
+    plural = f"{kind}s"
     for one in world.malformed:
-        if (one.plural, one.name) == (f"{kind}s", key):
-            return f"{kind} {key} is malformed: {one.problem}"
-    unseen = "; ".join(f"not seen: {one}" for one in world.unseen)
-    return f"{kind} {key} not found{more}{'; ' if unseen else ''}{unseen}"
+        if (one.plural, one.name) == (plural, key):
+            return Unusable(f"{kind} {key} is malformed: {one.problem}")
+    known = {"pod": world.pods, "resourceclaim": world.claims}.get(kind, world.templates)
+    name = key.partition("/")[2]
+    words = {"pod": "pod", "resourceclaim": "claim"}.get(kind, "template")
+    hint = elsewhere(key, known, f"kubectl dra explain {words} {name}")
+    return missing(world, f"{kind} {key} not found{more}{hint}", plural)
 
 
 def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Report:

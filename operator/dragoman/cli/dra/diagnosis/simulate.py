@@ -12,6 +12,7 @@ import click
 from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Progress, Unusable, show
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     taints: tuple[str, ...],
     classes: tuple[str, ...],
     timeout: float,
-    output: str,
+    output: Output,
 ) -> None:
     """Say where pods of a manifest fit, now and with changes; nothing is created.
 

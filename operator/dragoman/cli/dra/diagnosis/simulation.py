@@ -111,7 +111,10 @@ def _without_pod(planned: Planned) -> tuple[World, PodFact]:
     """Return the cluster without the pod of the files, which must not take room, and the pod."""
     world = parse(planned.snapshot)
     if missing := unreadable(world):
-        raise Unusable(f"you may not list {', '.join(missing)}: `kubectl dra auth` says more")
+        raise Unusable(
+            f"cannot tell: you cannot list {', '.join(missing)}; "
+            "`kubectl dra auth` prints what is missing"
+        )
     key = only_pod(planned)
     if key not in world.pods:
         raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Cell, Exit, Report, Table, show
+from dragoman.cli.dra.cluster.watching import watched
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.output import Cell, Exit, Report, Table
+from dragoman.cli.dra.reports import Nothing
 from dragoman.doctor.finding import ORDER, Id, Severity
 
 if TYPE_CHECKING:
     from dragoman.doctor.examination import Diagnosis
+    from dragoman.doctor.facts import Thresholds
     from dragoman.doctor.finding import Finding
     from dragoman.inventory.facts.objects import World
 
@@ -33,6 +37,9 @@ Exit status:
   1  at least one finding of severity error
   2  no errors were found, but something could not be read; or bad input
 """
+HEADERS: Final = ("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG, AND -> WHAT TO DO")
+STACKED: Final = 120
+"""Columns below which each finding is a block: its sentences would fold into a narrow column."""
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 _SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
 
@@ -68,6 +75,7 @@ _SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INF
     metavar="SECONDS",
     help="How long drivers may take to publish a pool, and controllers to release a claim.",
 )
+@watched
 @connected
 @output_option
 def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
@@ -76,14 +84,26 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     severity: str,
     idle_after: float,
     settle_after: float,
-    output: str,
+    every: float,
+    output: Output,
 ) -> None:
     """Find lost, idle and double-booked devices, broken pools, stuck claims, and silent drivers.
 
     Nothing is changed. `release` and `adopt` repair one claim each.
     """
+    from dragoman.doctor.facts import Thresholds  # noqa: PLC0415 — heavy, not for --help
+
+    thresholds = Thresholds(settle=settle_after, idle=idle_after)
+
+    def answer(source: Source) -> Report:
+        return _answer(source, only, severity, thresholds)
+
+    watching.answer(source, answer, output, every)
+
+
+def _answer(source: Source, only: tuple[str, ...], severity: str, thresholds: Thresholds) -> Report:
     from dragoman.doctor.examination import examine  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.doctor.facts import Facts, Thresholds  # noqa: PLC0415 — as above
+    from dragoman.doctor.facts import Facts  # noqa: PLC0415 — as above
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.inventory.snapshots.documents import KINDS, PLANNING  # noqa: PLC0415 — as above
@@ -92,7 +112,7 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     snapshot = source.read(needed)
     world = parse(snapshot)
     inventory = take(world, source.profile(world))
-    facts = Facts(snapshot, inventory, Thresholds(settle=settle_after, idle=idle_after))
+    facts = Facts(snapshot, inventory, thresholds)
     diagnosis = examine(facts, [Id(one) for one in only])
     least = ORDER.index(Severity(severity))
     shown = [
@@ -101,9 +121,7 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
         if ORDER.index(one.severity) <= least
         and source.namespace_option in ("", one.subject.namespace)
     ]
-    report = _report(world, diagnosis, shown)
-    show(report, output)
-    sys.exit(report.status)
+    return _report(world, diagnosis, shown)
 
 
 def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
@@ -135,7 +153,7 @@ def _status(counts: dict[Severity, int], diagnosis: Diagnosis) -> Exit:
     return Exit.UNKNOWN if diagnosis.partial else Exit.CLEAR
 
 
-def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | str]:
+def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | Cell]:
     from dragoman.inventory.ages import age  # noqa: PLC0415 — heavy, not for --help
 
     rows = tuple(
@@ -144,14 +162,14 @@ def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | str]:
             str(one.id),
             one.subject.text,
             age(world.now, one.since),
-            f"{one.message}; {one.remedy}",
+            f"{one.message}\n-> {one.remedy}",
         )
         for one in shown
     )
     if rows:
-        yield Table(("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG; WHAT TO DO"), rows)
+        yield Table(HEADERS, rows, stack_below=STACKED)
     else:
-        yield "No findings."
+        yield Nothing("No findings.")
 
 
 def _partial(diagnosis: Diagnosis) -> Iterator[str]:

@@ -9,6 +9,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.doctor.repair import complete_claim, repair
+from dragoman.cli.dra.formats import Output
 
 _EXAMPLES: Final = """\
 \b
@@ -29,7 +30,7 @@ Exit status:
 @click.option("--dry-run", is_flag=True, help="Let the API server check the write, and not do it.")
 @connected
 @output_option
-def release(source: Source, claim: str, dry_run: bool, output: str) -> None:  # noqa: FBT001 — click's way
+def release(source: Source, claim: str, dry_run: bool, output: Output) -> None:  # noqa: FBT001 — click's way
     """Free the devices of one claim that no pod uses; the claim itself stays.
 
     The claim and the pods of its namespace are read live, and the one write fails where the claim

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def complete_claim(context: click.Context, _: click.Parameter, begun: str) -> li
     return completion.items(completion.in_namespace("resourceclaims")(context), begun)
 
 
-def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: str) -> None:
+def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: Output) -> None:
     """Repair one claim, print what was done, and exit.
 
     Args:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.completion import device_classes
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Exit, Report, Unusable, show, watch
+from dragoman.cli.dra.cluster.watching import watched
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.kinds import What
+from dragoman.cli.dra.missing import missing
+from dragoman.cli.dra.output import Exit, Report
 
 if TYPE_CHECKING:
     from dragoman.inventory.inventory import Inventory
@@ -45,10 +47,17 @@ _NEEDS: Final = {
     "pods": ("resourceclaims", "pods", "deviceclasses"),
 }
 """What each answer is computed from."""
+_LABELLED: Final = {
+    "classes": "deviceclasses",
+    "nodes": "nodes",
+    "namespaces": "namespaces",
+    "pods": "pods",
+}
+"""The objects whose labels -l selects."""
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("what", type=click.Choice([*_NEEDS]), default="classes")
+@click.argument("what", type=What(_NEEDS), metavar=f"[{'|'.join(_NEEDS)}]", default="classes")
 @click.option(
     "--class",
     "device_class",
@@ -57,15 +66,14 @@ _NEEDS: Final = {
     shell_complete=device_classes,
     help="Count devices of this DeviceClass only (classes, nodes).",
 )
-@click.option("-w", "--watch", "watching", is_flag=True, help="Redraw until interrupted.")
 @click.option(
-    "--interval",
-    type=click.FloatRange(0.5),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two readings with --watch.",
+    "-l",
+    "--selector",
+    default="",
+    metavar="LABELS",
+    help="Show classes, nodes, namespaces or pods with these labels only, as in kubectl.",
 )
+@watched
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
@@ -78,10 +86,10 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     what: str,
     device_class: str,
-    watching: bool,  # noqa: FBT001 — click passes by name
-    interval: float,
+    selector: str,
+    every: float,
     html: Path | None,
-    output: str,
+    output: Output,
 ) -> None:
     """Show who has what: devices by class (default), node, namespace or pod.
 
@@ -89,27 +97,16 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     LOST devices are allocated, but in no ResourceSlice any more.
     """
     if html:
-        if watching:
+        if every:
             raise click.UsageError(
                 "--html writes a file once; `kubectl dra ui` follows the cluster"
             )
         sys.exit(_write(source, html))
 
     def answer(source: Source) -> Report:
-        return _report(source, what, device_class, wide=output == "wide")
+        return _report(source, what, device_class, selector, wide=output == "wide")
 
-    if watching:
-        if source.snapshot:
-            raise click.UsageError("--watch has nothing to watch in a snapshot")
-        # Progress would be drawn over the last line of the table.
-        quiet = replace(source, quiet=True)
-        try:
-            watch(_again(lambda: answer(quiet), interval), output)
-        except KeyboardInterrupt:
-            sys.exit(Exit.CLEAR)
-    report = answer(source)
-    show(report, output)
-    sys.exit(report.status)
+    watching.answer(source, answer, output, every)
 
 
 def _write(source: Source, file: Path) -> Exit:
@@ -125,28 +122,24 @@ def _write(source: Source, file: Path) -> Exit:
     return notes.status(world)
 
 
-def _again(answer: Callable[[], Report], interval: float) -> Iterator[Report]:
-    while True:
-        yield answer()
-        time.sleep(interval)
-
-
-def _report(source: Source, what: str, device_class: str, *, wide: bool) -> Report:
+def _report(source: Source, what: str, device_class: str, selector: str, *, wide: bool) -> Report:
     from dragoman.cli.dra.inventory import top_tables as tables  # noqa: PLC0415 — heavy, not for --help
 
+    selected = source.labelled(_LABELLED[what], selector) if selector else None
     inventory = _inventory(source, what)
     known = inventory.world.classes
     if device_class and what in ("classes", "nodes") and device_class not in known:
         there = ", ".join(known) or "none"
-        raise Unusable(f"DeviceClass {device_class} not found; there are {there}")
+        text = f"DeviceClass {device_class} not found; there are {there}"
+        raise missing(inventory.world, text, "deviceclasses")
     if what == "classes":
-        return tables.classes(inventory, device_class, wide=wide)
+        return tables.classes(inventory, device_class, selected, wide=wide)
     if what == "nodes":
-        return tables.nodes(inventory, device_class, wide=wide)
+        return tables.nodes(inventory, device_class, selected, wide=wide)
     if what == "namespaces":
         only = source.namespace_option
-        return tables.namespaces(inventory, only)
-    return tables.pods(inventory, source.only_namespace, wide=wide)
+        return tables.namespaces(inventory, only, selected)
+    return tables.pods(inventory, source.only_namespace, selected, wide=wide)
 
 
 def _inventory(source: Source, what: str) -> Inventory:

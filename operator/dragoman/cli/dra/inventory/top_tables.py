@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Report, Table
+from dragoman.cli.dra.reports import Nothing
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.inventory import Device, Inventory
 from dragoman.inventory.usage import quotas, summary
 from dragoman.inventory.usage.quotas import Charge, NamespaceRow
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 
+Selected = Collection[str] | None
+"""Names, or `namespace/name`, that labels select; None for all."""
 
-def classes(inventory: Inventory, only: str, *, wide: bool) -> Report:
+
+def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide: bool) -> Report:
     """Return the answer by class."""
-    rows = summary.classes(inventory, only)
+    rows = [
+        row for row in summary.classes(inventory, only) if selected is None or row.name in selected
+    ]
     blocked = wide or any(row.blocked for row in rows)
     headers = [
         *("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD"),
@@ -38,18 +44,27 @@ def classes(inventory: Inventory, only: str, *, wide: bool) -> Report:
         )
         for row in rows
     ]
+    spare = ("DRIVER",) if _repeats(rows) else ()
     return Report(
         "TopClasses",
         {**notes.header(inventory.world), "classes": [*map(_class, rows)], **_pools(inventory)},
-        (Table(tuple(headers), tuple(lines)),) if lines else ("No DeviceClass found.",),
+        _or_empty(
+            tuple(headers),
+            tuple(lines),
+            "No DeviceClass found",
+            inventory,
+            spare=spare,
+        ),
         notes.status(inventory.world),
         tuple(_notes(inventory)),
     )
 
 
-def nodes(inventory: Inventory, only: str, *, wide: bool) -> Report:
+def nodes(inventory: Inventory, only: str, selected: Selected = None, *, wide: bool) -> Report:
     """Return the answer by node."""
-    rows = summary.nodes(inventory, only)
+    rows = [
+        row for row in summary.nodes(inventory, only) if selected is None or row.node in selected
+    ]
     lines = tuple(
         (row.node or "(several)", f"{row.free}/{row.devices}", _node_text(row, wide=wide))
         for row in rows
@@ -57,25 +72,47 @@ def nodes(inventory: Inventory, only: str, *, wide: bool) -> Report:
     return Report(
         "TopNodes",
         {**notes.header(inventory.world), "nodes": [*map(_node, rows)], **_pools(inventory)},
-        (Table(("NODE", "FREE/ALL", "USED BY"), lines),) if lines else ("No devices found.",),
+        _or_empty(("NODE", "FREE/ALL", "USED BY"), lines, "No devices found", inventory),
         notes.status(inventory.world),
         tuple(_notes(inventory)),
     )
 
 
-def namespaces(inventory: Inventory, only: str) -> Report:
+def namespaces(inventory: Inventory, only: str, selected: Selected = None) -> Report:
     """Return the answer by namespace."""
-    rows = [row for row in quotas.namespaces(inventory) if only in ("", row.namespace)]
+    rows = [
+        row
+        for row in quotas.namespaces(inventory)
+        if only in ("", row.namespace) and (selected is None or row.namespace in selected)
+    ]
     headers = ("NAMESPACE", "HELD", "IDLE>1h", "CLASS", "QUOTA", "CHARGED", "WHY THEY DIFFER")
     lines = tuple(line for row in rows for line in _namespace_lines(row))
     documents = [_namespace_document(row) for row in rows]
     return Report(
         "TopNamespaces",
         {**notes.header(inventory.world), "namespaces": documents},
-        (Table(headers, lines),) if lines else ("No claims found.",),
+        (Table(headers, lines),) if lines else (Nothing("No claims found."),),
         notes.status(inventory.world),
         tuple(notes.common(inventory.world)),
     )
+
+
+def _or_empty(
+    headers: tuple[str, ...],
+    lines: tuple[tuple[str | Cell, ...], ...],
+    nothing: str,
+    inventory: Inventory,
+    spare: tuple[str, ...] = (),
+) -> tuple[Table | Cell, ...]:
+    """Return a table, or why there is none."""
+    if lines:
+        return (Table(headers, lines, spare),)
+    return (Nothing(f"{nothing}{'.' if inventory.devices else ': is a DRA driver installed?'}"),)
+
+
+def _repeats(rows: Iterable[ClassRow]) -> bool:
+    """Whether every class has the name of its driver, so that one of the two says it all."""
+    return all((row.name,) == tuple(row.drivers) for row in rows)
 
 
 def _namespace_lines(row: NamespaceRow) -> Iterator[tuple[str | Cell, ...]]:
@@ -107,12 +144,13 @@ def _charge(name: str, charge: Charge) -> tuple[str | Cell, ...]:
     return (name, limit, charged, "; ".join(charge.differences))
 
 
-def pods(inventory: Inventory, namespace: str, *, wide: bool) -> Report:
+def pods(inventory: Inventory, namespace: str, selected: Selected = None, *, wide: bool) -> Report:
     """Return the answer by pod."""
     rows = [
         row
         for row in summary.pods(inventory)
-        if namespace == "" or row.pod.startswith(f"{namespace}/")
+        if (namespace == "" or row.pod.startswith(f"{namespace}/"))
+        and (selected is None or row.pod in selected)
     ]
     now = inventory.world.now
     headers = ("POD", "NODE", "DEVICES", "SINCE", "WAITS FOR", *(("NAMES",) if wide else ()))
@@ -130,7 +168,7 @@ def pods(inventory: Inventory, namespace: str, *, wide: bool) -> Report:
     return Report(
         "TopPods",
         {**notes.header(inventory.world), "pods": [*map(_pod, rows)]},
-        (Table(headers, lines),) if lines else ("No pod has devices or waits for them.",),
+        (Table(headers, lines),) if lines else (Nothing("No pod has devices or waits for them."),),
         notes.status(inventory.world),
         tuple(notes.common(inventory.world)),
     )

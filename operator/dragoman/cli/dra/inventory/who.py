@@ -10,6 +10,8 @@ import click
 from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.kinds import required_kind
 from dragoman.cli.dra.output import show
 
 if TYPE_CHECKING:
@@ -41,16 +43,29 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("target", metavar="DEVICE|CLAIM|POD", shell_complete=_complete)
+@click.argument(
+    "words", metavar="DEVICE|CLAIM|POD", nargs=-1, required=True, shell_complete=_complete
+)
 @connected
 @output_option
-def who(source: Source, target: str, output: str) -> None:
+def who(source: Source, words: tuple[str, ...], output: Output) -> None:
     """Show which claim, pod and container has a device, or which devices a claim or pod has."""
     from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
 
+    target = _target(words)
     world = source.world(_NEEDS)
     inventory = take(world, source.profile(world))
     report = who_table.answer(inventory, target, source.namespace, wide=output == "wide")
     show(report, output)
     sys.exit(report.status)
+
+
+def _target(words: tuple[str, ...]) -> str:
+    """Return `kind/name` of `KIND NAME`, and a single word as it is; raise click.UsageError."""
+    if len(words) == 1:
+        return words[0]
+    if len(words) > 2:
+        raise click.UsageError("give one device, claim or pod")
+    kind = required_kind(words[0], ("pod", "claim", "device"))
+    return f"{kind}/{words[1]}"

@@ -8,21 +8,15 @@ from typing import Any, Final
 from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory.top_tables import taint_text
+from dragoman.cli.dra.kinds import kind_of
+from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.holders import Holding, User
 from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.maintenance.targets import Target, near
 
-_KINDS: Final = {
-    "pod": "pod",
-    "pods": "pod",
-    "claim": "claim",
-    "claims": "claim",
-    "resourceclaim": "claim",
-    "resourceclaims": "claim",
-    "device": "device",
-}
 Row = tuple[Device, Holding | None, User | None]
 
 
@@ -41,7 +35,7 @@ def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> 
     """
     rows = list(_rows(inventory, target, namespace))
     if not rows:
-        raise Unusable(_nothing(inventory, target, namespace))
+        raise _nothing(inventory, target, namespace)
     return _report(inventory, rows, wide=wide)
 
 
@@ -103,7 +97,8 @@ def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
 def _parsed(target: str) -> tuple[str, str]:
     """Return the kind that a target names, if it does, and the rest."""
     first, slash, rest = target.partition("/")
-    return (_KINDS[first], rest) if slash and first in _KINDS else ("", target)
+    kind = kind_of(first) if slash else ""
+    return (kind, rest) if kind in ("pod", "claim", "device") else ("", target)
 
 
 def _named(inventory: Inventory, name: str) -> Iterator[Device]:
@@ -234,17 +229,36 @@ def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _nothing(inventory: Inventory, target: str, namespace: str) -> str:
+def _nothing(inventory: Inventory, target: str, namespace: str) -> Unusable:
     """Say why there is nothing to show."""
     kind, name = _parsed(target)
     key = name if "/" in name else f"{namespace}/{name}"
     world = inventory.world
     if kind in ("", "claim") and key in world.claims:
-        return f"claim {key} has no devices: `kubectl dra explain claim` says why"
+        return Unusable(f"claim {key} has no devices: `kubectl dra explain claim` says why")
     if kind in ("", "pod") and key in world.pods:
-        return f"pod {key} has no devices: `kubectl dra explain pod` says why"
-    unseen = "; ".join(f"not seen: {one}" for one in world.unseen)
-    return (
-        f"no device, claim or pod {target} (in namespace {namespace}){'; ' if unseen else ''}"
-        f"{unseen}"
-    )
+        text = f"pod {key} has no devices: `kubectl dra explain pod` says why"
+        return missing(world, text, "resourceclaims")
+    text = f"no device, claim or pod {target} (in namespace {namespace})"
+    return missing(world, text + _near(inventory, name, key), *_SOURCES)
+
+
+def near_device(inventory: Inventory, name: str) -> str:
+    """Return which drivers, pools or devices there are instead of `driver/pool/device`."""
+    driver, _, rest = name.partition("/")
+    pool, _, device = rest.rpartition("/")
+    hint = near(Target(driver, pool or rest, device if pool else ""), inventory)
+    return f"; {hint}" if hint else ""
+
+
+_SOURCES: Final = ("resourceslices", "resourceclaims", "pods")
+"""What names the devices, claims and pods that `who` finds."""
+
+
+def _near(inventory: Inventory, name: str, key: str) -> str:
+    """Return what there is: names near a device's, or where a pod or claim of the name is."""
+    if name.count("/") > 1 or "." in name.partition("/")[0]:
+        return near_device(inventory, name)
+    world = inventory.world
+    short = key.partition("/")[2]
+    return elsewhere(key, {**world.claims, **world.pods}, f"kubectl dra who {short}")

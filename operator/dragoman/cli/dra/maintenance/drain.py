@@ -9,8 +9,10 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.quantities import Duration, Rate
 from dragoman.cli.dra.maintenance.targeting import Wish, choose, confirm, require_devices, targeted
+from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Exit, show
 from dragoman.cli.terminal import say
 
@@ -84,7 +86,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     force: bool,  # noqa: FBT001 — as above
     disable_eviction: bool,  # noqa: FBT001 — as above
     mechanism: str,
-    output: str,
+    output: Output,
 ) -> None:
     """Take devices out of service, and evict the pods that use them.
 
@@ -110,7 +112,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     sys.exit(carry_out(source, wish, options, output))
 
 
-def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
+def carry_out(source: Source, wish: Wish, options: object, output: Output) -> Exit:
     """Preview, ask, and run `hold` or `drain`; return the exit status."""
     from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
     from dragoman.cli.dra.maintenance.draining import Drain  # noqa: PLC0415 — as above
@@ -128,7 +130,9 @@ def carry_out(source: Source, wish: Wish, options: object, output: str) -> Exit:
         return preview.status
     if found.spared:
         raise previewing.refused(found, wish)
-    document = output in ("json", "yaml")
+    if blind := cannot_tell(unseen_of(chosen.inventory.world)):
+        say(f"! {blind}")
+    document = output.document
     for line in found.lines():
         say(line, err=document)
     for note in chosen.notes():

@@ -9,6 +9,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.drain import MECHANISMS, carry_out
 from dragoman.cli.dra.maintenance.quantities import Duration
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
@@ -60,7 +61,7 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     mechanism: str,
     wait: bool,  # noqa: FBT001 — as above
     timeout: float,
-    output: str,
+    output: Output,
 ) -> None:
     """Keep new claims away from devices; pods that use them are left alone.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Report, Table, show
+from dragoman.cli.dra.cluster.watching import watched
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.output import Report, Table
+from dragoman.cli.dra.reports import Nothing
 
 if TYPE_CHECKING:
     from dragoman.inventory.facts.objects import World
@@ -32,10 +35,19 @@ _NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 
 
 @click.command(epilog=_EXAMPLES)
+@watched
 @connected
 @output_option
-def holds(source: Source, output: str) -> None:
+def holds(source: Source, every: float, output: Output) -> None:
     """List what keeps devices out of service: DeviceTaintRules and held claims."""
+
+    def answer(source: Source) -> Report:
+        return _answer(source, wide=output == "wide")
+
+    watching.answer(source, answer, output, every)
+
+
+def _answer(source: Source, *, wide: bool) -> Report:
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.maintenance.holds import read  # noqa: PLC0415 — as above
@@ -45,9 +57,7 @@ def holds(source: Source, output: str) -> None:
     found = read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))
     inventory = take(world, source.profile(world))
     ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
-    report = _report(world, inventory, ordered, wide=output == "wide")
-    show(report, output)
-    sys.exit(report.status)
+    return _report(world, inventory, ordered, wide=wide)
 
 
 def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool) -> Report:
@@ -76,7 +86,7 @@ def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool
     return Report(
         "Holds",
         {**notes.header(world), "holds": documents},
-        lines or ("No device is out of service.",),
+        lines or (Nothing("No device is out of service."),),
         notes.status(world),
         tuple(notes.common(world)),
     )

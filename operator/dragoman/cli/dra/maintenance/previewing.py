@@ -156,6 +156,8 @@ def dry_run(chosen: Chosen, found: Preview, facts: Facts, command: str) -> Repor
         "rules": found.rules,
     }
     status = Exit.OBSTACLE if blocked and command == "drain" else Exit.CLEAR
+    if chosen.inventory.world.unseen:  # a device may have users that were not seen
+        status = Exit.UNKNOWN
     return Report("DrainPreview", document, tuple(found.lines()), status, tuple(chosen.notes()))
 
 

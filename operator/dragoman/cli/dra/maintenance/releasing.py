@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.targeting import Chosen, Wish, choose, confirm, require_devices
 from dragoman.cli.dra.output import Exit, Report, show
 
@@ -21,7 +22,7 @@ def undo(
     source: Source,
     wish: Wish,
     command: str,
-    output: str,
+    output: Output,
     wanted: Callable[[Hold], bool] | None = None,
 ) -> None:
     """Delete the holds of a target, and exit.

@@ -11,6 +11,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.targeting import (
     Chosen,
     Wish,
@@ -19,6 +20,7 @@ from dragoman.cli.dra.maintenance.targeting import (
     require_devices,
     targeted,
 )
+from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
 from dragoman.cli.terminal import say
 
@@ -51,7 +53,7 @@ def taint(
     source: Source,
     wish: Wish,
     reason: str,
-    output: str,
+    output: Output,
 ) -> None:
     """Taint devices: kubectl dra taint TARGET… KEY[=VALUE]:EFFECT.
 
@@ -127,6 +129,8 @@ def _carry_out(
     lines = list(_preview(found))
     created: dict[str, bool] = {}
     if not chosen.wish.dry_run:
+        if blind := cannot_tell(unseen_of(chosen.inventory.world)):
+            say(f"! {blind}")
         for line in lines:
             say(line)
         confirm(len(found.devices), chosen.wish, "taint")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
+from dragoman.cli.dra.missing import missing
 from dragoman.cli.dra.output import Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
@@ -160,12 +161,14 @@ def require_devices(chosen: Chosen) -> None:
 
     if chosen.selection.devices:
         return
+    world = chosen.inventory.world
     for target in chosen.targets:
         if hint := near(target, chosen.inventory):
-            raise Unusable(f"{target}: no such device; {hint}")
+            raise missing(world, f"{target}: no such device; {hint}", "resourceslices")
     if failures := chosen.selection.failures:
         raise Unusable(f"{chosen.targets[0]}: no device; the expression fails, as on {failures[0]}")
-    raise Unusable(f"{'; '.join(map(str, chosen.targets))}: no device meets this")
+    text = f"{'; '.join(map(str, chosen.targets))}: no device meets this"
+    raise missing(world, text, "resourceslices")
 
 
 def confirm(count: int, wish: Wish, verb: str) -> None:

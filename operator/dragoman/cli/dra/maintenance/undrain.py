@@ -8,6 +8,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.releasing import undo
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 
@@ -30,7 +31,7 @@ Exit status:
 @targeted
 @connected
 @output_option
-def undrain(source: Source, wish: Wish, output: str) -> None:
+def undrain(source: Source, wish: Wish, output: Output) -> None:
     """Put devices back in service: delete what `drain` or `hold` created for them.
 
     TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are

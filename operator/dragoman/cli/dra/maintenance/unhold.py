@@ -6,6 +6,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.releasing import undo
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 from dragoman.cli.dra.maintenance.undrain import EXAMPLES
@@ -15,7 +16,7 @@ from dragoman.cli.dra.maintenance.undrain import EXAMPLES
 @targeted
 @connected
 @output_option
-def unhold(source: Source, wish: Wish, output: str) -> None:
+def unhold(source: Source, wish: Wish, output: Output) -> None:
     """Put devices back in service: delete what `hold` or `drain` created for them.
 
     TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are

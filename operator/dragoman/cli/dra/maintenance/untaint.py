@@ -9,6 +9,7 @@ import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.releasing import undo
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 
@@ -31,7 +32,7 @@ Exit status:
 @targeted
 @connected
 @output_option
-def untaint(source: Source, wish: Wish, output: str) -> None:
+def untaint(source: Source, wish: Wish, output: Output) -> None:
     """Remove taints of `kubectl dra taint`: kubectl dra untaint TARGET… [KEY[:EFFECT]-].
 
     Taints that a driver publishes in its ResourceSlices are the driver's, and stay.

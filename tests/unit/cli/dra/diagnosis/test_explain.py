@@ -636,7 +636,7 @@ def test_without_all_rights_a_pod_that_seems_to_fit_is_uncertain(tmp_path: Path)
     desk = Desk(tmp_path, *manifests, unseen=unseen)
     printed = desk.run("explain", "claim", "claim", "-n", "ns", status=2)
     assert "fits on 1 of 1 nodes" in printed
-    assert "! not seen: resourceclaims outside of namespace ns" in printed
+    assert "you cannot list resourceclaims outside of namespace ns" in printed
 
 
 def blind(tmp_path: Path, plural: str) -> Desk:
@@ -653,7 +653,7 @@ def blind(tmp_path: Path, plural: str) -> Desk:
 def test_what_may_not_be_listed_is_no_reason_for_a_refusal(tmp_path: Path, plural: str) -> None:
     desk = blind(tmp_path, plural)
     printed = desk.run("explain", "pod", "pod", "-n", "ns", status=2)
-    assert f"you may not list {plural}" in printed.splitlines()[0]
+    assert f"you cannot list {plural}" in printed.splitlines()[0]
     document = desk.document("explain", "pod", "pod", "-n", "ns", status=2)
     assert (document["answer"], document["groups"]) == ("Unknown", [])
 
@@ -671,7 +671,7 @@ def test_an_object_that_may_not_be_listed_is_not_called_missing_alone(
 ) -> None:
     result = invoke("explain", *arguments, "--snapshot", blind(tmp_path, plural).file)
     assert result.exit_code == 2
-    assert f"not seen: {plural}: forbidden" in result.stderr
+    assert f"cannot tell: you cannot list {plural}; `kubectl dra auth`" in result.stderr
 
 
 @pytest.mark.parametrize("plural", ["nodes", "resourceslices", "deviceclasses"])
@@ -680,7 +680,7 @@ def test_nothing_is_simulated_on_what_may_not_be_listed(tmp_path: Path, plural: 
     file.write_text(yaml.safe_dump(pod(claims={"gpu": "claim"})))
     result = invoke("simulate", "-f", file, "--snapshot", blind(tmp_path, plural).file)
     assert result.exit_code == 2
-    assert f"you may not list {plural}" in result.stderr
+    assert f"you cannot list {plural}" in result.stderr
 
 
 def test_a_class_says_on_how_many_devices_an_attribute_is_set(tmp_path: Path) -> None:
@@ -724,7 +724,7 @@ def test_free_partitions_are_counted_as_top_counts_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(["pod"], "give either a kind and a name", id="no name"),
+        pytest.param(["pod"], "give a name as well", id="no name"),
         pytest.param(["pod", "x", "-f", __file__], "give either", id="both"),
         pytest.param(["pod", "x"], "pod default/x not found", id="no such pod"),
         pytest.param(["class", "gpuu"], "did you mean gpu?", id="a misspelt class"),

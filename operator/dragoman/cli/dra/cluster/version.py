@@ -1,0 +1,57 @@
+"""`kubectl dra version`: of this program, and of the cluster."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dragoman import __version__
+from dragoman.cli.dra.cluster.options import connected, output_option
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.output import Exit, Report, Unusable, show
+
+if TYPE_CHECKING:
+    from dragoman.kube.client import Client
+
+_EXAMPLES: Final = """\
+\b
+Examples:
+  kubectl dra version
+  kubectl dra version --client
+  kubectl dra version -o json | jq -r .clientVersion
+
+\b
+Exit status:
+  0  the versions are printed
+  2  the API server does not answer
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--client", "alone", is_flag=True, help="Do not ask the API server.")
+@connected
+@output_option
+def version(source: Source, output: Output, *, alone: bool) -> None:
+    """Print the versions of this program and of the cluster."""
+    server, fault = "", ""
+    if not alone:
+        try:
+            server = source.version()
+        except Unusable as error:
+            fault = error.message
+    lines = [f"Client Version: v{__version__}"]
+    lines += [f"Server Version: {server}"] if server else []
+    document = {"clientVersion": f"v{__version__}", "serverVersion": server or None}
+    status = Exit.UNKNOWN if fault else Exit.CLEAR
+    show(Report("Version", document, tuple(lines), status), output)
+    if fault:
+        raise Unusable(fault)
+    sys.exit(status)
+
+
+async def server_version(client: Client) -> str:
+    """Return the version that the API server says; raise ApiError."""
+    return str((await client.get("/version")).get("gitVersion") or "")
