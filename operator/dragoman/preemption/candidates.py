@@ -336,7 +336,6 @@ def protected(pod: BoundPod) -> Protected:
         phase=pod.phase,
         ready=pod.ready,
         deleting=pod.ending,
-        managed=pod.owner is not None,
         grace=pod.grace,
     )
 
