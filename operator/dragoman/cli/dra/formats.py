@@ -98,9 +98,10 @@ class OutputType(click.ParamType[Output]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:  # noqa: ARG002 — click's signature
         """Offer the forms."""
-        from dragoman.cli.dra.cluster.completion import items as offered  # noqa: PLC0415 — circular
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
 
-        return offered((one.partition("=")[0] + "=" * ("=" in one) for one in FORMS), incomplete)
+        forms = (one.partition("=")[0] + "=" * ("=" in one) for one in FORMS)
+        return [CompletionItem(one) for one in forms if one.startswith(incomplete)]
 
 
 def items(report: Report) -> Sequence[Mapping[str, Any]]:

@@ -111,6 +111,6 @@ class What(click.ParamType[str]):
         incomplete: str,
     ) -> list[click.shell_completion.CompletionItem]:
         """Offer the plurals."""
-        from dragoman.cli.dra.cluster.completion import items  # noqa: PLC0415 — as needed
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
 
-        return items(self.plurals, incomplete)
+        return [CompletionItem(one) for one in self.plurals if one.startswith(incomplete)]

@@ -100,9 +100,7 @@ class Source:
         """Return the version of the API server, or of the one that a snapshot was taken of."""
         if self.snapshot:
             return self.read(()).kubernetes
-        from dragoman.cli.dra.cluster.version import server_version  # noqa: PLC0415 — circular
-
-        return self.call(server_version)
+        return self.call(_version)
 
     def labelled(self, plural: str, selector: str) -> frozenset[str]:
         """Return the objects with labels: names, or `namespace/name`.
@@ -127,6 +125,10 @@ class Source:
         except ValueError as error:
             example = versions.name(versions.DEFAULT)
             raise Unusable(f"{error}; --profile {example} chooses one") from error
+
+
+async def _version(client: Client) -> str:
+    return str((await client.get("/version")).get("gitVersion") or "")
 
 
 def parse_profile(text: str) -> tuple[str, dict[str, bool]]:

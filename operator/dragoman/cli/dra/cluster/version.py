@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -12,9 +12,6 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
-
-if TYPE_CHECKING:
-    from dragoman.kube.client import Client
 
 _EXAMPLES: Final = """\
 \b
@@ -50,8 +47,3 @@ def version(source: Source, output: Output, *, alone: bool) -> None:
     if fault:
         raise Unusable(fault)
     sys.exit(status)
-
-
-async def server_version(client: Client) -> str:
-    """Return the version that the API server says; raise ApiError."""
-    return str((await client.get("/version")).get("gitVersion") or "")
