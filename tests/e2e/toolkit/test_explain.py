@@ -53,13 +53,13 @@ def probe(world: World) -> list[Json]:
     return [*(world.claim(name) for name in names), world.sized(world.pod("probe", *names))]
 
 
-def varied(world: World, manifests: list[Json], *, idle: bool) -> list[Json]:
+def varied(world: World, manifests: list[Json], idle: str) -> list[Json]:
     """Let the pod use a claim that no pod uses, or request what nothing serves.
 
     Args:
         world: Of the pod, which comes last.
         manifests: From `probe`.
-        idle: Whether there is claim `idle`, allocated for a node.
+        idle: The node for which claim `idle` is allocated; empty where there is none.
     """
     pod = manifests[-1]
     if idle:
@@ -67,8 +67,9 @@ def varied(world: World, manifests: list[Json], *, idle: bool) -> list[Json]:
         pod["spec"]["resourceClaims"].insert(at, {"name": "i", "resourceClaimName": "idle"})
         container = pod["spec"]["containers"][0]
         container.setdefault("resources", {}).setdefault("claims", []).append({"name": "i"})
-        if world.chance(0.8):
-            node = world.random.choice(world.nodes)
+        others = [one for one in world.nodes if one != idle]
+        if others and world.chance(0.8):
+            node = world.random.choice(others)
             pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     elif world.chance(0.05):
         requesting(pod, {f"{world.name}.example.com/none": "1"})
@@ -91,7 +92,7 @@ def test_verdicts_are_those_of_the_scheduler(
         wait_for(lambda: all_chosen(stage, bound), 120, "nodes for pods that are not bound")
         snapshot = tmp_path / "before.jsonl"
         dra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", snapshot)
-        probes = {one.name: varied(one, probe(one), idle=one.name in idle) for one in worlds}
+        probes = {one.name: varied(one, probe(one), idle.get(one.name, "")) for one in worlds}
         said = explained(probes.values(), snapshot, tmp_path)
         stage.add([one for manifests in probes.values() for one in manifests])
         stage.settled((name, "probe") for name in probes)
@@ -114,8 +115,8 @@ def test_verdicts_are_those_of_the_scheduler(
         stage.remove(worlds)
 
 
-def left_idle(stage: Stage, worlds: Iterable[World]) -> frozenset[str]:
-    """Allocate claim `idle` in worlds, for no pod; return the names of those that had devices."""
+def left_idle(stage: Stage, worlds: Iterable[World]) -> dict[str, str]:
+    """Allocate claim `idle` in worlds, for no pod; return the nodes, by world that had devices."""
     pairs = {
         one.name: [
             objects.claim(
@@ -126,19 +127,20 @@ def left_idle(stage: Stage, worlds: Iterable[World]) -> frozenset[str]:
         for one in worlds
     }
     if not pairs:
-        return frozenset()
+        return {}
     stage.add([one for pair in pairs.values() for one in pair])
     decided = stage.settled((name, "idler") for name in pairs)
     for name, _ in decided:
         stage.plane.delete_pod(name, "idler")
-    found = {name for (name, _), pod in decided.items() if pod["spec"].get("nodeName")}
+    placed = {name: pod["spec"].get("nodeName") for (name, _), pod in decided.items()}
+    found = {name: str(node) for name, node in placed.items() if node}
     for name in pairs:
         if name in found:
             body = {"status": {"reservedFor": None}}
             stage.api.patch("resourceclaims", "idle", name, body, subresource="status")
         else:
             stage.api.delete("resourceclaims", "idle", name)
-    return frozenset(found)
+    return found
 
 
 def all_chosen(stage: Stage, manifests: list[Json]) -> bool:
