@@ -60,6 +60,7 @@ class Controllers:
             client, settings, served, manager, self._recorder, self._leading
         )
         self.claims: ClaimController | None = None
+        self._explain: Any = None
         self._mode = ClaimMode(
             settings.claims,
             grace=settings.grace,
@@ -147,7 +148,7 @@ class Controllers:
         devices = await retried(
             "Cannot look for devices", discover_devices, self._client, self._served
         )
-        explain = controller.ExplainController(
+        explain = self._explain = controller.ExplainController(
             self._client,
             self._served,
             devices,
@@ -210,10 +211,21 @@ class Controllers:
             settings.preemption_schedulers,
         )
         preemption = controller.PreemptionController(
-            self._client, self._recorder, self._leading, policy, after=settings.preemption_after
+            self._client,
+            self._recorder,
+            self._leading,
+            policy,
+            after=settings.preemption_after,
+            stored=self._unbound_pods,
         )
         log.info("Reporting which pods would have to end for others", mode=settings.preemption)
         self._manager.spawn_once(self._report_preemptions(preemption))
+
+    def _unbound_pods(self) -> list[Any] | None:
+        """Return the pods that may wait for devices, None where they are not stored."""
+        if self._explain is None or self._explain.unready() is not None:
+            return None
+        return [one.value.document for one in self._explain.state.pods if one.value is not None]
 
     async def _report_preemptions(self, preemption: Any) -> None:
         await wait_served(self._client, DEVICEPREEMPTIONS)

@@ -3,7 +3,7 @@
 Source: `SelectVictimsOnNode`, `filterPodsWithPDBViolation` and `pickOneNodeForPreemption` of
 kube-scheduler (pkg/scheduler/framework/plugins/defaultpreemption and framework/preemption), the
 same in 1.34 to 1.37 for pods without PodGroups. What differs: claims of victims are released, a
-candidate that violates a PodDisruptionBudget is none, and pods that a policy spares stay.
+candidate with a victim that the Eviction API refuses is none, and pods that a policy spares stay.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dragoman.allocation import Allocated, DeviceID
 from dragoman.allocation.search.solution import node_name_of
 from dragoman.inventory.facts.objects import ClaimFact, NodeFact
 from dragoman.maintenance.budgets import Budget, Protected, predict
-from dragoman.maintenance.budgets import matches as selects
-from dragoman.preemption.facts import BoundPod
+from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.policy import Code, Policy, Reason, spared
 from dragoman.preemption.trial import Trial
 from dragoman.preemption.units import Unit, units
@@ -49,12 +48,15 @@ class Candidate:
         victims: The most important first.
         devices: What the pod would get.
         ending: Pods that end already; the plan counts on it.
+        violations: Victims that default preemption counts as violating a budget, although their
+            evictions are allowed.
     """
 
     node: str
     victims: tuple[Victim, ...]
     devices: tuple[DeviceID, ...] = ()
     ending: tuple[BoundPod, ...] = ()
+    violations: int = 0
 
     @property
     def holds_devices(self) -> bool:
@@ -144,12 +146,14 @@ class Examination:
 
     def _spared(self, pod: BoundPod) -> Reason | None:
         reason = spared(self.trial.facts.world, pod, self.priority, self.policy)
-        several = of_pod(pod, self.trial.facts.budgets)
-        if reason is None and len(several) > 1:
+        if reason is not None:
+            return reason
+        several = self.trial.facts.budgets_of(pod)
+        if len(several) > 1:
             names = ", ".join(sorted(one.name for one in several))
             text = f"the Eviction API refuses {pod.key}, which has several PodDisruptionBudgets"
             return Reason(Code.BUDGETS, f"{text}: {names}")
-        return reason
+        return None
 
     def _among(
         self, node: NodeFact, found: Sequence[Unit], ending: tuple[BoundPod, ...]
@@ -169,19 +173,17 @@ class Examination:
         finally:
             for unit in removed:
                 self.trial.restore(unit.pods, unit.claims)
-        if violations:
-            return Refusal(name, Why.BUDGET, violations)
         if outcome is None:
             return Refusal(name, Why.TOO_LARGE)
-        return self._checked(node, victims, outcome, ending)
+        return self._checked(node, victims, violations, outcome, ending)
 
     def _reprieve(
         self, node: NodeFact, free: Sequence[Unit], removed: list[Unit]
-    ) -> tuple[list[Unit], tuple[str, ...]]:
+    ) -> tuple[list[Unit], list[tuple[Unit, tuple[Budget, ...]]]]:
         """Put back whom the pod does not need; `removed` shrinks to the victims."""
-        violating, fine = split(free, self.trial.facts.budgets)
+        violating, fine = split(free, self.trial.facts)
         victims: list[Unit] = []
-        violations: dict[str, None] = {}
+        violations: list[tuple[Unit, tuple[Budget, ...]]] = []
         for unit, broken in (*violating, *((one, ()) for one in fine)):
             self.trial.restore(unit.pods, unit.claims)
             removed.remove(unit)
@@ -189,8 +191,8 @@ class Examination:
                 self.trial.remove(unit.pods, unit.claims)
                 removed.append(unit)
                 victims.append(unit)
-                violations |= dict.fromkeys(map(_allows, broken))
-        return victims, tuple(violations)
+                violations += [(unit, broken)] if broken else []
+        return victims, violations
 
     def _refused(self, node: NodeFact, found: Sequence[Unit], *, any_free: bool) -> Refusal:
         """Say why a node does not do without all pods that may end; these are removed."""
@@ -219,6 +221,7 @@ class Examination:
         self,
         node: NodeFact,
         chosen: Iterable[Unit],
+        violations: Sequence[tuple[Unit, tuple[Budget, ...]]],
         outcome: Allocated,
         ending: tuple[BoundPod, ...],
     ) -> Candidate | Refusal:
@@ -229,15 +232,17 @@ class Examination:
                 key=lambda victim: (victim.pod.importance, victim.pod.key),
             )
         )
-        if refusals := _evictions(victims, self.trial.facts.budgets):
-            return Refusal(name, Why.BUDGET, refusals)
+        if refusals := _evictions(victims, self.trial.facts):
+            broken = dict.fromkeys(_allows(one) for _, some in violations for one in some)
+            return Refusal(name, Why.BUDGET, (*broken,) or refusals)
         if len(victims) > self.policy.max_victims:
             text = f"{len(victims)} pods would end, and a plan has at most"
             return Refusal(name, Why.TOO_MANY, (f"{text} {self.policy.max_victims}",))
         devices = devices_of(outcome, len(self.trial.extended.subject(node).claims))
         if beyond := self._beyond(name, devices):
             return Refusal(name, Why.NETWORK, beyond)
-        return Candidate(name, victims, devices, ending)
+        violating = sum(len(unit.pods) for unit, _ in violations)
+        return Candidate(name, victims, devices, ending, violating)
 
     def _beyond(self, name: str, devices: Sequence[DeviceID]) -> tuple[str, ...]:
         """Return devices that other nodes may use as well: their users elsewhere would matter."""
@@ -275,7 +280,7 @@ def _devices(pod: BoundPod, claims: Iterable[ClaimFact]) -> tuple[DeviceID, ...]
 
 
 def split(
-    found: Sequence[Unit], budgets: Iterable[Budget]
+    found: Sequence[Unit], facts: Facts
 ) -> tuple[list[tuple[Unit, tuple[Budget, ...]]], list[Unit]]:
     """Return the units whose end would violate budgets, each with these, and the others.
 
@@ -283,18 +288,18 @@ def split(
     budget already counts as disrupted is not counted again. An empty selector matches every pod, as
     for the Eviction API; default preemption takes it for none.
     """
-    listed = [*budgets]
-    left = {(one.namespace, one.name): one.allowed for one in listed}
+    left: dict[tuple[str, str], int] = {}
     violating: list[tuple[Unit, tuple[Budget, ...]]] = []
     fine: list[Unit] = []
     for unit in found:
         broken = []
         for pod in unit.pods:
-            for one in of_pod(pod, listed):
+            for one in facts.budgets_of(pod):
                 if pod.name in one.disrupted:
                     continue
-                left[one.namespace, one.name] -= 1
-                if left[one.namespace, one.name] < 0:
+                key = (one.namespace, one.name)
+                left[key] = left.get(key, one.allowed) - 1
+                if left[key] < 0:
                     broken.append(one)
         if broken:
             violating.append((unit, tuple(broken)))
@@ -303,27 +308,23 @@ def split(
     return violating, fine
 
 
-def of_pod(pod: BoundPod, budgets: Iterable[Budget]) -> list[Budget]:
-    """Return the budgets that select a pod."""
-    return [
-        one
-        for one in budgets
-        if one.namespace == pod.namespace
-        and one.selector is not None
-        and selects(one.selector, pod.labels)
-    ]
-
-
 def _allows(budget: Budget) -> str:
     count = max(budget.allowed, 0)
     plural = "" if count == 1 else "s"
     return f"PodDisruptionBudget {budget.namespace}/{budget.name} allows {count} disruption{plural}"
 
 
-def _evictions(victims: Iterable[Victim], budgets: Iterable[Budget]) -> tuple[str, ...]:
-    """Return why the Eviction API would refuse victims; default preemption deletes instead."""
-    pods = [protected(victim.pod) for victim in victims]
-    found = predict(pods, budgets)
+def _evictions(victims: Sequence[Victim], facts: Facts) -> tuple[str, ...]:
+    """Return why the Eviction API would refuse victims; default preemption deletes instead.
+
+    It has the last word. Default preemption counts budgets down for all pods that may end, so that
+    it takes one for violating that alone would end, or that no budget protects while it is not
+    ready: such a victim makes a candidate worse, but it can be evicted.
+    """
+    budgets = {
+        (one.namespace, one.name): one for victim in victims for one in facts.budgets_of(victim.pod)
+    }
+    found = predict([protected(victim.pod) for victim in victims], budgets.values())
     return tuple(dict.fromkeys(f"{name}: {text}" for name, text in found.items() if text))
 
 
@@ -341,17 +342,15 @@ def protected(pod: BoundPod) -> Protected:
 
 
 def best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Sort candidates, the best first; the scheduler breaks what remains equal at random.
-
-    Criterion 1, the fewest violated budgets, is the same for all: there are none.
-    """
+    """Sort candidates, the best first; the scheduler breaks what remains equal at random."""
     return tuple(sorted(candidates, key=_badness))
 
 
-def _badness(candidate: Candidate) -> tuple[int, int, int, _Latest, str]:
+def _badness(candidate: Candidate) -> tuple[int, int, int, int, _Latest, str]:
     pods = [victim.pod for victim in candidate.victims]
     top = max(pod.priority for pod in pods)
     return (
+        candidate.violations,
         pods[0].priority,
         sum(pod.priority + _OFFSET for pod in pods),
         len(pods),

@@ -142,7 +142,7 @@ class _Search:
             Outcome.PLANNED if moves else Outcome.FITS,
             tuple(moves),
             tuple(places),
-            complete=self.complete,
+            complete=self.complete and not self.layout.spending.exceeded,
             nodes=len(self.layout.facts.world.nodes),
         )
 
@@ -161,7 +161,9 @@ class _Search:
             for node, chosen in self._sets(trial, pods, size):
                 made = self._try(trial, node, chosen)
                 if made is not None:
-                    return replace(made, complete=self.complete)
+                    # A search that did not end may have hidden a plan with fewer moves.
+                    sure = self.complete and not self.layout.spending.exceeded
+                    return replace(made, complete=sure)
                 if self.layout.spending.empty:
                     self.complete = False
                     break

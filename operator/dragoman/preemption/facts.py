@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load, Resources, requests
 from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
 from dragoman.inventory.snapshots.documents import KUEUE, MIRROR, PREEMPTIBLE, Document
-from dragoman.maintenance.budgets import Budget
+from dragoman.maintenance.budgets import Budget, matches
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
 
@@ -199,6 +200,32 @@ class Facts:
                     found[consumer.uid].append(claim)
         return {uid: tuple(claims) for uid, claims in found.items()}
 
+    def budgets_of(self, pod: BoundPod) -> tuple[Budget, ...]:
+        """Return the budgets that select a pod; tenants write them, so this takes of the time.
+
+        Raises:
+            TooExpensiveError: The entered `TimeBudget` is used up.
+        """
+        here = self._by_namespace.get(pod.namespace)
+        if not here:
+            return ()
+        alike = (pod.namespace, repr(pod.labels))
+        found = self._selecting.get(alike)
+        if found is None:
+            found = self._selecting[alike] = tuple(_selecting(here, pod.labels))
+        return found
+
+    @cached_property
+    def _by_namespace(self) -> Mapping[str, list[Budget]]:
+        found: defaultdict[str, list[Budget]] = defaultdict(list)
+        for one in self.budgets:
+            found[one.namespace].append(one)
+        return found
+
+    @cached_property
+    def _selecting(self) -> dict[tuple[str, str], tuple[Budget, ...]]:
+        return {}
+
     def load(self, priority: int) -> Load:
         """Return what pods request of each node.
 
@@ -211,6 +238,13 @@ class Facts:
             if not pod.nominated or pod.priority >= priority:
                 load.add(pod.node, pod.requests)
         return load
+
+
+def _selecting(budgets: Iterable[Budget], labels: Mapping[str, Any]) -> Iterator[Budget]:
+    for one in budgets:
+        check()
+        if one.selector is not None and matches(one.selector, labels):
+            yield one
 
 
 def _bound(pods: Iterable[PodFact]) -> Iterator[BoundPod]:

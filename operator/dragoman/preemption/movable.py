@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.allocation import DeviceID
 from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.maintenance.budgets import Budget, predict
-from dragoman.preemption.candidates import of_pod, protected
+from dragoman.preemption.candidates import protected
 from dragoman.preemption.facts import BoundPod, Facts, not_computed
 from dragoman.preemption.policy import Code, Policy, Reason, spared
 
@@ -70,7 +70,8 @@ def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movab
     for claim in claims:
         if any(consumer.uid != pod.uid for consumer in claim.claim.consumers):
             return Reason(Code.SHARED, f"claim {claim.key} has other users beside {pod.key}")
-    refusal = predict([protected(pod)], facts.budgets)[pod.key]
+    budgets = facts.budgets_of(pod)
+    refusal = predict([protected(pod)], budgets)[pod.key]
     if refusal:
         return Reason(Code.BUDGETS, f"{pod.key}: {refusal}")
-    return Movable(pod, claims, tuple(of_pod(pod, facts.budgets)))
+    return Movable(pod, claims, budgets)

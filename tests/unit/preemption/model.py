@@ -139,8 +139,8 @@ def decide(world: World, *, respectful: bool = False) -> list[tuple[str, frozens
 
     Args:
         world: The cluster.
-        respectful: Whether budgets are respected, as plans do: no candidate with violations, and
-            no victim with several budgets, which the Eviction API refuses.
+        respectful: Whether the Eviction API allows all evictions, as plans require: no budget is
+            exceeded by the victims, and no victim has several budgets.
     """
 
     def kept(pod: Pod) -> bool:
@@ -148,8 +148,12 @@ def decide(world: World, *, respectful: bool = False) -> list[tuple[str, frozens
 
     found = [one for node in world.rooms if (one := candidate(world, node, kept))]
     if respectful:
-        found = [one for one in found if not one.violations]
+        found = [one for one in found if all(_allowed(one, budget) for budget in world.budgets)]
     return [(one.node, frozenset(pod.name for pod in one.victims)) for one in best(found)]
+
+
+def _allowed(one: Candidate, budget: Budget) -> bool:
+    return sum(budget.selector in pod.labels for pod in one.victims) <= budget.allowed
 
 
 def random_world(rng: random.Random, prefix: str = "", *, cpu: bool = False) -> World:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.allocation import TimeBudget, TooExpensiveError
 from dragoman.preemption.candidates import Why
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Code, Policy, Select
@@ -325,3 +326,39 @@ def test_promises_to_more_important_pods_count() -> None:
     cluster = (*ONE, pool("n", 1), *holding("x", "n", [0]), *found)
     assert victims(planned(*cluster)) == ["x"]
     assert planned(*cluster, promised).outcome is Outcome.NONE
+
+
+def test_a_victim_may_end_alone_although_its_budget_does_not_allow_the_end_of_all() -> None:
+    # Default preemption counts the budget down for both, and calls the second one violating.
+    made = planned(
+        *ONE,
+        pool("n", 3),
+        *holding("high", "n", [0], 10, labels={"app": "a"}),
+        *holding("low", "n", [1, 2], 5, labels={"app": "a"}),
+        budget("b", {"app": "a"}, 1),
+        *waiting(2),
+    )
+    assert victims(made) == ["low"]
+
+
+def test_a_pod_that_is_not_ready_may_be_evicted_where_its_budget_always_allows_that() -> None:
+    always = budget("b", {"app": "a"}, 0)
+    always["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    given = [
+        *(*ONE, pool("n", 1), *holding("x", "n", [0], labels={"app": "a"})),
+        *waiting(1),
+    ]
+    assert planned(*given, always).outcome is Outcome.PLANNED
+    assert planned(*given, budget("b", {"app": "a"}, 0)).outcome is Outcome.NONE
+
+
+def test_budgets_of_tenants_cannot_take_more_than_the_time() -> None:
+    users = [running(f"u{index}", "n", labels={"app": str(index)}) for index in range(40)]
+    values = [f"v{index}" for index in range(1000)]
+    many = [budget(f"b{index}", {"app": "none"}, 1) for index in range(300)]
+    for one in many:
+        expression = {"key": "app", "operator": "NotIn", "values": values}
+        one["spec"]["selector"] = {"matchExpressions": [expression]}
+    ticks = iter(range(10**9))
+    with pytest.raises(TooExpensiveError), TimeBudget(2_000, clock=lambda: next(ticks)):
+        planned(*ONE, pool("n", 1), *users, *many, *waiting(2))

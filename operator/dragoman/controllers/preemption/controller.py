@@ -1,8 +1,9 @@
 """The preemption controller in mode report: which pods would have to end, and nothing else.
 
-Pods without a node are listed by a field selector every few seconds; as long as none waits for
-devices, nothing else is read. Each pass over pods that wait reads the cluster again: plans are
-rare, and a store of every bound pod would cost memory all the time.
+Pods without a node are those that the explain controller watches; where it is off, they are listed
+by a field selector every few seconds. As long as none waits for devices, nothing else is read. Each
+pass over pods that wait reads the cluster again: plans are rare, and a store of every bound pod
+would cost memory all the time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from dragoman import metrics
 from dragoman.allocation import StoppedError
 from dragoman.controllers.clusterreader import Reader
 from dragoman.controllers.preemption.planning import Planned, compute
-from dragoman.inventory.ages import seconds
+from dragoman.controllers.preemption.waiting import may_preempt
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, pages
@@ -28,7 +29,6 @@ from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS
 from dragoman.logs import logger
 from dragoman.preemption import journal
-from dragoman.preemption.facts import NEVER, priority_of
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Policy, Select
 
@@ -42,10 +42,14 @@ NEEDED: Final = (
 )
 CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules"}
 """Without one of these a plan might name a pod that must stay."""
+REST: Final = 3.0
+"""Rest after a pass, in times of what it took: pods that come all the time are no load."""
 OBJECTS: Final = 20
 """Objects of one namespace; metrics count all plans."""
 REASON: Final = "DevicePreemptionPlanned"
 _GONE: Final = frozenset({404, 409})
+_REFUSED: Final = frozenset({400, 403, 422})
+"""A quota, a policy or a namespace that ends: no reason to leave out other pods."""
 _SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
 
 __all__ = ["Policy", "PreemptionController", "Select"]
@@ -64,6 +68,8 @@ class PreemptionController:
         after: Seconds for which the scheduler must have refused a pod.
         tick: See `TICK`.
         interval: See `INTERVAL`.
+        stored: Returns pods without a node that another controller watches, reduced; None while
+            they are not listed. Without it they are listed at each tick.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
@@ -76,6 +82,7 @@ class PreemptionController:
         after: float = 10.0,
         tick: float = TICK,
         interval: float = INTERVAL,
+        stored: Callable[[], Iterable[Mapping[str, Any]] | None] = lambda: None,
     ) -> None:
         self._client = client
         self._leading = leading
@@ -84,8 +91,9 @@ class PreemptionController:
         self._tick = tick
         self._interval = interval
         self._recorder = recorder
+        self._stored = stored
         self._known: frozenset[str] = frozenset()
-        self._ended = float("-inf")
+        self._ended = self._rested = float("-inf")
         self._said: dict[str, str] = {}
         self._left = True
 
@@ -107,49 +115,45 @@ class PreemptionController:
 
     async def _pass_if_due(self) -> None:
         if not self._leading():
-            self._known, self._ended, self._left = frozenset(), float("-inf"), True
+            self._known, self._left = frozenset(), True
+            self._ended = self._rested = float("-inf")
             metrics.PREEMPTION_CANDIDATES.set(0)
             return
         waiting = await self._waiting()
-        due = time.monotonic() - self._ended >= self._interval
+        now = time.monotonic()
+        due = now - self._ended >= self._interval
         if not waiting and self._left:
             # Objects of pods that found a place stay until here, also those of a leader before.
             await self._clear({})
             self._left = False
             metrics.PREEMPTION_CANDIDATES.set(0)
-        elif waiting and (due or waiting - self._known):
+        elif waiting and now >= self._rested and (due or waiting - self._known):
             await self._pass(waiting)
             self._known, self._ended, self._left = waiting, time.monotonic(), True
+            self._rested = self._ended + REST * (self._ended - now)
         elif not waiting:
             self._known = frozenset()
 
     async def _waiting(self) -> frozenset[str]:
         """Return the UIDs of pods that wait for devices, and may preempt."""
-        found = set()
         now = datetime.now(UTC).isoformat(timespec="seconds")
+        return frozenset(
+            [
+                str(pod["metadata"].get("uid"))
+                async for pod in self._unbound()
+                if may_preempt(pod, self._policy, self._after, now)
+            ]
+        )
+
+    async def _unbound(self) -> AsyncIterator[Mapping[str, Any]]:
+        stored = self._stored()
+        if stored is not None:
+            for pod in stored:
+                yield pod
+            return
         async for page in pages(self._client, PODS.path(), limit="500", fieldSelector=_SELECTOR):
             for item in page.get("items") or ():
-                pod = reduced("pods", item)
-                if self._may_preempt(pod, now):
-                    found.add(str(pod["metadata"].get("uid")))
-        return frozenset(found)
-
-    def _may_preempt(self, pod: Mapping[str, Any], now: str) -> bool:
-        spec, status = pod.get("spec") or {}, pod.get("status") or {}
-        refused = next(
-            (
-                one
-                for one in status.get("conditions") or ()
-                if (one.get("type"), one.get("status"), one.get("reason"))
-                == ("PodScheduled", "False", "Unschedulable")
-            ),
-            None,
-        )
-        if refused is None or spec.get("preemptionPolicy") == NEVER or priority_of(pod) <= 0:
-            return False
-        scheduler = spec.get("schedulerName") or "default-scheduler"
-        waited = seconds(now, str(refused.get("lastTransitionTime") or "")) or 0.0
-        return scheduler in self._policy.schedulers and waited >= self._after
+                yield reduced("pods", item)
 
     async def _pass(self, waiting: frozenset[str]) -> None:
         snapshot = await Reader(self._client, "").read(NEEDED)
@@ -171,8 +175,14 @@ class PreemptionController:
             for one in journal.reported(planned.plans, OBJECTS)
         }
         written = await self._clear(chosen)
-        for uid, plan in chosen.items():
-            await self._write(plan, written.get(uid))
+        refused = [
+            error
+            for uid, plan in chosen.items()
+            if (error := await self._written(plan, written.get(uid)))
+        ]
+        if refused:
+            count, first = len(refused), str(refused[0])
+            log.warning("Cannot report some preemptions", pods=count, error=first)
         log.info(
             "Planned preemptions",
             pods=len(waiting),
@@ -191,15 +201,25 @@ class PreemptionController:
                 # Objects of another mode are a record of evictions, and no concern of this one.
                 if (item.get("spec") or {}).get("mode") != "Report":
                     continue
-                if metadata["name"] in chosen:
+                if _is_of(item, chosen.get(metadata["name"])):
                     kept[metadata["name"]] = item
                     continue
                 path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
                 await self._unless_gone(
                     self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
                 )
-                self._said.pop(metadata["name"], None)
+        self._said = {uid: note for uid, note in self._said.items() if uid in chosen}
         return kept
+
+    async def _written(self, plan: Plan, before: Mapping[str, Any] | None) -> ApiError | None:
+        """Write one report; return what refuses it and no other one."""
+        try:
+            await self._write(plan, before)
+        except ApiError as error:
+            if error.code not in _REFUSED:
+                raise
+            return error
+        return None
 
     async def _write(self, plan: Plan, before: Mapping[str, Any] | None) -> None:
         """Create or update the object of a plan; post an Event where the plan is another one."""
@@ -230,6 +250,15 @@ class PreemptionController:
         except ApiError as error:
             if error.code not in _GONE:
                 raise
+
+
+def _is_of(item: Mapping[str, Any], plan: Plan | None) -> bool:
+    """Whether an object is the one of a plan; its name alone may be forged."""
+    if plan is None:
+        return False
+    pod = plan.subject.pod.pod.metadata
+    named = ((item.get("spec") or {}).get("pod") or {}).get("uid")
+    return (item["metadata"].get("namespace"), named) == (pod.namespace, pod.uid)
 
 
 def _now() -> str:

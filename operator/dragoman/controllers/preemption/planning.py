@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,10 +18,12 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.preemption.facts import Facts, priority_of
 from dragoman.preemption.planner import Outcome, Plan, plan
-from dragoman.preemption.policy import Policy
+from dragoman.preemption.policy import Policy, ineligible
 
 SECONDS: Final = 5.0
 """CPU time of one plan: at 5,000 nodes with 8 used devices each it takes two."""
+SHARE: Final = 10.0
+"""CPU time of the plans of one namespace in one pass: its pods cannot keep others from plans."""
 ALL: Final = 30.0
 """CPU time of the plans of one pass; pods that come after have to wait for the next one."""
 
@@ -61,22 +64,27 @@ def compute(
     facts = Facts.of(world)
     plans: list[Plan] = []
     known: dict[object, Plan] = {}
-    pods = sorted(_pods(world, waiting), key=_order)
-    for number, pod in enumerate(pods):
+    spent: defaultdict[str, float] = defaultdict(float)
+    left_out = 0
+    for pod in sorted(_pods(world, waiting), key=_order):
         subject = of_pod(world, pod)
-        shape = _shape(subject)
+        namespace = pod.pod.metadata.namespace
+        shape = _shape(subject, policy)
         found = known.get(shape)
         if found is None:
-            if time.thread_time() - began > ALL:
-                return Planned(tuple(plans), len(pods) - number, time.thread_time() - began)
+            start = time.thread_time()
+            if start - began > ALL or spent[namespace] > SHARE:
+                left_out += 1
+                continue
             try:
                 with TimeBudget(SECONDS, clock=time.thread_time, stopped=stopped):
                     found = plan(facts, subject, cluster, policy=policy)
             except TooExpensiveError:
                 found = Plan(subject, priority_of(pod.document), Outcome.UNKNOWN, complete=False)
             known[shape] = found
+            spent[namespace] += time.thread_time() - start
         plans.append(replace(found, subject=subject))
-    return Planned(tuple(plans), 0, time.thread_time() - began)
+    return Planned(tuple(plans), left_out, time.thread_time() - began)
 
 
 def _pods(world: World, waiting: Collection[str]) -> Iterable[PodFact]:
@@ -87,7 +95,7 @@ def _order(pod: PodFact) -> tuple[int, str, str]:
     return (-priority_of(pod.document), pod.pod.metadata.created, pod.key)
 
 
-def _shape(subject: Subject) -> object:
+def _shape(subject: Subject, policy: Policy) -> object:
     """Return what plans of pods have in common, as those of one Job."""
     if subject.allocated or subject.obstacles:
         return subject.pod.key
@@ -96,4 +104,6 @@ def _shape(subject: Subject) -> object:
     spec.pop("resourceClaims", None)
     labels = (document.get("metadata") or {}).get("labels")
     claims = tuple(id(one.spec) for one in subject.claims)
-    return (subject.pod.pod.metadata.namespace, claims, repr(spec), repr(labels))
+    # A pod that is being deleted, or has a promised node, says nothing about its siblings.
+    barred = tuple(one.code for one in ineligible(subject, policy))
+    return (subject.pod.pod.metadata.namespace, claims, repr(spec), repr(labels), barred)

@@ -20,7 +20,7 @@ from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
 from tests.support.controlplane.objects import Json
-from tests.unit.inventory.builders import device_class, pool
+from tests.unit.inventory.builders import device_class, pool, snapshot
 from tests.unit.preemption.builders import holding, node, waiting
 
 GROUPS = {
@@ -41,6 +41,7 @@ class Server:
         events: Notes of the Events that it got.
         read: Paths of lists.
         refused: Plurals that may not be listed.
+        closed: Namespaces in which nothing may be created.
     """
 
     def __init__(self, *manifests: Mapping[str, Any]) -> None:
@@ -49,6 +50,7 @@ class Server:
         self.events: list[str] = []
         self.read: list[str] = []
         self.refused: set[str] = set()
+        self.closed: set[str] = set()
         self.store(manifests)
 
     def store(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -87,6 +89,8 @@ class Server:
             self.events.append(body["note"])
             return body
         self.written.append(("POST", path))
+        if path.split("/")[-2] in self.closed:
+            raise ApiError(403, "Forbidden", "exceeded quota: count/devicepreemptions.dragoman.dev")
         body["metadata"].setdefault("uid", f"uid-of-{body['metadata']['name']}")
         self.journal.append(body)
         return body
@@ -108,7 +112,7 @@ class Server:
 
 
 @asynccontextmanager
-async def running(server: Server, *, leading: bool = True) -> AsyncIterator[None]:
+async def running(server: Server, *, leading: bool = True, **more: Any) -> AsyncIterator[None]:
     client: Any = server
     recorder = EventRecorder(client)
     controller = PreemptionController(
@@ -119,6 +123,7 @@ async def running(server: Server, *, leading: bool = True) -> AsyncIterator[None
         after=0.0,
         tick=0.005,
         interval=0.05,
+        **more,
     )
     tasks = [asyncio.create_task(one.run()) for one in (recorder, controller)]
     try:
@@ -237,3 +242,64 @@ async def test_an_object_of_another_mode_is_left_alone() -> None:
     async with running(server):
         await until(lambda: server.read.count("pods") > 3)
     assert len(server.journal) == 1
+
+
+async def test_a_pod_that_waits_for_cpu_alone_causes_no_reads() -> None:
+    pod, _ = waiting(2)
+    del pod["spec"]["resourceClaims"]
+    server = Server(*CLUSTER, *SPACES, pod)
+    async with running(server):
+        await until(lambda: server.read.count("pods") > 3)
+    assert set(server.read) == {"pods", "devicepreemptions"}
+
+
+async def test_a_namespace_that_refuses_objects_keeps_no_other_from_its_report() -> None:
+    first = waiting(2, priority=200)
+    for one in first:
+        one["metadata"] |= {"namespace": "other", "uid": f"foreign-{one['kind']}"}
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *first, *waiting(2))
+    server.closed.add("other")
+    async with running(server):
+        await until(lambda: server.journal)
+    assert [one["metadata"]["namespace"] for one in server.journal] == ["ns"]
+
+
+@pytest.mark.parametrize(("namespace", "uid"), [("other", "uid-of-ns-train"), ("ns", "forged")])
+async def test_a_forged_object_gives_way_to_the_report(namespace: str, uid: str) -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    forged = {"name": "uid-of-ns-train", "namespace": namespace, "uid": "1"}
+    server.journal.append({"metadata": forged, "spec": {"mode": "Report", "pod": {"uid": uid}}})
+    async with running(server):
+        await until(lambda: server.events)
+    (found,) = server.journal
+    assert found["metadata"]["namespace"] == "ns"
+    assert found["spec"]["pod"]["uid"] == "uid-of-ns-train"
+
+
+async def test_a_pod_that_is_deleted_says_nothing_about_its_siblings() -> None:
+    oldest = waiting(2, name="a")
+    oldest[0]["metadata"] |= {
+        "uid": "a",
+        "creationTimestamp": "2025-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+    }
+    given = [*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *oldest, *waiting(2, name="b")]
+    found = planning.compute(snapshot(*given), {"a", "uid-of-ns-b"}, Policy())
+    outcomes = {one.subject.pod.key: str(one.outcome) for one in found.plans}
+    assert outcomes == {"ns/a": "NotEligible", "ns/b": "Planned"}
+
+
+async def test_a_namespace_spends_a_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "SHARE", -1.0)
+    given = [*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2)]
+    found = planning.compute(snapshot(*given), {"uid-of-ns-train"}, Policy())
+    assert (found.plans, found.left_out) == ((), 1)
+
+
+async def test_pods_that_another_controller_watches_are_not_listed() -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    listed = [one for one in server.objects["pods"] if not one["spec"].get("nodeName")]
+    async with running(server, stored=lambda: listed):
+        await until(lambda: server.read.count("nodes") > 1)
+    assert server.read.count("pods") <= server.read.count("nodes") + 1
+    assert server.journal
