@@ -69,7 +69,7 @@ class FairThread:
         try:
             await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
+            if place.done() and not place.cancelled() and place.exception() is None:
                 self._pass_on()
             elif place in (queue := self._queues.get(client, deque())):
                 queue.remove(place)

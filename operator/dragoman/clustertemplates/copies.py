@@ -108,6 +108,11 @@ class MadeSpecs:
         for key in [key for key in self._there if key[0] == name]:
             del self._there[key]
 
+    def forget_namespace(self, namespace: str) -> None:
+        """Forget a deleted namespace."""
+        for key in [key for key in self._there if key[1] == namespace]:
+            del self._there[key]
+
 
 def copy_document(template: ClusterTemplate, namespace: str, api_version: str) -> dict[str, Any]:
     """Return the ResourceClaimTemplate to create.

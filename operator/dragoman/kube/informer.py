@@ -164,7 +164,7 @@ class Informer(Generic[Fact]):
         while True:
             try:
                 await self.resync()
-            except (ApiError, ValueError, KeyError, TypeError) as error:
+            except (ApiError, ValueError, KeyError, TypeError, AttributeError) as error:
                 log.warning("Cannot list", resource=self.resource.plural, error=str(error))
                 await asyncio.sleep(backoff.next(getattr(error, "retry_after", None)))
             else:

@@ -132,6 +132,14 @@ def test_the_specs_that_the_api_server_makes_are_known_by_template_and_namespace
     assert made.of(wanted, "ml-1") == made.of(None, "ml-1") == frozenset()
 
 
+def test_what_was_made_in_a_deleted_namespace_is_forgotten() -> None:
+    made, wanted = MadeSpecs(), cluster_template()
+    made.learn(wanted, copy(namespace="ml-2"))
+    made.learn(wanted, copy(spec=OTHER))
+    made.forget_namespace("ml-1")
+    assert made.of(wanted, "ml-1") == made.of(wanted, "ml-2") == {copy().content}
+
+
 def test_a_copy_has_the_spec_and_an_owner_but_no_labels_of_people() -> None:
     template = cluster_template(labels={"app": "x"})
     assert copy_document(template, "ml-1", "resource.k8s.io/v1") == {

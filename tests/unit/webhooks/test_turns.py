@@ -103,3 +103,15 @@ async def test_an_error_ends_a_turn() -> None:
             await thread.run("a", fail)
     assert thread.waiting == 0
     thread.close()
+
+
+async def test_a_call_that_is_refused_while_its_client_leaves_passes_no_turn_on() -> None:
+    work = Work(places=3)
+    calls = await work.begin("flood", 4)
+    asyncio.get_running_loop().call_soon(calls[-1].cancel)
+    calls += await work.begin("api-server")
+    assert work.thread.waiting == 4
+    work.go.set()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert work.order == ["flood", "flood", "api-server", "flood"]
+    work.thread.close()

@@ -49,6 +49,11 @@ Result = bool | Failure
 Reads = tuple[tuple[str, ...], ...]
 
 
+def load_engine() -> None:
+    """Load the CEL engine, which takes a fifth of a second: before a clock runs that is shorter."""
+    from dragoman.cel import selectors  # noqa: F401, PLC0415 — many uses compile nothing
+
+
 class Expression:
     """One selector in one environment.
 

@@ -249,6 +249,7 @@ class ClusterTemplateController:
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
         place = _name(old, new)
         if new is None:
+            self._writer.made.forget_namespace(place)
             for name, refusals in self._refusals.items():
                 refusals.pop(place, None)
                 self.queue.add_after(Key("status", name), STATUS_DELAY)

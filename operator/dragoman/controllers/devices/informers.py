@@ -11,9 +11,7 @@ from typing import Any
 
 from dragoman.inventory.facts.skim import is_unchanged
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
-from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
-from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Store
@@ -59,12 +57,9 @@ class DeviceInformers:
     async def require_content(self) -> None:
         """Store attributes, capacities and counters too, which takes several times the memory."""
         self._content = True
-        backoff = Backoff()
-        while any(one.content is None for one in self.slices.store):
-            try:
-                await self.slices.resync()
-            except ApiError as error:
-                await asyncio.sleep(backoff.next(error.retry_after))
+        # One list: slices that cannot be read stay without.
+        if any(one.content is None for one in self.slices.store):
+            await self.slices.resync_until_complete()
 
     def serve_rules(self, resource: Resource) -> Informer[StoredRule]:
         """Return the informer of DeviceTaintRules, which the API server serves as `resource`."""

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from dragoman.allocation import Claim, Cluster, StoppedError, TimeBudget
 from dragoman.allocation.features import Profile
+from dragoman.allocation.requests.expressions import load_engine
 from dragoman.controllers.explain.counts import Counts, count
-from dragoman.controllers.explain.worker import Worker
+from dragoman.controllers.worker import Worker
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
@@ -31,6 +32,9 @@ SECONDS = 0.4
 """CPU time of one explanation: searches, selectors and reasons together, beside `EACH`."""
 EACH = 1e-4
 """CPU time for each node and each device, as their number is not the pod's fault."""
+AGAIN = 1800.0
+"""Seconds until what was too expensive is tried again: results of selectors are remembered, so that
+an explanation that was so on a slow machine may be none by then."""
 MOST_EXPENSIVE = 10_000
 """Pods without an explanation that are remembered by what they request."""
 SHARE = 0.5
@@ -64,7 +68,7 @@ class Engine:
         self._cluster = Cluster(profile)
         self._applied: World | None = None
         self._notes: dict[object, tuple[float, Note]] = {}
-        self._expensive: dict[bytes, None] = {}
+        self._expensive: dict[bytes, float] = {}
         self._stopped = threading.Event()
         self._thread = Worker("explain")
 
@@ -89,12 +93,13 @@ class Engine:
     async def _do(self, function: Callable[..., Result], *arguments: Any) -> Result:
         began = self._clock()
         try:
-            return await asyncio.wrap_future(self._thread.submit(function, *arguments))
+            result = await asyncio.wrap_future(self._thread.submit(function, *arguments))
         except StoppedError:
             raise asyncio.CancelledError from None
-        finally:
-            # Computing in a thread takes turns with the event loop, which has claims to create.
-            await asyncio.sleep((self._clock() - began) * (1 / SHARE - 1))
+        # Computing in a thread takes turns with the event loop, which has claims to create. A
+        # cancelled call does not rest: the process is about to end.
+        await asyncio.sleep((self._clock() - began) * (1 / SHARE - 1))
+        return result
 
     def _explain(self, world: World, pod: PodFact) -> Note:
         subject = of_pod(world, pod)
@@ -104,17 +109,19 @@ class Engine:
             return known[1]
         self._apply(world)
         digest = _digest(pod, subject.claims)
-        if digest in self._expensive:
+        if self._clock() - self._expensive.get(digest, float("-inf")) < AGAIN:
             return note(Explanation(subject, Answer.UNKNOWN, expensive=True))
+        load_engine()
         with TimeBudget(
             SECONDS + EACH * _size(world), clock=time.thread_time, stopped=self._stopped.is_set
         ):
             explanation = examine(world, subject, self._cluster, Load(), limit=STEPS)
         found = note(explanation)
         if explanation.expensive:
+            self._expensive.pop(digest, None)
             if len(self._expensive) >= MOST_EXPENSIVE:
                 del self._expensive[next(iter(self._expensive))]
-            self._expensive[digest] = None
+            self._expensive[digest] = self._clock()
         if shape is not None:
             now = self._clock()
             self._notes = {k: v for k, v in self._notes.items() if now - v[0] < self._fresh}

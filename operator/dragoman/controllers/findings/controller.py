@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dragoman import metrics
 from dragoman.controllers.clusterreader import Reader
+from dragoman.controllers.worker import in_daemon_thread
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
@@ -96,7 +97,7 @@ class FindingsController:
         began = time.monotonic()
         reader = Reader(self._client, "", wanted=concerns_devices)
         snapshot = await reader.read(RESOURCES)
-        diagnosis = await asyncio.to_thread(diagnose, snapshot)
+        diagnosis = await in_daemon_thread(diagnose, snapshot)
         if not self._leading():
             return
         _measure(diagnosis)

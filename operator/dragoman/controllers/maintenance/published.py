@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.allocation.facts.objects import DeviceID
+from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
+from dragoman.controllers.worker import in_daemon_thread
 from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import observed_profile
@@ -73,6 +75,7 @@ class PublishedDevices:
             str(target.get(key) or "") for key in ("driver", "pool", "device", "node", "where")
         )
         published = len(inventory.devices)
+        load_engine()
         late = late_after(REVIEW_SECONDS, time.thread_time)
         try:
             found = extent(inventory, Target(*parts), StepBudget(REVIEW_STEPS), late)
@@ -91,7 +94,7 @@ async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]
     """Return the devices that meet a target; raise TargetError."""
     # In a thread: an expression may take milliseconds on each of thousands of devices.
     late = late_after(PASS_SECONDS)
-    return (await asyncio.to_thread(select, inventory, [target], late)).ids
+    return (await in_daemon_thread(select, inventory, [target], late)).ids
 
 
 class Published(Protocol):
@@ -113,7 +116,7 @@ class StoredDevices:
         self._devices = devices
         self._profile = observed_profile(kubernetes)[0]
         self._inventory: Inventory | None = None
-        self._stale = False
+        self._changes = 0
         devices.slice_observers.append(self._changed)
 
     async def inventory(self) -> Inventory:
@@ -122,16 +125,17 @@ class StoredDevices:
         await self._devices.require_content()
         while (found := self._inventory) is None:
             contents = tuple(one.content for one in self._devices.slices.store if one.content)
-            self._stale = False
+            changes = self._changes
             # Thousands of devices take a second; claims must not wait for it.
-            found = await asyncio.to_thread(take, world_of(contents), self._profile)
-            if self._stale:
+            found = await in_daemon_thread(take, world_of(contents), self._profile)
+            if changes != self._changes:
                 return found  # what changed since belongs to the next one
             self._inventory = found
         return found
 
     def _changed(self, _old: StoredSlice | None, _new: StoredSlice | None) -> None:
-        self._inventory, self._stale = None, True
+        self._inventory = None
+        self._changes += 1
 
 
 async def published(client: Client, slices: Resource) -> Inventory:
@@ -143,7 +147,7 @@ async def published(client: Client, slices: Resource) -> Inventory:
         for item in page["items"] or ()
     ]
     # Thousands of devices take a second; reviews and claims must not wait for it.
-    return await asyncio.to_thread(_inventory, found, version)
+    return await in_daemon_thread(_inventory, found, version)
 
 
 def _inventory(slices: list[dict[str, Any]], version: str) -> Inventory:

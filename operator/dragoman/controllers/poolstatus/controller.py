@@ -78,6 +78,7 @@ class PoolStatusController:
         self._statuses = Statuses(devices, cluster, views=views, clock=clock)
         self._may_write = may_write
         self._clock = clock
+        self._seen: dict[str, float] = {}
         self.informer = storing_informer(client, resource, Request.parse, self._changed)
         self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
@@ -104,9 +105,13 @@ class PoolStatusController:
             if request.answered is None:
                 self.queue.add(request.metadata.name)
 
-    def _changed(self, _old: Request | None, new: Request | None) -> None:
+    def _changed(self, old: Request | None, new: Request | None) -> None:
         if new is not None and new.answered is None:
+            if old is None or old.metadata.uid != new.metadata.uid:
+                self._seen[new.metadata.name] = self._clock()
             self.queue.add(new.metadata.name)
+        elif (known := new or old) is not None:
+            self._seen.pop(known.metadata.name, None)
 
     def _slice_changed(self, old: StoredSlice | None, new: StoredSlice | None) -> None:
         """Wake the requests that wait for slices of a driver."""
@@ -135,10 +140,12 @@ class PoolStatusController:
             self.queue.add_after(name, delay - age)
             return
         key = Key(request.driver, request.attribute)
-        computed = await self._statuses.of(key, created + delay)
+        # No answer from facts older than the request, also where the API server's clock is behind.
+        seen = self._seen.get(name, created)
+        computed = await self._statuses.of(key, max(created + delay, seen))
         found = self._answer(request, computed)
         if not (found.complete and found.pools) and not self._statuses.is_newest(key, computed):
-            found = self._answer(request, await self._statuses.of(key, created, newest=True))
+            found = self._answer(request, await self._statuses.of(key, seen, newest=True))
         if not (found.complete and found.pools) and age < self._grace:
             # New slices of the driver enqueue the request earlier.
             self.queue.add_after(name, self._grace - age)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from dragoman import metrics
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.controllers.worker import in_daemon_thread
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.inventory.poolstatus.views import Json
@@ -97,12 +98,15 @@ class Statuses:
 
     def _fresh(self, key: Key, since: float, changes: int) -> Computed | None:
         found = self._computed.get(key)
-        if found is None or found.when < since or found.changes < changes:
+        if found is None or not since <= found.when <= self._clock():
+            return None  # of before, or of a clock that has been set back since
+        if found.changes < changes:
             return None
         return found
 
     async def _compute(self, key: Key) -> Computed:
-        rest = self._rests_until - self._clock()
+        loop = asyncio.get_running_loop()
+        rest = self._rests_until - loop.time()
         if rest > 0:
             await asyncio.sleep(rest)
         began = time.perf_counter()
@@ -114,7 +118,7 @@ class Statuses:
             self._computed.popitem(last=False)
         took = time.perf_counter() - began
         metrics.POOL_STATUS_DURATION.observe(took)
-        self._rests_until = self._clock() + took * REST
+        self._rests_until = loop.time() + took * REST
         return computed
 
     async def _statuses(self, key: Key) -> list[Json]:
@@ -132,4 +136,4 @@ class Statuses:
             return pool_statuses(facts, attribute=key.attribute, views=self._views)
 
         inline = len(slices) + len(devices) <= INLINE
-        return compute() if inline else await asyncio.to_thread(compute)
+        return compute() if inline else await in_daemon_thread(compute)

@@ -20,6 +20,7 @@ from dragoman.allocation import StoppedError
 from dragoman.controllers.clusterreader import Reader
 from dragoman.controllers.preemption.planning import Planned, compute
 from dragoman.controllers.preemption.waiting import may_preempt
+from dragoman.controllers.worker import in_daemon_thread
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, pages
@@ -162,7 +163,7 @@ class PreemptionController:
             log.warning("Cannot plan preemptions", missing_rights=sorted(unseen & CRUCIAL))
             return
         try:
-            planned = await asyncio.to_thread(
+            planned = await in_daemon_thread(
                 compute, snapshot, waiting, self._policy, lambda: not self._leading()
             )
         except StoppedError:

@@ -1,5 +1,6 @@
 """The stores of slices and rules, and their observers."""
 
+import asyncio
 import json
 from typing import Any, cast
 
@@ -79,3 +80,14 @@ def test_events_that_change_no_device_are_not_parsed() -> None:
     assert devices.slices.is_unchanged(line)
     made["object"]["spec"]["devices"].append({"name": "b"})
     assert not devices.slices.is_unchanged(json.dumps(made, separators=(",", ":")).encode())
+
+
+async def test_a_slice_that_cannot_be_read_again_is_not_listed_without_end() -> None:
+    stored = event("ADDED", 1)["object"]
+    listing = Listing(stored)
+    devices = DeviceInformers(cast(Client, listing), SLICES)
+    await devices.slices.resync()
+    stored["spec"]["devices"][0]["attributes"] = "none"
+    async with asyncio.timeout(20):
+        await devices.require_content()
+    assert [one.content for one in devices.slices.store] == [None]

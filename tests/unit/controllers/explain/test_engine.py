@@ -10,7 +10,7 @@ import pytest
 from dragoman.allocation import StoppedError, profile
 from dragoman.controllers.explain import engine as engines
 from dragoman.controllers.explain.engine import Engine
-from dragoman.controllers.explain.worker import Worker
+from dragoman.controllers.worker import Worker
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import World
@@ -123,15 +123,23 @@ def test_an_explanation_ends_with_the_operator(engine: Engine) -> None:
         asyncio.run(ended())
 
 
-def test_a_process_ends_while_its_worker_computes() -> None:
+@pytest.mark.parametrize(
+    "begin", ["Worker('w').submit(compute)", "asyncio.run(begin())"], ids=["worker", "thread"]
+)
+def test_a_process_ends_while_a_thread_computes(begin: str) -> None:
     code = (
+        "import asyncio\n"
         "import threading\n"
-        "from dragoman.controllers.explain.worker import Worker\n"
+        "from dragoman.controllers.worker import Worker, in_daemon_thread\n"
         "begun = threading.Event()\n"
         "def compute():\n"
         "    begun.set()\n"
         "    while True: pass\n"
-        "Worker('w').submit(compute)\n"
+        "async def begin():\n"
+        "    computing = asyncio.create_task(in_daemon_thread(compute))\n"
+        "    while not begun.is_set(): await asyncio.sleep(0.01)\n"
+        "    computing.cancel()\n"
+        f"{begin}\n"
         "assert begun.wait(60)\n"
         "print('ended', flush=True)\n"
     )
@@ -161,3 +169,37 @@ def test_the_duration_of_a_count_is_its_cpu_time_and_not_its_turn(
     monkeypatch.setattr(engines, "time", Clock)
     assert asyncio.run(engine.count(facts)).devices
     assert engine.count_seconds == 2.5
+
+
+def test_a_stopped_operator_does_not_wait_for_a_rest(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest after a long computation belongs to the event loop of an operator that goes on."""
+    monkeypatch.setattr(engines, "SHARE", 1e-9)
+
+    async def cancelled() -> None:
+        facts = world(a=LOOPS)
+        begun = asyncio.create_task(engine.explain(facts, facts.pods["ns/a"]))
+        await asyncio.sleep(0.01)
+        begun.cancel()
+        done, _ = await asyncio.wait({begun}, timeout=60)
+        assert done
+
+    asyncio.run(cancelled())
+
+
+def test_what_was_too_expensive_is_tried_again_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first explanation of a slow machine fills what later ones remember."""
+    monkeypatch.setattr(engines, "EACH", 0.0)
+    monkeypatch.setattr(engines, "SECONDS", 0.0)
+    now = [0.0]
+    engine = Engine(profile("1.36"), fresh=0, clock=lambda: now[0])
+    facts = world(devices=2, a="true")
+    assert said(engine, facts, "a").reason == "TooExpensive"
+    monkeypatch.setattr(engines, "SECONDS", 60.0)
+    now[0] = engines.AGAIN - 1
+    assert said(engine, facts, "a").reason == "TooExpensive"
+    now[0] = engines.AGAIN
+    assert said(engine, facts, "a").reason == "DevicesAvailable"

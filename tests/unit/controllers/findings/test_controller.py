@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -196,3 +197,21 @@ def test_an_unknown_release_is_examined_as_the_newest_known() -> None:
     whole = builders.snapshot(*lost())
     later = type(whole)(whole.taken, "v1.99.0", whole.objects)
     assert [one.id for one in diagnose(later).findings] == [Id.DEVICE_LOST]
+
+
+async def test_an_examination_keeps_no_process_from_ending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At exit, Python waits for threads that are not daemons."""
+    threads: list[threading.Thread] = []
+    diagnose = module.diagnose
+
+    def noted(snapshot: Any) -> Any:
+        threads.append(threading.current_thread())
+        return diagnose(snapshot)
+
+    monkeypatch.setattr(module, "diagnose", noted)
+    async with running(Server(lost())):
+        await until(lambda: threads)
+    assert threads[0] is not threading.main_thread()
+    assert threads[0].daemon

@@ -2,12 +2,16 @@
 
 import asyncio
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.maintenance import published
-from dragoman.controllers.maintenance.published import PublishedDevices
+from dragoman.controllers.maintenance.published import PublishedDevices, StoredDevices
+from dragoman.kube.resources import Resource
 from dragoman_webhooks.targets import Matches
 from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
@@ -70,3 +74,69 @@ def test_an_expression_that_fails_is_explained(
     found = devices.count({"where": where})
     assert found is not None
     assert (found.some, said in found.problem) == (False, True)
+
+
+async def test_slices_that_change_while_two_targets_are_computed_are_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model: Any = Model(random.Random(1))
+    informers = DeviceInformers(model, Resource("resource.k8s.io", "v1", "resourceslices"))
+    stored = StoredDevices(informers, "1.36")
+    informers.slices.synced.set()
+    turns: list[asyncio.Future[None]] = []
+
+    async def computed(function: Any, *arguments: Any) -> Any:
+        turn = asyncio.get_running_loop().create_future()
+        turns.append(turn)
+        await turn
+        return function(*arguments)
+
+    monkeypatch.setattr(published, "in_daemon_thread", computed)
+    await informers.require_content()
+    first = asyncio.create_task(stored.inventory())
+    await asyncio.sleep(0.01)
+    changed = objects.resource_slice(POOL, ["a", "b"], DRIVER, "s")
+    changed["metadata"] |= {"uid": "s", "resourceVersion": "2"}
+    informers.slices.handle({"type": "ADDED", "object": changed})
+    second = asyncio.create_task(stored.inventory())
+    await asyncio.sleep(0.01)
+    for turn in reversed(turns):  # threads end in any order
+        turn.set_result(None)
+        await asyncio.sleep(0.01)
+    assert [len((await one).devices) for one in (first, second)] == [0, 2]
+    assert len((await stored.inventory()).devices) == 2
+
+
+def test_the_first_expression_of_a_process_is_not_refused_for_the_time_to_load_the_engine() -> None:
+    """A quarter of a second of work while the engine loads is not the expression's."""
+    code = """
+import random, sys, time
+from importlib.abc import MetaPathFinder
+from dragoman.controllers.maintenance.published import PublishedDevices, published
+import asyncio
+from tests.support.controlplane import objects
+from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
+
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "dragoman.cel.selectors":
+            end = time.thread_time() + 0.25
+            while time.thread_time() < end:
+                pass
+        return None
+
+model = Model(random.Random(1))
+path = "/apis/resource.k8s.io/v1/resourceslices/s"
+model.objects[path] = objects.resource_slice(POOL, ["a", "b"], DRIVER, "s")
+from dragoman.kube.resources import Resource
+found = PublishedDevices(model)
+slices = Resource("resource.k8s.io", "v1", "resourceslices")
+found._inventory = asyncio.run(published(model, slices))
+sys.meta_path.insert(0, Slow())
+assert "dragoman.cel.selectors" not in sys.modules
+print(repr(found.count({"where": "true"}).problem))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=120, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "''\n"

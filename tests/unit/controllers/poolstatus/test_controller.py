@@ -223,3 +223,34 @@ async def test_a_request_that_was_created_again_survives() -> None:
     setup.leads = True
     await setup.controller.clean()
     assert setup.api.deleted == []
+
+
+@in_virtual_time
+async def test_no_answer_is_older_than_its_request_where_clocks_differ() -> None:
+    """The API server's clock is ten seconds behind, so that requests are due at once."""
+    setup = Setup(a_slice("a"))
+    await asyncio.sleep(20)
+    newer = a_slice("a")
+    newer["object"]["spec"]["devices"].append({"name": "b"})
+    setup.devices.slices.handle(newer)
+    late = request()
+    late["metadata"] |= {"name": "late", "uid": "late"}
+    late["metadata"]["creationTimestamp"] = setup.api.body["metadata"]["creationTimestamp"]
+    setup.api.others["late"] = late
+    setup.controller.informer.handle({"type": "ADDED", "object": late})
+    await asyncio.sleep(1)
+    [pool] = setup.api.others["late"]["status"]["pools"]
+    assert pool["totalDevices"] == 2
+
+
+@in_virtual_time
+async def test_a_clock_that_is_set_back_makes_no_answer_older() -> None:
+    now = [1000.0]
+    informers = DeviceInformers(cast(Client, Api()), SLICES)
+    informers._content = True
+    found = statuses.Statuses(informers, ClusterState(), views=True, clock=lambda: now[0])
+    key = statuses.Key("d", None)
+    assert (await found.of(key, 1000.0)).pools == {}
+    now[0] = 100.0
+    informers.slices.handle(a_slice("a"))
+    assert (await found.of(key, 100.0)).pools.keys() == {"p"}
