@@ -108,8 +108,10 @@ async def test_an_error_ends_a_turn() -> None:
 async def test_a_call_that_is_refused_while_its_client_leaves_passes_no_turn_on() -> None:
     work = Work(places=3)
     calls = await work.begin("flood", 4)
+    makes_room = asyncio.create_task(work.begin("api-server"))
+    await asyncio.sleep(0)  # its call begins after this step, and the other client leaves after it
     asyncio.get_running_loop().call_soon(calls[-1].cancel)
-    calls += await work.begin("api-server")
+    calls += await makes_room
     assert work.thread.waiting == 4
     work.go.set()
     await asyncio.gather(*calls, return_exceptions=True)
