@@ -85,18 +85,21 @@ class Credentials:
         Raises:
             OSError: A file cannot be read, or is no certificate or key.
         """
-        if not self.server.startswith("https:"):
+        if urlsplit(self.server).scheme != "https":
             return True
-        authority = files.content(self._cluster, "certificate-authority")
-        # Only what the kubeconfig names is trusted; without it, what the machine trusts.
-        context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        with _naming("certificate-authority"):
+            authority = files.content(self._cluster, "certificate-authority")
+            # Only what the kubeconfig names is trusted; without it, what the machine trusts.
+            context = ssl.create_default_context(cadata=authority.decode() if authority else None)
         if self._cluster.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        certificate, key = self._client_certificate()
-        if certificate:
-            with _private(certificate) as chain, _private(key or certificate) as secret:
-                context.load_cert_chain(chain, secret)
+        with _naming("client-certificate or client-key"):
+            certificate, key = self._client_certificate()
+            if certificate:
+                with _private(certificate) as chain, _private(key or certificate) as secret:
+                    # An encrypted key is refused, as by kubectl; OpenSSL would ask on the terminal.
+                    context.load_cert_chain(chain, secret, password="")
         return context
 
     async def authorization(self) -> str | None:
@@ -144,9 +147,14 @@ class Credentials:
             pair = f"{user['username']}:{user['password']}"
             return f"Basic {base64.b64encode(pair.encode()).decode()}"
         if user.get("exec"):
-            issued = self._from_plugin()
-            return f"Bearer {issued.token}" if issued.token else None
+            # As in kubectl, a plugin is not run where there is a certificate.
+            issued = None if self._has_certificate else self._from_plugin()
+            return f"Bearer {issued.token}" if issued and issued.token else None
         return _from_provider(self) if user.get("auth-provider") else None
+
+    @property
+    def _has_certificate(self) -> bool:
+        return any(self._user.get(f"client-certificate{kind}") for kind in ("", "-data"))
 
     def _from_plugin(self) -> plugin.Issued:
         if self._issued is None or self._issued.expired:
@@ -157,7 +165,7 @@ class Credentials:
         certificate = files.content(self._user, "client-certificate")
         if certificate:
             return certificate, files.content(self._user, "client-key")
-        if self._user.get("exec") and not _token(self._user):
+        if self._user.get("exec") and not self._user.get("username") and not _token(self._user):
             try:
                 issued = self._from_plugin()
             except plugin.PluginError as error:
@@ -210,7 +218,10 @@ def _token(user: Mapping[str, Any]) -> str:
 
 
 def _only_inside_pod() -> bool:
-    return not os.environ.get("KUBECONFIG") and SERVICE_ACCOUNT_TOKEN.is_file()
+    """Whether there is a service account and, as kubectl has it, no kubeconfig."""
+    if os.environ.get("KUBECONFIG") or not SERVICE_ACCOUNT_TOKEN.is_file():
+        return False
+    return not files.HOME.expanduser().exists()
 
 
 def _of_pod() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -230,15 +241,18 @@ def _of_pod() -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _address(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> str:
     """Return the base URL; one without a scheme has TLS where anything of TLS is configured."""
-    server = str(cluster["server"]).rstrip("/")
+    server = str(cluster["server"])
     if "://" in server:
-        return server
+        parts = urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError("clusters[].cluster.server: expected a URL with https or http")
+        return server.rstrip("/")
     secure = cluster.get("insecure-skip-tls-verify") or any(
         section.get(name) or section.get(f"{name}-data")
         for section in (cluster, user)
         for name in _FILES
     )
-    return f"{'https' if secure else 'http'}://{server}"
+    return f"{'https' if secure else 'http'}://{server.rstrip('/')}"
 
 
 def _refuse_unusable(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
@@ -287,6 +301,18 @@ def _from_provider(credentials: Credentials) -> str | None:
         raise CredentialsUnavailableError(str(error)) from error
     header: str | None = settings.get_api_key_with_prefix("BearerToken")
     return header
+
+
+@contextmanager
+def _naming(field_name: str) -> Iterator[None]:
+    """Name the field of what is no certificate or key; the message has nothing of its content."""
+    try:
+        yield
+    except (ValueError, ssl.SSLError) as error:
+        what = getattr(error, "reason", "") if isinstance(error, ssl.SSLError) else ""
+        raise OSError(
+            f"{field_name} of the kubeconfig cannot be used: {what or 'expected PEM'}"
+        ) from error
 
 
 @contextmanager

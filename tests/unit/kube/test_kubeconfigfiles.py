@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.kube.credentials.files import Choice, ConnectionSettingsError, connection, load
+from dragoman.kube import kubeconfig
+from dragoman.kube.credentials.files import (
+    Choice,
+    ConnectionSettingsError,
+    connection,
+    content,
+    load,
+)
 from dragoman.kube.kubeconfig import Credentials, CredentialsUnavailableError, namespace
 
 Json = dict[str, Any]
@@ -223,3 +231,63 @@ def test_reading_a_kubeconfig_needs_no_client_library(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_server_whose_scheme_is_in_capitals_is_asked_with_tls(tmp_path: Path) -> None:
+    path = simple(tmp_path, {"token": "secret"}, server="HTTPS://192.0.2.1")
+    assert isinstance(Credentials(path).ssl_context(), ssl.SSLContext)
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "place"),
+    [
+        ({"token": 12345}, {}, "users[].user.token"),
+        ({"exec": "plugin"}, {}, "users[].user.exec"),
+        ({"exec": {"args": "login"}}, {}, "users[].user.exec.args"),
+        ({"exec": {"env": [{"key": "A"}]}}, {}, "users[].user.exec.env[]"),
+        ({}, {"extensions": ["x"]}, "clusters[].cluster.extensions"),
+        ({}, {"insecure-skip-tls-verify": "no"}, "clusters[].cluster.insecure-skip-tls-verify"),
+        ({}, {"server": "ftp://host"}, "clusters[].cluster.server"),
+        ({}, {"server": "https://"}, "clusters[].cluster.server"),
+    ],
+)
+def test_a_field_of_another_form_is_named_and_its_value_is_not(
+    tmp_path: Path, user: Json, cluster: Json, place: str
+) -> None:
+    with pytest.raises(ConnectionSettingsError) as caught:
+        Credentials(simple(tmp_path, user, **cluster))
+    assert place in str(caught.value)
+    assert "12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", ["!!", "/////w==", "aGVsbG8="])
+def test_what_is_no_certificate_is_said_by_its_field(tmp_path: Path, data: str) -> None:
+    credentials = Credentials(simple(tmp_path, **{"certificate-authority-data": data}))
+    with pytest.raises(OSError, match="certificate-authority of the kubeconfig"):
+        credentials.ssl_context()
+
+
+def test_base64_may_have_line_ends_as_in_go() -> None:
+    assert content({"client-key-data": "aGVs\r\nbG8=\n"}, "client-key") == b"hello"
+
+
+async def test_a_plugin_is_not_run_beside_a_certificate(tmp_path: Path) -> None:
+    user = {"client-certificate-data": "aGVsbG8=", "exec": {"command": "./no-such-plugin"}}
+    assert await Credentials(simple(tmp_path, user)).authorization() is None
+
+
+def test_inside_a_pod_a_kubeconfig_goes_before_the_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("of the pod")
+    token.with_name("ca.crt").touch()
+    monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT_TOKEN", token)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert Credentials().server == "https://192.0.2.1:443"
+    (tmp_path / ".kube").mkdir()
+    simple(tmp_path / ".kube", server="https://192.0.2.2")
+    assert Credentials().server == "https://192.0.2.2"

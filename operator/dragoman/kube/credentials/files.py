@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import yaml
 
+from dragoman.kube.credentials.forms import wrong_form
 from dragoman.spelling import closest
 
 _LISTS: Final = {"contexts": "context", "clusters": "cluster", "users": "user"}
@@ -24,6 +25,8 @@ _PATHS: Final = {
     "users": ("client-certificate", "client-key", "tokenFile"),
 }
 """Fields with paths, which start at the folder of their file."""
+HOME: Final = Path("~/.kube/config")
+"""The kubeconfig where none is named."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -93,7 +96,10 @@ def load(kubeconfig: Path | None) -> Config:
     entries: dict[str, dict[str, Mapping[str, Any]]] = {plural: {} for plural in _LISTS}
     for path in _places(kubeconfig):
         document = _document(path, required=kubeconfig is not None)
-        current = current or str(document.get("current-context") or "")
+        named = document.get("current-context") or ""
+        if not isinstance(named, str):
+            raise _wrong(path, "current-context", "a string")
+        current = current or named
         for plural, singular in _LISTS.items():
             for name, content in _named(document, plural, singular, path):
                 entries[plural].setdefault(name, content)
@@ -126,7 +132,8 @@ def content(section: Mapping[str, Any], name: str) -> bytes | None:
         ValueError: The data is not base64.
     """
     if data := section.get(f"{name}-data"):
-        return base64.b64decode(str(data), validate=True)
+        # As in Go, line ends within base64 count for nothing; other characters are refused.
+        return base64.b64decode("".join(str(data).splitlines()), validate=True)
     return Path(section[name]).read_bytes() if section.get(name) else None
 
 
@@ -136,7 +143,7 @@ def _places(kubeconfig: Path | None) -> Iterable[Path]:
     named = os.environ.get("KUBECONFIG")
     if named:
         return [Path(one) for one in dict.fromkeys(named.split(os.pathsep)) if one]
-    return [Path("~/.kube/config").expanduser()]
+    return [HOME.expanduser()]
 
 
 def _document(path: Path, *, required: bool) -> Mapping[str, Any]:
@@ -174,6 +181,8 @@ def _named(
         held = one.get(singular) or {}
         if not isinstance(held, dict):
             raise _wrong(path, f"{plural}[].{singular}", "an object")
+        if fault := wrong_form(held, f"{plural}[].{singular}"):
+            raise _wrong(path, *fault)
         yield one["name"], _resolved(held, plural, path.parent)
 
 
