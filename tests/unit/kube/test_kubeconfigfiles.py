@@ -262,7 +262,8 @@ def test_a_field_of_another_form_is_named_and_its_value_is_not(
 
 @pytest.mark.parametrize("data", ["!!", "/////w==", "aGVsbG8="])
 def test_what_is_no_certificate_is_said_by_its_field(tmp_path: Path, data: str) -> None:
-    credentials = Credentials(simple(tmp_path, **{"certificate-authority-data": data}))
+    cluster: Json = {"certificate-authority-data": data}
+    credentials = Credentials(simple(tmp_path, None, **cluster))
     with pytest.raises(OSError, match="certificate-authority of the kubeconfig"):
         credentials.ssl_context()
 

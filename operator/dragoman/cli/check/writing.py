@@ -60,6 +60,8 @@ def _replace(name: str, path: Path, before: str, after: str) -> Failure | None:
         old = file.read(MAX_FILE + 4)
         status = os.fstat(file.fileno())
     mark = _MARK if old.startswith(_MARK) else b""
+    if old == mark + after.encode():
+        return None  # changed under another name of it
     if old != mark + before.encode():
         return Failure(name, 0, 0, "not fixed: it changed while it was checked")
     # A file can be replaced in a writable folder even where it must not be written itself.

@@ -253,6 +253,14 @@ def test_a_link_within_the_named_folder_is_resolved(folder: Path) -> None:
     assert (folder / "in" / "link.yaml").is_symlink()
 
 
+def test_a_file_with_two_names_is_fixed_without_a_failure(folder: Path) -> None:
+    (folder / "m.yaml").write_text(OLD)
+    (folder / "in" / "link.yaml").symlink_to("../m.yaml")
+    result = fix("m.yaml", "./m.yaml", ".")
+    assert (result.exit_code, "not fixed" in result.stdout) == (0, False)
+    assert (folder / "m.yaml").read_text() == NEW
+
+
 def test_a_file_that_changed_meanwhile_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder / "m.yaml"
     path.write_text(OLD)
