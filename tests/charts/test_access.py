@@ -7,7 +7,7 @@ import pytest
 
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
-from tests.e2e.rbac import EXPLAIN_RULES, MAINTENANCE_RULES
+from tests.e2e.rbac import EXPLAIN_RULES, MAINTENANCE_RULES, PREEMPTION_RULES
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 
 OPERATOR = """
@@ -266,6 +266,12 @@ def test_tests_that_explain_grant_what_the_chart_grants() -> None:
     role = one(render({"explain": {"events": True}}), "ClusterRole", "dragoman-operator")
     plain = one(render(), "ClusterRole", "dragoman-operator")
     assert grants(role["rules"]) == grants(plain["rules"]) | grants(EXPLAIN_RULES)
+
+
+def test_tests_that_plan_preemptions_grant_what_the_chart_grants() -> None:
+    role = one(render({"preemption": {"mode": "report"}}), "ClusterRole", "dragoman-operator")
+    plain = one(render(), "ClusterRole", "dragoman-operator")
+    assert grants(role["rules"]) == grants(plain["rules"]) | grants(PREEMPTION_RULES)
 
 
 def test_pods_are_read_where_claims_are_left_alone() -> None:

@@ -58,6 +58,23 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
+PREEMPTION_RULES = (
+    rule("", "nodes", "list"),
+    rule("", "pods", "list"),
+    rule("", "namespaces", "list"),
+    rule("policy", "poddisruptionbudgets", "list"),
+    *(
+        rule(DRA, one, "list")
+        for one in (
+            *("resourceclaims", "resourceclaimtemplates", "resourceslices"),
+            *("deviceclasses", "devicetaintrules"),
+        )
+    ),
+    rule("dragoman.dev", "devicepreemptions", "list", "create", "patch", "delete"),
+    rule("dragoman.dev", "devicepreemptions/status", "patch"),
+)
+"""What `--preemption=report` needs besides."""
+
 
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""

@@ -159,7 +159,7 @@ class _Search:
         candidates: list[Candidate] = []
         enough = min(max(len(potential) * PERCENTAGE // 100, LEAST), len(potential))
         complete = True
-        for number, node in enumerate(self._rotated(potential), 1):
+        for number, node in enumerate(self._ordered(potential), 1):
             if len(candidates) >= enough:
                 refusals.append(Refusal(node.node.name, Why.NOT_EXAMINED))
                 continue
@@ -181,6 +181,14 @@ class _Search:
             candidates=best(candidates),
             refusals=tuple(refusals),
             complete=complete,
+        )
+
+    def _ordered(self, nodes: Sequence[NodeFact]) -> list[NodeFact]:
+        """Return nodes in the order of the search: where pods end already, none may have to."""
+        on = self.trial.facts.by_node
+        return sorted(
+            self._rotated(nodes),
+            key=lambda node: not any(pod.ending for pod in on.get(node.node.name, ())),
         )
 
     def _rotated(self, nodes: Sequence[NodeFact]) -> Iterator[NodeFact]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Outcome, allocate
+from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
@@ -42,7 +43,12 @@ class Trial:
         self.extended = Extended(self.cluster, self.subject)
 
     def filtered(self, node: NodeFact) -> tuple[str, ...]:
-        """Return why the scheduler leaves the node out before it looks at devices."""
+        """Return why the scheduler leaves the node out before it looks at devices.
+
+        Raises:
+            TooExpensiveError: The entered `TimeBudget` is used up.
+        """
+        check()  # users write selectors of nodes, and no search follows where none matches
         wanted = self.extended.requests(node)
         return rejections(self.subject.pod.document, node, self.load, wanted)
 

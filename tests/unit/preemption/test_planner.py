@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
+from dragoman.preemption import planner
 from dragoman.preemption.candidates import Why
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Code, Policy, Select
@@ -362,3 +363,31 @@ def test_budgets_of_tenants_cannot_take_more_than_the_time() -> None:
     ticks = iter(range(10**9))
     with pytest.raises(TooExpensiveError), TimeBudget(2_000, clock=lambda: next(ticks)):
         planned(*ONE, pool("n", 1), *users, *many, *waiting(2))
+
+
+def test_nodes_that_no_selector_matches_spend_time_as_well() -> None:
+    nodes = [node(f"n{index}") for index in range(300)]
+    waits = waiting(1, nodeSelector={"zone": "none"})
+    ticks = iter(range(10**9))
+    with pytest.raises(TooExpensiveError), TimeBudget(200, clock=lambda: next(ticks)):
+        planned(device_class(), *nodes, *waits)
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_pods_that_end_already_are_waited_for_on_any_node(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "LEAST", 1)
+    ends = holding("ends", name, [0])
+    ends[0]["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z"
+    others = [
+        one
+        for index in range(4)
+        for one in (
+            node(f"n{index}"),
+            pool(f"n{index}", 1),
+            *holding(f"x{index}", f"n{index}", [0]),
+        )
+    ]
+    made = planned(device_class(), node(name), pool(name, 1), *ends, *others, *waiting(1))
+    assert made.outcome is Outcome.WAITS
