@@ -275,7 +275,7 @@ def _understand(response: Response) -> dict[str, Any]:
     raise ApiError(
         code,
         str(document.get("reason") or ("NoAnswer" if code == 0 else "Unknown")),
-        str(document.get("message") or f"HTTP status {code}"),
+        str(document.get("message") or f"HTTP status {response.status}"),
         document.get("details"),
         _seconds(retry_after),
     )

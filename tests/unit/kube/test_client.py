@@ -77,6 +77,13 @@ async def test_an_object_is_given_as_it_is() -> None:
     [
         pytest.param(plain(422, STATUS), 422, "Invalid", 'Pod "a" is invalid', id="a Status"),
         pytest.param(
+            spoken(302, b""),
+            0,
+            "NoAnswer",
+            "HTTP status 302",
+            id="a redirect, which is not followed",
+        ),
+        pytest.param(
             spoken(502, b"<html>Bad Gateway</html>"),
             502,
             "Unknown",

@@ -72,9 +72,11 @@ class UserCredentials(Credentials):
     def _load(self) -> None:
         super()._load()
         if self.user or self.groups or self.uid:
-            self.impersonation = impersonation_headers(
-                {"as": self.user, "as-groups": list(self.groups), "as-uid": self.uid}
-            )
+            named = {"as": self.user, "as-groups": list(self.groups), "as-uid": self.uid}
+            try:
+                self.impersonation = impersonation_headers(named)
+            except ValueError as error:
+                raise ConnectionSettingsError(f"--as: {error}") from error
 
 
 async def call(target: Target, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
@@ -104,7 +106,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise Unusable(f"--as: {error}") from error
+        raise Unusable(str(error)) from error
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         raise Unusable(f"{name}{error.strerror or error}") from error
