@@ -49,7 +49,11 @@ def test_rates_are_medians_but_what_must_be_exact_must_be_so_in_each_run() -> No
 
 @pytest.mark.parametrize(
     ("often", "says"),
-    [((1, 1), "one run:"), ((3, 3), "medians of 3 runs:"), ((1, 3), "medians of 1 to 3 runs:")],
+    [
+        ((1, 1), "one run, on"),
+        ((3, 3), "medians of 3 runs, on"),
+        ((1, 3), "medians of 1 to 3 runs, on"),
+    ],
 )
 def test_it_says_how_often_was_measured(often: tuple[int, int], says: str) -> None:
     once, again = often

@@ -37,12 +37,15 @@ MODULES: Final = (
     "cli/__init__.py",
     "cli/check",
     "cli/manifests.py",
+    "cli/terminal.py",
     "cli/unusable.py",
     "controllers/__init__.py",
     "controllers/driverconfigschemas/__init__.py",
     "controllers/driverconfigschemas/catalogue.py",
     "driverconfigs",
     "linting",
+    "model/__init__.py",
+    "model/kubernetes.py",
     "spelling.py",
 )
 

@@ -90,7 +90,7 @@ def test_a_name_of_another_namespace_is_no_help(desk: Desk) -> None:
     desk.plane.api().create(claim(other))
     desk.write(objects.pod("pod", desk.namespace, claims={"gpu": "gpu"}))
     [finding] = desk.check("--cluster")["findings"]
-    assert finding["message"].endswith('ResourceClaim "gpu" is in another namespace')
+    assert f'ResourceClaim "gpu" is in namespace {other}, ' in finding["message"]
     desk.plane.clear_namespace(other)
 
 

@@ -50,7 +50,10 @@ def test_the_header_of_a_snapshot_reaches_no_terminal_as_it_is(
 ) -> None:
     desk = Desk(tmp_path, device_class(), pool("n", 1))
     header, *objects = desk.file.read_bytes().splitlines()
-    unseen = [{"resource": HOSTILE, "outsideOf": HOSTILE, "reason": HOSTILE}]
+    unseen = [
+        {"resource": resource, "namespace": HOSTILE, "reason": HOSTILE}
+        for resource in (HOSTILE, "pods", "resourceclaims", "resourceslices")
+    ]
     made = json.loads(header) | {"unseen": unseen}
     desk.file.write_bytes(b"\n".join([json.dumps(made).encode(), *objects]))
     result = invoke(*arguments, "--snapshot", desk.file)

@@ -107,6 +107,8 @@ def explained() -> Iterator[None]:
         yield
     except ValueError as error:
         raise Unusable(str(error)) from error
+    except TimeoutError:
+        raise  # an OSError as well, but that of a question's own time limit
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         raise Unusable(f"{name}{error.strerror or error}") from error

@@ -14,6 +14,11 @@ def test_an_odd_value_is_not_said_to_be_of_impersonation() -> None:
     assert str(caught.value) == "not a port"
 
 
+def test_the_time_limit_of_a_command_is_no_fault_of_the_connection() -> None:
+    with pytest.raises(TimeoutError), explained():
+        raise TimeoutError
+
+
 def test_impersonation_is_named_by_its_option(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(
