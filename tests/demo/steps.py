@@ -75,7 +75,7 @@ def trainer(session: Session) -> None:
         "2 claims made; no device is free, so the pod waits",
         lambda seen: seen.all_are(State.NO_DEVICE, "trainer", 2),
     )
-    session.explain("trainer", "fits on none of 2 nodes", "in use")
+    session.explain("trainer", "fits on none of the 2 nodes", "in use")
 
 
 def viewer(session: Session) -> None:

@@ -96,7 +96,7 @@ def test_the_demo_plays_all_steps_and_leaves_nothing_behind(folder: Path) -> Non
     claim, template = "spec.devices.config[0].opaque.parameters", "spec.spec.devices.config[0]"
     assert f'{claim}.sharing.strategy: Unsupported value: "MSP"' in said
     assert 'spec.config[0].opaque.parameters.mode: Unsupported value: "passthrough"' in said
-    assert "Pod default/trainer waits for devices" in said
+    assert "Pod default/trainer has been waiting for devices" in said
     assert f"{template}.opaque.parameters.domainID: Required value" in said
     assert re.search(
         r"^ +compute-domain.nvidia.com +\S+ +Enforce +2/2 +True +1 ", output, re.MULTILINE

@@ -56,7 +56,7 @@ def test_changes_appear_without_a_reload(
             expect(pod).to_be_visible()
             if pod.get_attribute("open") is None:
                 pod.locator("summary").click()
-            expect(pod).to_contain_text("fits on none of")
+            expect(pod).to_contain_text(re.compile("fits on none of the|does not fit on"))
 
             api.create(objects.node(NODE))
             api.create(objects.resource_slice(NODE, ["a", "b"], DRIVER))

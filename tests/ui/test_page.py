@@ -145,7 +145,7 @@ def test_explanations_open_by_keyboard(page: Page) -> None:
     page.locator("#waiting summary").first.focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    expect(page.locator("#waiting details").first).to_contain_text("fits on none of 10 nodes")
+    expect(page.locator("#waiting details").first).to_contain_text("fits on none of the 10 nodes")
     expect(page.locator("#waiting details").first).to_contain_text("NODES")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -49,6 +50,7 @@ class RequestAnswer:
         free: Devices of the node that nothing keeps away.
         reasons: One for each other device.
         alternative: Whether another subrequest can take its place.
+        exclusive: Whether a device that serves it serves no other request.
     """
 
     claim: str
@@ -57,6 +59,7 @@ class RequestAnswer:
     free: int
     reasons: tuple[Reason, ...] = ()
     alternative: bool = False
+    exclusive: bool = True
 
     @property
     def short(self) -> int:
@@ -67,6 +70,61 @@ class RequestAnswer:
     def devices(self) -> int:
         """Devices that were looked at."""
         return self.free + len(self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """Requests that want the same devices of one node, or one request alone.
+
+    Attributes:
+        requests: At least one.
+        free: Devices that nothing but these requests keeps away.
+    """
+
+    requests: tuple[RequestAnswer, ...]
+    free: int
+
+    @property
+    def wanted(self) -> int:
+        """Devices that the requests need together."""
+        return sum(one.wanted for one in self.requests)
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing; 0 where there are enough."""
+        return max(self.wanted - self.free, 0)
+
+
+def rivals(requests: Sequence[RequestAnswer]) -> tuple[Rivals, ...]:
+    """Group requests of one node by the devices that they want.
+
+    Requests of different devices are one group where only all of them together find too few.
+    Alternatives, and requests whose devices can be shared, stand alone.
+    """
+    if len(requests) < 2:
+        return tuple(Rivals((one,), one.free) for one in requests)
+    groups: dict[object, list[RequestAnswer]] = {}
+    for one in requests:
+        shares = one.alternative or not one.exclusive
+        kept_away = (one.claim, one.name) if shares else frozenset(map(_obstacle, one.reasons))
+        groups.setdefault(kept_away, []).append(one)
+    found = tuple(Rivals(tuple(group), group[0].free) for group in groups.values())
+    if any(one.short for one in found):
+        return found
+    every = _all_together(tuple(one for one in requests if one.exclusive and not one.alternative))
+    return (every,) if every.short else found
+
+
+def _obstacle(reason: Reason) -> tuple[object, ...]:
+    details = reason.details
+    return (reason.device, reason.code, details.get("origin"), details.get("index"))
+
+
+def _all_together(requests: tuple[RequestAnswer, ...]) -> Rivals:
+    """Return what requests want together: a device is kept away where it is from all of them."""
+    kept_away = [{reason.device for reason in one.reasons} for one in requests]
+    devices = requests[0].devices if requests else 0
+    return Rivals(requests, devices - len(set.intersection(*kept_away)) if requests else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +172,7 @@ class NodeAnswer:
     @property
     def short(self) -> int:
         """Devices that are missing in all; 0 where something else is the matter."""
-        return sum(one.short for one in self.requests if not one.alternative)
+        return sum(one.short for one in rivals(self.requests) if not one.requests[0].alternative)
 
     @property
     def refusals(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dragoman.allocation import (
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.binding import waiting
 from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.pools.nodeselector import matches
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.extended import Extended
@@ -193,10 +194,10 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
         return replace(answer, others=unready)
     found = reasons_of(name, subject.claims, cluster, outcome)
     reasons = tuple(_reached(cluster, one) for one in found)
-    total = sum(len(pool.contents) for pool in cluster.node_pools(name).pools)
+    contents = [one for pool in cluster.node_pools(name).pools for one in pool.contents]
     return replace(
         answer,
-        requests=tuple(_requests(subject.claims, reasons, total)),
+        requests=tuple(_requests(subject.claims, reasons, contents)),
         others=(*unready, *(one for one in reasons if one.device is None)),
     )
 
@@ -221,8 +222,9 @@ def _reached(cluster: Cluster, reason: Reason) -> Reason:
 
 
 def _requests(
-    claims: Iterable[Claim], reasons: Iterable[Reason], total: int
+    claims: Iterable[Claim], reasons: Iterable[Reason], contents: Sequence[Content]
 ) -> Iterator[RequestAnswer]:
+    total, shared = len(contents), any(one.shareable for one in contents)
     found: dict[tuple[str, str], list[Reason]] = {}
     for reason in reasons:
         if reason.device is not None:
@@ -235,7 +237,10 @@ def _requests(
                 unselected = sum(one.code in _UNSELECTED for one in kept_away)
                 wanted = max(total - unselected, 1)
             free = total - len(kept_away)
-            yield RequestAnswer(claim.key, name, wanted, free, kept_away, alternative)
+            exclusive = not (shared or request.admin_access)
+            yield RequestAnswer(
+                claim.key, name, wanted, free, kept_away, alternative, exclusive=exclusive
+            )
 
 
 def exact_requests(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:

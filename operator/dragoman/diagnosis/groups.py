@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer
+from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
 from dragoman.inventory.inventory import Inventory
 
 _POOLS: Final = frozenset({Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE})
+_CODES: Final = tuple(Code)
 _SAME: Final[Mapping[Code, tuple[str, ...]]] = {
     Code.SELECTOR_REJECTED: ("origin", "index"),
     Code.CEL_ERROR: ("origin", "index"),
@@ -70,7 +71,8 @@ def _key(node: NodeAnswer) -> Kind:
         (one.name, frozenset(map(kind, one.reasons)), _shortage(one)) for one in concerned(node)
     )
     others = frozenset(map(kind, node.others))
-    return (node.pinned, shown, others, isinstance(node.outcome, BudgetExceeded))
+    large = isinstance(node.outcome, BudgetExceeded)
+    return (node.pinned, shown, tuple(map(_names, short_of(node))), others, large)
 
 
 def kind(reason: Reason) -> Kind:
@@ -82,9 +84,18 @@ def _shortage(request: RequestAnswer) -> tuple[int, int] | None:
     return (request.free, request.wanted) if request.free else None
 
 
+def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:
+    """Return the requests that find too few devices, those that want the same ones as one."""
+    return tuple(one for one in rivals(node.requests) if one.short)
+
+
 def concerned(node: NodeAnswer) -> tuple[RequestAnswer, ...]:
     """Return the requests that find too few devices; all where only their combination fails."""
-    return tuple(one for one in node.requests if one.short) or node.requests
+    return tuple(one for found in short_of(node) for one in found.requests) or node.requests
+
+
+def _names(found: Rivals) -> frozenset[tuple[str, str]]:
+    return frozenset((one.claim, one.name) for one in found.requests)
 
 
 def _group(inventory: Inventory, nodes: list[NodeAnswer]) -> Group:
@@ -111,25 +122,25 @@ def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str,
     elif first.unavailable:
         for reason in first.unready:
             yield str(reason.code), wording.unready_text(reason)
-    combined = not any(one.short for one in first.requests)
-    if combined and first.requests and not isinstance(first.outcome, BudgetExceeded):
+    short = short_of(first)
+    if not short and first.requests and not isinstance(first.outcome, BudgetExceeded):
         yield str(Code.NO_COMBINATION), f"no combination serves all requests ({_counts(first)})"
-    elif not combined:
-        for one in concerned(first):
-            label = _label(first, one)
-            for code, text in _request_parts(inventory, nodes, one):
-                yield code, f"{label}{text}"
-                label = ""
+    for one in short:
+        label = _label(first, one)
+        for code, text in _request_parts(inventory, nodes, one):
+            yield code, f"{label}{text}"
+            label = ""
     yield from _pool_parts(inventory, nodes)
     if isinstance(first.outcome, BudgetExceeded):
         text = "the search is so large that the scheduler may run into its time-out of 10 s"
         yield str(Code.TIMEOUT), text
 
 
-def _label(node: NodeAnswer, request: RequestAnswer) -> str:
+def _label(node: NodeAnswer, found: Rivals) -> str:
     """Name a request before what it lacks, where the pod has several."""
-    if len(node.requests) == 1:
+    if len(node.requests) == 1 or len(found.requests) > 1:
         return ""
+    (request,) = found.requests
     if len({one.claim for one in node.requests}) == 1:
         return f"request {request.name}: "
     return f"claim {request.claim.rpartition('/')[2]}, request {request.name}: "
@@ -139,21 +150,40 @@ def _counts(node: NodeAnswer) -> str:
     return ", ".join(f"{one.name}: {one.free} free, {one.wanted} wanted" for one in node.requests)
 
 
+def _together(found: Rivals) -> str:
+    """Say what requests lack that want the same devices: `claims a and b need 2 devices, …`."""
+    requests = found.requests
+    claims = list(dict.fromkeys(one.claim.rpartition("/")[2] for one in requests))
+    if len(claims) == 1:
+        named = f"requests {wording.listed(one.name for one in requests)}"
+    elif len(claims) == len(requests):
+        named = f"claims {wording.listed(claims)}"
+    else:
+        named = f"the requests of claims {wording.listed(claims)}"
+    return f"{named} need {found.wanted} devices, {found.free} {wording.are(found.free)} free"
+
+
 def _request_parts(
-    inventory: Inventory, nodes: list[NodeAnswer], request: RequestAnswer
+    inventory: Inventory, nodes: list[NodeAnswer], short: Rivals
 ) -> Iterator[tuple[str, str]]:
-    if request.free:
-        yield str(Code.NO_COMBINATION), f"{request.free} free, {request.wanted} wanted"
-    merged: defaultdict[Kind, list[Reason]] = defaultdict(list)
+    if len(short.requests) > 1:
+        yield str(Code.NO_COMBINATION), _together(short)
+    elif short.free:
+        yield str(Code.NO_COMBINATION), f"{short.free} free, {short.wanted} wanted"
+    names = _names(short)
+    # A device that several requests want is counted once.
+    merged: defaultdict[Kind, dict[object, Reason]] = defaultdict(dict)
     for node in nodes:
         for one in node.requests:
-            if (one.claim, one.name) == (request.claim, request.name):
+            if (one.claim, one.name) in names:
                 for reason in one.reasons:
-                    merged[kind(reason)].append(reason)
-    order = list(Code)
-    for found in sorted(merged.values(), key=lambda found: order.index(found[0].code)):
-        code = found[0].code
-        yield str(code), wording.of_devices(inventory, found)
+                    merged[kind(reason)].setdefault((node.node, reason.device), reason)
+    for found in sorted((list(one.values()) for one in merged.values()), key=_order):
+        yield str(found[0].code), wording.of_devices(inventory, found)
+
+
+def _order(found: list[Reason]) -> int:
+    return _CODES.index(found[0].code)
 
 
 def _pool_parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str, str]]:

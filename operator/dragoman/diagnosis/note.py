@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation import BudgetExceeded, Code, Reason
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, RequestAnswer
-from dragoman.diagnosis.groups import concerned, kind
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
+from dragoman.diagnosis.groups import concerned, kind, short_of
 from dragoman.diagnosis.obstacles import Code as ObstacleCode
+from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
 
 LONGEST: Final = 1024
@@ -134,25 +135,28 @@ def _phrases(node: NodeAnswer) -> Iterator[Phrase]:
 
 
 def _of_requests(node: NodeAnswer) -> Iterator[Phrase]:
-    if not any(one.short for one in node.requests):
+    short = short_of(node)
+    if not short:
         if any(one.devices for one in node.requests):
             yield str(Code.NO_COMBINATION), "no combination for all requests"
         return
     several = len(node.requests) > 1
-    for request in concerned(node):
-        label = f"{request.name}: " if several else ""
-        for code, words in _of_request(request):
+    for found in short:
+        names = dict.fromkeys(one.name for one in found.requests)
+        label = f"{listed_names(names)}: " if several else ""
+        for code, words in _of_rivals(found):
             yield code, f"{label}{words}"
 
 
-def _of_request(request: RequestAnswer) -> Iterator[Phrase]:
-    if request.free:
-        short = request.short
+def _of_rivals(found: Rivals) -> Iterator[Phrase]:
+    if found.free:
+        short = found.short
         words = "one device short" if short == 1 else f"{short} devices short"
         yield str(Code.NOT_ENOUGH_DEVICES), words
         return
     order = list(Code)
-    kinds = {kind(one): one for one in request.reasons if one.code not in _NEVER_MEANT}
+    reasons = (one for request in found.requests for one in request.reasons)
+    kinds = {kind(one): one for one in reasons if one.code not in _NEVER_MEANT}
     for one in sorted(kinds.values(), key=lambda one: (order.index(one.code), str(kind(one)))):
         yield str(one.code), _words(one)
 

@@ -120,6 +120,19 @@ def broken_pools(inventory: Inventory, found: list[Reason]) -> str:
     )
 
 
+def listed(parts: Iterable[str]) -> str:
+    """Join names with commas and "and"; say of long lists how many more there are."""
+    names = list(parts)
+    if len(names) > NAMES:
+        return shortened(names)
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def are(count: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if count == 1 else "are"
+
+
 def shortened(parts: Iterable[str]) -> str:
     """Join the first parts, and say how many more there are."""
     listed = list(parts)

@@ -147,7 +147,8 @@ def carried_out(stage: Stage, world: World, manifests: list[Json], change: Json)
         "GuardSelector": guard_selector,
     }
     changed = copy.deepcopy(manifests)
-    act[change["kind"]](stage, world, changed, change)
+    for one in change.get("changes", [change]):
+        act[one["kind"]](stage, world, changed, one)
     return changed
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dragoman.allocation import Allocated, allocate
 from dragoman.cli.dra.diagnosis.report import View, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
@@ -17,7 +16,7 @@ Kubelet = Callable[[Metadata], str]
 
 
 def allocated(view: View, subject: Subject, kubelet: Kubelet) -> Report:
-    """Say which devices a pod has, why those, and what the kubelet waits for.
+    """Say which devices a pod has, and what the kubelet waits for.
 
     Args:
         view: What the command looks at.
@@ -30,8 +29,6 @@ def allocated(view: View, subject: Subject, kubelet: Kubelet) -> Report:
     ]
     who = who_table.of_pod(view.inventory, found, _claims(subject))
     blocks += ["", *who.blocks] if who else []
-    if subject.allocated:
-        blocks += ["", _why_these(view, subject)]
     blocks += [one.text for one in subject.obstacles]
     waits = _waits(found)
     status = Exit.CLEAR
@@ -60,26 +57,3 @@ def _waits(found: PodFact) -> str:
         for one in statuses or ()
     ]
     return ", ".join(sorted(set(filter(None, reasons))))
-
-
-def _why_these(view: View, subject: Subject) -> str:
-    """Say why the scheduler chose these devices: search again as if the pod had none."""
-    node = subject.pod.pod.node_name
-    if node not in view.inventory.world.nodes:
-        return "The scheduler takes the first devices that serve all requests, in their order."
-    specs = tuple(one.devices for one in subject.allocated)
-    for one in specs:
-        view.cluster.remove_claim(one.key)
-    try:
-        again = allocate(node, specs, view.cluster)
-        same = isinstance(again, Allocated) and [
-            [(one.driver, one.pool, one.device) for one in made.devices]
-            for made in again.allocations
-        ] == [[tuple(one.id) for one in claim.results] for claim in subject.allocated]
-    finally:
-        for one in specs:
-            view.cluster.put_claim(one)
-    order = "drivers, pools, slices and devices are tried in the order of their names"
-    if same:
-        return f"These are the first devices that serve all requests: {order}."
-    return f"Today the scheduler would choose others: {order}, and what was in use then is free."

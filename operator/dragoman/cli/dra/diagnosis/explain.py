@@ -114,7 +114,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     `resourceclaim X`, `deviceclass/X`.
 
     The answer comes from the same search as kube-scheduler's; a suggestion is printed only when a
-    second search with that one change succeeds.
+    second search with that change succeeds.
     """
     if bool(filenames) == bool(words) or len(words) > 2:
         raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")

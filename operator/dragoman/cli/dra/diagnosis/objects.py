@@ -204,7 +204,7 @@ def _why(inventory: Inventory, found: Device) -> str:
         State.FREE: "a claim without tolerations can have it.",
         State.USED: f"{', '.join(_users(found))} has it.",
         State.HELD: "a hold keeps it out of service.",
-        State.TAINTED: f"{' '.join(map(taint_text, found.taints))} is to be tolerated.",
+        State.TAINTED: f"a claim must tolerate {' '.join(map(taint_text, found.taints))}.",
         State.BLOCKED: "the shared counters of its pool are used up by other partitions.",
         State.UNUSABLE: f"its pool is {pool}.",
         State.LOST: "it is allocated, but no ResourceSlice has it any more.",

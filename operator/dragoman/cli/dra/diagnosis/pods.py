@@ -15,7 +15,7 @@ from dragoman.cli.dra.preemption import naming
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.subject import Subject
-from dragoman.diagnosis.suggestions import suggest
+from dragoman.diagnosis.suggestions.suggest import suggest
 from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.pod import TERMINAL_PHASES
@@ -129,9 +129,9 @@ def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Rep
         table = text.groups(view.inventory, explanation)
         if table.rows:
             blocks += ["", table]
-    advice = text.advice(explanation, suggestions)
+    advice = list(text.advice(explanation, suggestions))
     if advice:
-        blocks += ["", advice]
+        blocks += ["", *advice]
     waits = explanation.answer is Answer.DOES_NOT_FIT and not planned and not view.node
     preemption = naming.planned(view.inventory.world, subject, view.cluster) if waits else None
     if preemption:

@@ -13,8 +13,8 @@ from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
 from dragoman.diagnosis.explain import cluster_of, exact_requests, explain
-from dragoman.diagnosis.secondsearch import Suggestion
 from dragoman.diagnosis.subject import Subject, Wanted
+from dragoman.diagnosis.suggestions.secondsearch import Suggestion
 from dragoman.inventory.inventory import Inventory
 
 _STATUS = {

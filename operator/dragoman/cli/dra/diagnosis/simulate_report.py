@@ -23,12 +23,13 @@ def report(simulation: Simulation) -> Report:
     """Return what `simulate` prints; UNKNOWN where labels are missing."""
     world, then = simulation.world, simulation.then
     status = notes.status(world) if then.placed and not then.refused else Exit.OBSTACLE
-    said = (*simulation.unsure, f"not looked at: {', '.join(LEFT_OUT)}", *notes.common(world))
+    said = (*simulation.unsure, f"not considered: {', '.join(LEFT_OUT)}", *notes.common(world))
     document = _document(simulation)
+    table = _table(document["nodes"])
     return Report(
         "Simulation",
         document,
-        (_table(document["nodes"]), *_sentences(simulation)),
+        (*([table] if table.rows else []), *_sentences(simulation)),
         Exit.UNKNOWN if simulation.unsure else status,
         said,
     )

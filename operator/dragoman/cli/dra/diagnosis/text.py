@@ -10,11 +10,11 @@ from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.cli.dra.output import Table
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.answers import Answer, Explanation, times_out
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import exact_requests, unreadable
-from dragoman.diagnosis.guards import Guard, guard
-from dragoman.diagnosis.secondsearch import Kind, Suggestion
 from dragoman.diagnosis.subject import Wanted
+from dragoman.diagnosis.suggestions.guards import Guard, guard
+from dragoman.diagnosis.suggestions.secondsearch import Kind, Suggestion
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.inventory import Inventory
@@ -33,7 +33,7 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
     since = ""
     found = subject.pod.unschedulable
     if found and not planned:
-        since = f" since {age(world.now, str(found.get('lastTransitionTime') or ''))}"
+        since = f" for {age(world.now, str(found.get('lastTransitionTime') or ''))}"
     if subject.pod.pod.node_name:
         return f"No scheduler looks at {title[0].lower()}{title[1:]}:"
     if explanation.answer is Answer.STOPPED:
@@ -44,23 +44,32 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
         waits = bool(subject.pod.pod.metadata.uid) and not planned
         if waits and scheduler != DEFAULT_SCHEDULER:
             return (
-                f"{title} waits{since}, but a legal allocation exists on {names}: "
+                f"{title} {_waits(since)}, but a legal allocation exists on {names}: "
                 f"its scheduler {scheduler} has not made it."
             )
         if planned or not since:
             return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
-        return f"{title} waits{since}, but fits now on {len(fitting)} of {total} nodes: {names}."
+        fits = f"now fits on {len(fitting)} of {total} nodes: {names}"
+        return f"{title} {_waits(since)}, but {fits}."
     if explanation.answer is Answer.UNKNOWN:
         return _unknown(world, explanation, title)
+    nowhere = f"fits on none of the {total} nodes"
+    if total == 1:
+        nowhere = f"does not fit on {explanation.nodes[0].node}"
     if planned or not since:
-        return f"{title} fits on none of {total} nodes."
-    return f"{title} waits for devices{since}: it fits on none of {total} nodes."
+        return f"{title} {nowhere}."
+    return f"{title} has been waiting for devices{since}: it {nowhere}."
+
+
+def _waits(since: str) -> str:
+    """Say that a pod waits, and how long where that is known."""
+    return f"has been waiting{since}" if since else "waits"
 
 
 def _unknown(world: World, explanation: Explanation, title: str) -> str:
     missing, total = unreadable(world), len(explanation.nodes)
     if missing:
-        return f"{title}: where it fits is unknown, because you may not list {', '.join(missing)}."
+        return f"{title}: where it fits is unknown, because you cannot list {', '.join(missing)}."
     if explanation.expensive:
         return (
             f"{title} is too expensive to explain: its selectors, or the search for its devices, "
@@ -159,26 +168,49 @@ def _nodes(names: tuple[str, ...]) -> str:
     return shown if len(names) <= 2 else f"{shown}, {len(names) - 2} more"
 
 
-def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> str:
-    """Return the nearest node and the changes that let the pod run; empty without any."""
+def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Iterator[str]:
+    """Yield the nearest node and the changes that let the pod run, one in each line."""
     if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
-        return ""
-    parts = []
-    near = [one for one in explanation.nodes if not one.filtered and one.short]
-    if near and explanation.answer is Answer.DOES_NOT_FIT:
-        nearest = min(near, key=lambda one: (one.short, one.node))
-        if any(one.free for one in nearest.requests):
-            many = "one device" if nearest.short == 1 else f"{nearest.short} devices"
-            parts.append(f"Nearest: {nearest.node}, {many} short.")
+        return
     said = []
     for kind in Kind:
         of_kind = [one for one in suggestions if one.kind is kind]
-        said += [one.text for one in of_kind[:SUGGESTIONS]]
-    if said:
-        parts.append(f"It fits {', or '.join(said)}.")
+        said += [f"* {one.text}" for one in of_kind[:SUGGESTIONS]]
+    several = any(one.kind is Kind.SEVERAL_CHANGES for one in suggestions)
+    first = _needed(explanation) if several else _nearest(explanation)
+    fits = [] if several or not said else ["It fits:"]
+    if first or fits:
+        yield " ".join([*filter(None, [first]), *fits])
+    yield from said
     if times_out(explanation):
-        parts.append("The scheduler may run into its time-out of 10 s for this pod.")
-    return " ".join(parts)
+        yield "The scheduler may run into its time-out of 10 s for this pod."
+
+
+def _nearest(explanation: Explanation) -> str:
+    near = _near(explanation)
+    if near is None or not any(one.free for one in near.requests):
+        return ""
+    return f"Nearest: {near.node}, {_many(near.short)} short."
+
+
+def _needed(explanation: Explanation) -> str:
+    near = _near(explanation)
+    if near is None:
+        return "No single change is enough:"
+    more = "1 more free device" if near.short == 1 else f"{near.short} more free devices"
+    return f"It needs {more} on one node:"
+
+
+def _near(explanation: Explanation) -> NodeAnswer | None:
+    """Return the node that lacks the fewest devices; None where devices are not what is lacking."""
+    near = [one for one in explanation.nodes if not one.filtered and one.short]
+    if not near or explanation.answer is not Answer.DOES_NOT_FIT:
+        return None
+    return min(near, key=lambda one: (one.short, one.node))
+
+
+def _many(devices: int) -> str:
+    return "one device" if devices == 1 else f"{devices} devices"
 
 
 def message(inventory: Inventory, found: PodFact) -> str:

@@ -141,7 +141,9 @@ def test_reasons(tmp_path: Path, manifests: list[Json], code: str, why: str) -> 
     refusal = "invalid resource pools were encountered" if code == "PoolInvalid" else CANNOT
     assert document["schedulerMessage"] == f"0/1 nodes are available: 1 {refusal}."
     printed = desk.run("explain", "pod", "pod", "-n", "ns", status=1)
-    assert printed.startswith("Pod ns/pod waits for devices since 14m: it fits on none of 1 nodes.")
+    assert printed.startswith(
+        "Pod ns/pod has been waiting for devices for 14m: it does not fit on n."
+    )
     assert why in printed
     assert f"Scheduler: {REFUSED['message']} (14m ago)" in printed
     devices = desk.document("explain", "pod", "pod", "-n", "ns", "--devices", status=1)
@@ -223,7 +225,7 @@ def test_a_holder_that_ends_is_suggested_only_where_that_suffices(tmp_path: Path
         ("EndHolder", ["ns/user-0"])
     ]
     printed = desk.run("explain", "pod", "pod", "-n", "ns", status=1)
-    assert "It fits when ns/user-0 ends (n)." in printed
+    assert "It fits:\n* when ns/user-0 ends (n)\n" in printed
 
 
 def test_a_holder_of_a_part_of_a_shared_device_is_suggested(tmp_path: Path) -> None:
@@ -481,7 +483,7 @@ def test_nodes_that_other_filters_leave_out_are_said_to_have_the_devices(tmp_pat
     )
 
 
-def test_a_pod_with_devices_says_which_and_why(tmp_path: Path) -> None:
+def test_a_pod_with_devices_says_which(tmp_path: Path) -> None:
     running = pod(claims={"gpu": "claim"}, node="n")
     running["status"] = {"phase": "Running"}
     desk = Desk(
@@ -494,7 +496,7 @@ def test_a_pod_with_devices_says_which_and_why(tmp_path: Path) -> None:
     )
     printed = desk.run("explain", "pod", "pod", "-n", "ns")
     assert printed.startswith("Pod ns/pod has its devices on node n.")
-    assert "These are the first devices that serve all requests" in printed
+    assert "first devices" not in printed
     assert desk.document("explain", "pod", "pod", "-n", "ns")["answer"] == "Allocated"
 
 
@@ -616,7 +618,7 @@ def test_the_age_of_the_schedulers_message_is_when_it_was_written(tmp_path: Path
     waiting["metadata"]["managedFields"] = [fields]
     desk = Desk(tmp_path, *nodes("n"), device_class(), claim(), waiting)
     printed = desk.run("explain", "pod", "pod", "-n", "ns", status=1)
-    assert "waits for devices since 14m" in printed
+    assert "has been waiting for devices for 14m" in printed
     assert "cannot allocate all claims. (20s ago)" in printed
 
 
@@ -704,7 +706,7 @@ def test_a_node_and_a_device(tmp_path: Path) -> None:
     assert "2 devices in 1 pool, 0 free" in desk.run("explain", "node", "n")
     assert desk.document("explain", "node", "n")["devices"][0]["users"] == ["claim ns/claim"]
     printed = desk.run("explain", "device", f"{DRIVER}/n/b", status=1)
-    assert "is tainted: broken=yes:NoSchedule is to be tolerated" in printed
+    assert "is tainted: a claim must tolerate broken=yes:NoSchedule" in printed
     assert "DeviceClasses: gpu" in printed
     used = desk.document("explain", "device", f"{DRIVER}/n/a", status=1)
     assert (used["state"], used["attributes"]) == ("used", {"model": "a"})

@@ -204,7 +204,7 @@ def test_the_pod_that_takes_the_memory_is_named(tmp_path: Path, *, with_devices:
     file = written(tmp_path, waits)
     found = desk.document("explain", "-f", file, status=1)
     assert [one["text"] for one in found["suggestions"]] == ["when ns/holder ends (n0)"]
-    assert "It fits when ns/holder ends (n0)." in desk.run("explain", "-f", file, status=1)
+    assert "* when ns/holder ends (n0)\n" in desk.run("explain", "-f", file, status=1)
 
 
 def test_a_node_that_can_never_hold_the_pod_is_not_waited_for(tmp_path: Path) -> None:

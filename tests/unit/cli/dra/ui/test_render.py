@@ -74,7 +74,7 @@ def test_control_characters_are_spelled_out() -> None:
 
 def test_explanations_are_those_of_explain() -> None:
     text = " ".join(pages.Found(pages.html(*hostile.manifests())).text.split())
-    assert "fits on none of 0 nodes" in text
+    assert "fits on none of the 0 nodes" in text
 
 
 def test_pods_without_an_explanation_name_the_command() -> None:

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     ADD_TOLERATION = "AddToleration"
     COMPLETE_POOL = "CompletePool"
     GUARD_SELECTOR = "GuardSelector"
+    SEVERAL_CHANGES = "SeveralChanges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Suggestion:
     Attributes:
         kind: What is changed.
         node: Where the pod fits then.
-        text: In words, to follow "It fits ".
+        text: In words, to follow "It fits "; that of several changes begins with the node.
         details: What exactly; JSON types only.
     """
 

@@ -9,7 +9,7 @@ from dragoman.allocation import FatalError
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections, requests
-from dragoman.diagnosis.secondsearch import Kind, Search, Suggestion, without
+from dragoman.diagnosis.suggestions.secondsearch import Kind, Search, Suggestion, without
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman.allocation import Claim, Code, FatalError, Reason, allocate
 from dragoman.diagnosis.answers import NodeAnswer
-from dragoman.diagnosis.secondsearch import (
+from dragoman.diagnosis.suggestions.secondsearch import (
     BUDGET,
     Change,
     Kind,

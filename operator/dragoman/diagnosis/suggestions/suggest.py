@@ -1,22 +1,22 @@
-"""What would let a pod run: one change at a time, only what a second search confirms."""
+"""What would let a pod run: one change, else several; only what a second search confirms."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
-from dragoman.allocation import Claim, Cluster, Code, PoolID, Reason, TooExpensiveError
+from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
-from dragoman.allocation.facts.objects import Toleration
+from dragoman.allocation.facts.objects import DeviceID, Toleration
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
-from dragoman.diagnosis.guards import guarding
 from dragoman.diagnosis.idleclaims import removed
-from dragoman.diagnosis.nodespace import making_room
-from dragoman.diagnosis.secondsearch import (
+from dragoman.diagnosis.suggestions.guards import guarding
+from dragoman.diagnosis.suggestions.holders import ending, held_parts, holders
+from dragoman.diagnosis.suggestions.nodespace import making_room
+from dragoman.diagnosis.suggestions.secondsearch import (
     SEARCHES,
     Change,
     Kind,
@@ -25,22 +25,21 @@ from dragoman.diagnosis.secondsearch import (
     with_requests,
     without,
 )
-from dragoman.inventory.holders import Holding
+from dragoman.diagnosis.suggestions.together import Step, together
 from dragoman.inventory.inventory import Inventory
 
 MOST: Final = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
 FEW: Final = 64
 """Second searches for tolerations, and as many for pools."""
-_HELD: Final = frozenset(
-    {Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED, Code.TAINT_NOT_TOLERATED}
-)
+SEVERAL: Final = 3
+"""Suggestions of several changes."""
 
 
 def suggest(
     inventory: Inventory, explanation: Explanation, cluster: Cluster
 ) -> tuple[Suggestion, ...]:
-    """Return single changes that let the pod run, the nearest nodes first.
+    """Return changes that let the pod run, the nearest nodes first; single ones where there are.
 
     Args:
         inventory: What is known.
@@ -72,8 +71,11 @@ def _suggestions(
     room = _in_time(making_room(inventory, explanation, search))
     search.left += SEARCHES - 3 * FEW
     own = {one.key for one in explanation.subject.allocated}
-    holders = _in_time(_holders(inventory, search, nodes, own))
-    return (*room, *holders, *tolerations, *pools)
+    ends = _in_time(holders(inventory, search, nodes, own))
+    if found := (*room, *ends, *tolerations, *pools):
+        return found
+    search.left += SEARCHES
+    return tuple(_in_time(islice(_several(inventory, search, nodes, own), SEVERAL)))
 
 
 def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
@@ -85,79 +87,62 @@ def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
     return kept
 
 
-# A holder ends ------------------------------------------------------------------------------------
+# Several changes ----------------------------------------------------------------------------------
 
 
-def _holders(
+def _several(
     inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer], own: Collection[str]
 ) -> Iterator[Suggestion]:
-    sharing = _sharing(inventory)
+    parts = held_parts(inventory)
     for node in nodes:
-        shared = sharing.get(node.node, set()) | sharing.get("", set())
-        for users, claims in _ending(inventory, node, shared, own):
-            if search.fits(node.node, without(search, claims)):
-                verb = "ends" if len(users) == 1 else "end"
-                listed = " and ".join(users)
-                yield Suggestion(
-                    Kind.END_HOLDER,
-                    node.node,
-                    f"when {listed} {verb} ({node.node})",
-                    {"holders": list(users), "claims": list(claims)},
-                )
+        shared = parts.get(node.node, set()) | parts.get("", set())
+        steps = [*_steps(inventory, search, node), *_ends(inventory, search, node, shared, own)]
+        if len(steps) > 1 and (found := together(search, node.node, steps)):
+            yield found
 
 
-def _sharing(inventory: Inventory) -> Mapping[str, set[str]]:
-    """Return claims that hold a part of what others may share, by node, "" for several nodes.
-
-    No reason names them where the rest of a shared device, or of a counter, suffices for each
-    request alone and not for all requests together.
-    """
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for device in inventory.devices.values():
-        if device.content is not None and (device.content.shareable or device.content.consumes):
-            found[device.node].update(holding.claim.key for holding in device.owned)
-    return found
-
-
-def _ending(
-    inventory: Inventory, node: NodeAnswer, shared: Collection[str], own: Collection[str]
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield users and the claims that come free when they end, those with fewest devices first."""
-    names = set(shared) | {
-        claim
-        for request in node.requests
-        for reason in request.reasons
-        if reason.code in _HELD
-        for claim in _holders_of(inventory, reason)
-    }
-    by_users: dict[tuple[str, ...], list[str]] = {}
-    for name in sorted(names.difference(own)):
-        claim = inventory.world.claims.get(name)
-        if claim is not None:
-            by_users.setdefault(_users(inventory, name), []).append(name)
-    weights = {
-        users: sum(len(inventory.world.claims[name].results) for name in claims)
-        for users, claims in by_users.items()
-    }
-    for users in sorted(by_users, key=lambda users: (len(users), weights[users], users)):
-        yield users, tuple(by_users[users])
+def _ends(
+    inventory: Inventory,
+    search: Search,
+    node: NodeAnswer,
+    shared: Collection[str],
+    own: Collection[str],
+) -> Iterator[Step]:
+    for users, claims in ending(inventory, node, shared, own):
+        held = (one.id for name in claims for one in inventory.world.claims[name].results)
+        yield Step(
+            without(search, claims),
+            end=users,
+            frees=sum(_is_local(inventory, one, node.node) for one in held),
+            details={"kind": str(Kind.END_HOLDER), "holders": list(users), "claims": list(claims)},
+        )
 
 
-def _holders_of(inventory: Inventory, reason: Reason) -> Iterator[str]:
-    """Yield the claims that stand behind a reason."""
-    yield from reason.details.get("holders") or ()
-    device = inventory.devices.get(reason.device) if reason.device else None
-    for holding in device.owned if device else ():
-        yield holding.claim.key
+def _is_local(inventory: Inventory, key: DeviceID, node: str) -> bool:
+    device = inventory.devices.get(key)
+    return device is not None and device.node in {node, ""}
 
 
-def _users(inventory: Inventory, claim: str) -> tuple[str, ...]:
-    holding = Holding(inventory.world.claims[claim], inventory.world.claims[claim].results[0])
-    namespace = holding.claim.claim.metadata.namespace
-    users = tuple(
-        sorted(f"{namespace}/{consumer.name}" for consumer in holding.claim.claim.consumers)
-    )
-    return users or (f"claim {claim}",)
+def _steps(inventory: Inventory, search: Search, node: NodeAnswer) -> Iterator[Step]:
+    """Yield the changes of a node that end no holder."""
+    for (key, effect), requests in _taints(node).items():
+        toleration = Toleration(key=key, operator="Exists", effect=effect)
+        yield Step(
+            _tolerating(search, requests, toleration),
+            text=f"with a toleration for {key} (degraded devices)",
+            details={"kind": str(Kind.ADD_TOLERATION), **_toleration(key, effect, requests)},
+        )
+    for reason in node.others:
+        if reason.code is Code.POOL_INCOMPLETE and reason.pool is not None:
+            yield Step(
+                _completed(inventory, search, reason.pool),
+                text=f"when pool {reason.pool} is complete",
+                details={
+                    "kind": str(Kind.COMPLETE_POOL),
+                    "driver": reason.pool.driver,
+                    "pool": reason.pool.pool,
+                },
+            )
 
 
 # A toleration -------------------------------------------------------------------------------------
@@ -172,12 +157,13 @@ def _tolerations(search: Search, nodes: Iterable[NodeAnswer]) -> Iterator[Sugges
                     Kind.ADD_TOLERATION,
                     node.node,
                     f"with a toleration for {key} ({node.node}: degraded devices)",
-                    {
-                        "key": key,
-                        "effect": effect,
-                        "requests": [f"{claim}:{request}" for claim, request in sorted(requests)],
-                    },
+                    _toleration(key, effect, requests),
                 )
+
+
+def _toleration(key: str, effect: str, requests: set[tuple[str, str]]) -> dict[str, Any]:
+    listed = [f"{claim}:{request}" for claim, request in sorted(requests)]
+    return {"key": key, "effect": effect, "requests": listed}
 
 
 def _taints(node: NodeAnswer) -> dict[tuple[str, str], set[tuple[str, str]]]:

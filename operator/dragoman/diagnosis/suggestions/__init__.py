@@ -1,0 +1,1 @@
+"""What would let a pod run, as far as a second search confirms it."""

@@ -1,0 +1,80 @@
+"""Changes that let a pod run only together, as the ends of two holders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.allocation import Claim
+from dragoman.diagnosis.suggestions.secondsearch import Change, Kind, Search, Suggestion
+from dragoman.diagnosis.wording import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the changes.
+
+    Attributes:
+        change: Made and undone for a search.
+        end: The users that end; empty for another change.
+        text: In words, where no user ends.
+        frees: Devices of the node that come free.
+        details: What exactly; JSON types only.
+    """
+
+    change: Change
+    end: tuple[str, ...] = ()
+    text: str = ""
+    frees: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def together(search: Search, node: str, steps: Sequence[Step]) -> Suggestion | None:
+    """Return the changes of which the pod needs each one on a node; None where all do not suffice.
+
+    Args:
+        search: Limits the number of searches: one for each change, and one more.
+        node: Where the pod is to fit.
+        steps: Those that are given up first come last.
+    """
+    if not search.fits(node, _all(search, steps)):
+        return None
+    kept = list(steps)
+    for one in reversed(steps):
+        fewer = [other for other in kept if other is not one]
+        if len(fewer) > 1 and search.fits(node, _all(search, fewer)):
+            kept = fewer
+    frees = sum(one.frees for one in kept)
+    return Suggestion(
+        Kind.SEVERAL_CHANGES,
+        node,
+        _text(node, kept, frees),
+        {"frees": frees, "changes": [one.details for one in kept]},
+    )
+
+
+def _text(node: str, steps: Iterable[Step], frees: int) -> str:
+    users = [user for one in steps for user in one.end]
+    verb = "ends" if len(users) == 1 else "end"
+    parts = [f"when {listed(users)} {verb}"] if users else []
+    parts += [one.text for one in steps if one.text]
+    does = f"frees {frees}" if frees else "serves it"
+    return f"{node} {does} {listed(parts)}"
+
+
+def _all(search: Search, steps: Sequence[Step]) -> Change:
+    @contextmanager
+    def change() -> Iterator[tuple[Claim, ...]]:
+        before = search.claims
+        try:
+            with ExitStack() as stack:
+                for one in steps:
+                    # The next change starts from the claims of this one.
+                    search.claims = stack.enter_context(one.change())
+                yield search.claims
+        finally:
+            search.claims = before
+
+    return change
