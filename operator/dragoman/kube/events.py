@@ -7,7 +7,7 @@ import socket
 import time
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +27,10 @@ BACKLOG = 10_000
 """How many Events wait to be posted."""
 NAMESPACE_BACKLOG = 1_000
 """How many of them may be of one namespace."""
+TRIES = 12
+"""How often an Event is posted that the API server did not take: for about four minutes."""
+FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
+"""Seconds before the first retry, doubled with each further one up to the longest."""
 NOTE_LIMIT = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""
 
@@ -46,11 +50,21 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An Event that waits to be posted, under the first of its names that is free."""
+    """An Event that waits to be posted, under the first of its names that is free.
+
+    Attributes:
+        namespace: Where it is posted.
+        names: The names that it may have.
+        fields: Everything but the metadata.
+        tries: How often the API server did not take it.
+        doubtful: Names that it may have, because a request had no answer.
+    """
 
     namespace: str
     names: tuple[str, ...]
     fields: dict[str, Any]
+    tries: int = 0
+    doubtful: frozenset[str] = frozenset()
 
     def manifest(self, name: str) -> dict[str, Any]:
         return {**self.fields, "metadata": {"name": name, "namespace": self.namespace}}
@@ -58,6 +72,8 @@ class _Event:
 
 class EventRecorder:
     """Posts Events in the background; namespaces take turns.
+
+    An Event that finds the API server away is posted again: what it says may never be said anew.
 
     Args:
         client: Where Events are posted.
@@ -68,6 +84,7 @@ class EventRecorder:
         self._reported: Recent[tuple[str, str, str], float] = Recent(CAUSES_LIMIT)
         self._waiting: OrderedDict[str, deque[_Event]] = OrderedDict()
         self._count = 0
+        self._delayed: set[asyncio.TimerHandle] = set()
         self._added = asyncio.Event()
         self._instance = socket.gethostname()
 
@@ -123,25 +140,41 @@ class EventRecorder:
             while not self._count:
                 self._added.clear()
                 await self._added.wait()
-            event = self._take()
-            for name in event.names:
-                if not await self._exists(event.namespace, event.manifest(name)):
-                    break
+            await self._post(self._take())
 
-    async def _exists(self, namespace: str, manifest: dict[str, Any]) -> bool:
-        """Post an Event; return whether one of its name exists already."""
-        try:
-            await self._client.post(EVENTS.path(namespace), manifest)
-        except ApiError as error:
-            # The log has the sentence already.
-            log.debug("Cannot post an Event", code=error.code, error=str(error))
-            return error.reason == "AlreadyExists"
-        return False
+    async def _post(self, event: _Event) -> None:
+        for name in event.names:
+            try:
+                await self._client.post(EVENTS.path(event.namespace), event.manifest(name))
+            except ApiError as error:
+                # The log has the sentence already.
+                log.debug("Cannot post an Event", code=error.code, error=str(error))
+                if error.reason == "AlreadyExists" and name not in event.doubtful:
+                    continue
+                if error.code in {0, 429} or error.code >= 500:
+                    self._post_later(event, name, error.retry_after or 0.0)
+            return
+
+    def _post_later(self, event: _Event, name: str, shortest: float) -> None:
+        if event.tries + 1 >= TRIES or self._count + len(self._delayed) >= BACKLOG:
+            metrics.EVENTS_DROPPED.inc()
+            return
+        doubtful = event.doubtful | {name}
+        again = replace(event, tries=event.tries + 1, doubtful=doubtful)
+        delay = max(shortest, min(LONGEST_DELAY, FIRST_DELAY * 2.0**event.tries))
+
+        def due() -> None:
+            self._delayed.discard(handle)
+            if not self._put(again):
+                metrics.EVENTS_DROPPED.inc()
+
+        handle = asyncio.get_running_loop().call_later(delay, due)
+        self._delayed.add(handle)
 
     def _put(self, event: _Event) -> bool:
         namespace = event.namespace
         waiting = self._waiting.setdefault(namespace, deque())
-        if self._count >= BACKLOG or len(waiting) >= NAMESPACE_BACKLOG:
+        if self._count + len(self._delayed) >= BACKLOG or len(waiting) >= NAMESPACE_BACKLOG:
             if not waiting:
                 del self._waiting[namespace]
             return False

@@ -27,7 +27,7 @@ from tests.e2e.rbac import (
 from tests.e2e.setup import NO_CLASS
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import ApiError, Json
-from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.plane import SCHEDULER, ControlPlane
 
 CRDS = Path(__file__).parents[3] / "crds"
 DEFINED = ("clusterresourceclaimtemplates", "devicemaintenances", "devicepoolreports")
@@ -61,6 +61,8 @@ NAMESPACES = 3
 MARKED = "Marking for deletion"
 UNPLACED, TOLERANT = "unplaced", "tolerant"
 ALL_TAINTS = {"operator": "Exists"}
+OFTEN = 0.6
+"""Share of taints and maintenances that concern a device in use; of these, one without kubelet."""
 
 
 def define(plane: ControlPlane) -> None:
@@ -160,6 +162,10 @@ class Everything:
     # Steps ----------------------------------------------------------------------------------------
 
     def _device(self) -> Json:
+        used = self._devices_in_use() if self._chance.random() < OFTEN else []
+        if used:
+            dark = [one for one in used if one["pool"] == self.dark]
+            return self._chance.choice(dark if dark and self._chance.random() < OFTEN else used)
         node, number = self._chance.choice(
             [
                 *((f"{self.name}-{node}", one) for node in range(NODES) for one in range(DEVICES)),
@@ -167,6 +173,16 @@ class Everything:
             ]
         )
         return {"driver": self.driver, "pool": node, "device": f"device-{number}"}
+
+    def _devices_in_use(self) -> list[Json]:
+        listed = self._insist(lambda: self.setup.api.list("resourceclaims", self.name)) or ()
+        keys = ("driver", "pool", "device")
+        return [
+            {key: result[key] for key in keys}
+            for claim in listed
+            if (claim.get("status") or {}).get("reservedFor")
+            for result in _results(claim)
+        ]
 
     def _taint(self) -> None:
         name = f"{self.name}-{self.done['taint']}"
@@ -319,7 +335,15 @@ class Everything:
             yield f"{label} is {samples.get(label)}, {used} devices are in use"
         named = [one for one in samples if one.startswith("dragoman_device_info{")]
         of_tolerant = (f'namespace="{self.name}"', f'pod="{TOLERANT}"')
-        if not any(all(part in one for part in of_tolerant) for one in named):
+        placed = any(
+            one["metadata"]["name"] == TOLERANT
+            for one in settled.pods.values()
+            if one["spec"].get("nodeName")
+        )
+        full = used == sum(self._pools().values())
+        if not placed and not full:
+            yield f"pod {TOLERANT} has no node though devices are free"
+        if placed and not any(all(part in one for part in of_tolerant) for one in named):
             yield f"dragoman_device_info does not name the device of pod {TOLERANT}"
         if not samples.get("dragoman_findings_timestamp_seconds"):
             yield "the cluster was not examined"
@@ -327,11 +351,7 @@ class Everything:
     def _used(self, settled: Settled) -> Counter[str]:
         """Return how many devices of each pool are allocated."""
         return Counter(
-            result["pool"]
-            for claim in settled.claims.values()
-            for result in ((claim.get("status") or {}).get("allocation") or {})
-            .get("devices", {})
-            .get("results", ())
+            result["pool"] for claim in settled.claims.values() for result in _results(claim)
         )
 
     def _pools(self) -> dict[str, int]:
@@ -353,9 +373,17 @@ class Everything:
     # Kubelets -------------------------------------------------------------------------------------
 
     def _end_pods(self) -> None:
-        """End deleted pods as kubelets do, but for those of the node without one."""
+        """End deleted pods as kubelets do, but for those of the node without one.
+
+        The scheduler ends itself where its cache contradicts the API server, as after a kill of
+        etcd: it is started again, as the kubelet of its node does.
+        """
         api = self.setup.plane.api()
+        scheduler = self.setup.plane.processes[SCHEDULER]
         while not self._ended.wait(0.5):
+            if scheduler.pid is None:
+                scheduler.start()
+                self.done["scheduler started again"] += 1
             with suppress(HTTPError, ApiError):
                 for pod in api.list("pods", self.name):
                     metadata, node = pod["metadata"], pod["spec"].get("nodeName")
@@ -367,3 +395,10 @@ class Everything:
     def _request_of(template: Any) -> dict[str, Any]:
         request: dict[str, Any] = template["spec"]["spec"]["devices"]["requests"][0]["exactly"]
         return request
+
+
+def _results(claim: Json) -> list[Json]:
+    """Return what a claim has of which device."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    found: list[Json] = allocation.get("devices", {}).get("results", [])
+    return found

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import pytest
 
+from dragoman import metrics
 from dragoman.kube import events as recorders
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from tests.unit.claims.model_server import SUBDOMAIN
-from tests.unit.kube.virtual_time import Clock
+from tests.unit.kube.virtual_time import Clock, in_virtual_time
 
 POD = ObjectReference("v1", "Pod", "ns", "web-0", "uid-1")
 OTHER = ObjectReference("v1", "Pod", "ns", "web-1", "uid-2")
@@ -130,6 +131,59 @@ async def test_a_refused_event_does_not_stop_the_next(clock: Clock) -> None:
         "web-0",
         "web-1",
     ]
+
+
+@dataclass
+class Away(Posts):
+    """An API that is away for a while, and may have stored what it did not answer.
+
+    Attributes:
+        codes: What it answers first; 0 is no answer, though the Event is stored.
+    """
+
+    codes: list[int] = field(default_factory=list)
+    stored: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        self.asked += 1
+        name = body["metadata"]["name"]
+        code = self.codes.pop(0) if self.codes else 201
+        if code in {0, 201} and name in self.stored:
+            raise ApiError(409, "AlreadyExists", "events already exists")
+        if code in {0, 201}:
+            self.stored[name] = body["note"]
+        if code != 201:
+            raise ApiError(code, "ServiceUnavailable", "not now")
+        return dict(body)
+
+
+@pytest.mark.parametrize("codes", [[503] * 5, [429, 500, 503], [0, 503], [503, 0, 0], [0]], ids=str)
+@in_virtual_time
+async def test_an_event_is_posted_again_when_the_api_server_was_away(codes: list[int]) -> None:
+    api = Away(codes=[*codes])
+    recorder = EventRecorder(cast(Client, api))
+    task = asyncio.create_task(recorder.run())
+    identities = ("first", "")
+    recorder.warn(POD, reason=REASON, action="Creating", note="why", identities=identities)
+    await asyncio.sleep(120)
+    task.cancel()
+    # Under one name, also where the API server had stored what it did not answer.
+    assert [*api.stored.values()] == ["why"]
+    assert not api.codes
+
+
+@in_virtual_time
+async def test_an_api_server_that_stays_away_is_given_up() -> None:
+    api = Away(codes=[503] * 1000)
+    recorder = EventRecorder(cast(Client, api))
+    task = asyncio.create_task(recorder.run())
+    dropped = metrics.EVENTS_DROPPED._value.get()
+    warn(recorder)
+    await asyncio.sleep(3600)
+    task.cancel()
+    assert api.asked == recorders.TRIES
+    assert metrics.EVENTS_DROPPED._value.get() == dropped + 1
 
 
 async def test_a_flood_neither_blocks_nor_grows_without_end(

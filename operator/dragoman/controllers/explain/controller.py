@@ -17,6 +17,7 @@ from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served, ServedDevices
+from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
@@ -172,7 +173,11 @@ class ExplainController:
         said = await self._engine.explain(self.state.world(), pod)
         known.reason, known.next = said.reason, self._clock() + self._interval
         if said.text and said.identity != known.identity:
-            await self._post(key, said, known)
+            try:
+                await self._post(key, said, known)
+            except ApiError:
+                known.next = self._clock() + self._wait  # nothing was told yet
+                raise
         self.queue.add_after(key, self._interval)
 
     async def _post(self, key: Key, said: Note, known: _Explained) -> None:

@@ -51,8 +51,12 @@ class Api:
 
     stored: dict[tuple[str, str], Json] = field(default_factory=dict)
     events: dict[str, Json] = field(default_factory=dict)
+    away: int = 0
 
     async def get(self, path: str, **_: str) -> Json:
+        if self.away:
+            self.away -= 1
+            raise ApiError(503, "ServiceUnavailable", "not now")
         plural, name = path.split("/")[-2:]
         if (plural, name) not in self.stored:
             raise ApiError(404, "NotFound", f"{path} not found")
@@ -268,6 +272,19 @@ def test_a_pod_that_the_watch_reports_late_as_placed_gets_none() -> None:
         cluster.api.stored["pods", "pod"] = placed
         async with running(cluster):
             assert await cluster.until(0) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_cannot_be_read_is_explained_soon_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        cluster = full(claim(), waiting())
+        cluster.api.away = 3
+        monkeypatch.setattr(cluster.controller, "_interval", 3600.0)
+        async with running(cluster):
+            await eventually(lambda: len(cluster.api.events) == 1)
 
     asyncio.run(scenario())
 
