@@ -120,7 +120,7 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         _attempt, world, cluster=cluster, load=load, only=only, limit=limit, progress=progress
     )
     found, idle = attempt(subject), list[ClaimFact]()
-    while (claim := idle_claim(found)) is not None:
+    while (claim := idle_claim(world, found)) is not None:
         idle.append(claim)
         subject = without_devices(subject, claim)
         with removed(cluster, (one.devices for one in idle)):

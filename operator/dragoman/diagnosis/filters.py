@@ -18,6 +18,7 @@ from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, u
 from dragoman.inventory.facts.objects import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping
+from dragoman.model.holder import ClaimEntry
 
 LEFT_OUT: Final = (
     "host ports",
@@ -94,8 +95,17 @@ def placed(world: World, besides: str = "") -> Mapping[str, list[PodFact]]:
 
 
 def _before_binding(world: World) -> Mapping[str, str]:
-    """Return the nodes of pods whose claims are allocated and reserved for them, by UID."""
-    found = {}
+    """Return the nodes of pods whose claims are allocated and reserved for them, by UID.
+
+    Where devices can be used on several nodes, only `status.nominatedNodeName` tells which one the
+    scheduler chose: it writes it before it waits, by default since Kubernetes 1.35.
+    """
+    found = {
+        pod.pod.metadata.uid: node
+        for pod in world.pods.values()
+        if (node := str(mapping(pod.document, "status").get("nominatedNodeName") or ""))
+        and any(_has_devices(world, pod, entry, node) for entry in pod.pod.entries)
+    }
     for claim in world.claims.values():
         held = claim.devices.held
         if held is None or held.node_selector is None:
@@ -105,6 +115,17 @@ def _before_binding(world: World) -> Mapping[str, str]:
             if len(names) == 1:
                 found.update({one.uid: names[0] for one in claim.claim.consumers})
     return found
+
+
+def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bool:
+    """Whether the claim of an entry is reserved for a pod, or its PodGroup, and usable on a node."""
+    claim = world.claims.get(f"{pod.pod.metadata.namespace}/{pod.pod.published_name(entry)}")
+    if claim is None or claim.devices.held is None or node not in world.nodes:
+        return False
+    reserved = claim.claim.is_reserved_for(pod.pod.metadata.uid) or any(
+        one.is_pod_group and one.name == pod.pod.group_name for one in claim.claim.consumers
+    )
+    return reserved and usable_on(claim.devices.held, world.nodes[node].node)
 
 
 def rejections(pod: Document, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Source: PostFilter of the plugin DynamicResources of kube-scheduler. Where a pod fits on no node,
 and an allocated claim was all that it missed on one of them, a claim that no other pod has
 reserved is deallocated, one for each attempt. The next attempt allocates it where the pod fits.
+A reservation for the PodGroup of the pod is removed before, while no pod of the group has a node.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import replace
 
 from dragoman.allocation import Claim, Cluster
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.filters import placed
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
 
 
-def idle_claim(explanation: Explanation) -> ClaimFact | None:
+def idle_claim(world: World, explanation: Explanation) -> ClaimFact | None:
     """Return the claim that the scheduler deallocates as it is of no use; None for none.
 
     Of several the scheduler takes any; here the first one counts. Claims whose devices did not get
@@ -30,7 +32,7 @@ def idle_claim(explanation: Explanation) -> ClaimFact | None:
     idle = (
         claim
         for claim in subject.allocated
-        if claim.devices.name in missed and _reserved_by_no_other(subject, claim)
+        if claim.devices.name in missed and _reserved_by_no_other(world, subject, claim)
     )
     return next(idle, None)
 
@@ -40,10 +42,26 @@ def _only_claims_miss(node: NodeAnswer) -> bool:
     return not node.filtered and getattr(node.outcome, "message", "") == NOT_HERE
 
 
-def _reserved_by_no_other(subject: Subject, claim: ClaimFact) -> bool:
-    uid = subject.pod.pod.metadata.uid
-    users = [one.uid for one in claim.claim.consumers]
-    return not users or (bool(uid) and users == [uid])
+def _reserved_by_no_other(world: World, subject: Subject, claim: ClaimFact) -> bool:
+    pod = subject.pod.pod
+    match claim.claim.consumers:
+        case ():
+            return True
+        case (user,) if user.is_pod_group:
+            return user.name == pod.group_name and not _has_places(world, subject.pod)
+        case (user,):
+            return bool(pod.metadata.uid) and user.uid == pod.metadata.uid
+    return False
+
+
+def _has_places(world: World, pod: PodFact) -> bool:
+    """Whether the scheduler has chosen a node for a pod of the same PodGroup."""
+    group = (pod.pod.metadata.namespace, pod.pod.group_name)
+    return any(
+        (one.pod.metadata.namespace, one.pod.group_name) == group
+        for pods in placed(world, besides=pod.key).values()
+        for one in pods
+    )
 
 
 def without_devices(subject: Subject, claim: ClaimFact) -> Subject:

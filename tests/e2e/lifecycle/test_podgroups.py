@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.setup import ANNOTATION, Setup
+from tests.e2e.toolkit.commands import dra
 from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS, VERSION
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
-from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
+from tests.support.controlplane.plane import CLAIM_CONTROLLER, SCHEDULER, ControlPlane
 
 pytestmark = pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS)
 GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
+HOST = "kubernetes.io/hostname"
 GROUP_CLAIM = {"create resourceclaims": 1, "patch podgroups/status": 1}
 
 
@@ -138,6 +141,40 @@ def test_the_claim_stays_reserved_for_the_group_until_the_group_is_gone(setup: S
     setup.api.patch("podgroups", "group", setup.namespace, {"metadata": {"finalizers": None}})
     wait_for(lambda: not setup.allocated(claim), message="the claim's devices to be free")
     setup.wrote({"patch resourceclaims/status": 1}, others=True)
+
+
+def test_explain_follows_the_scheduler_that_frees_the_claim_of_a_group(
+    setup: Setup, tmp_path: Path
+) -> None:
+    """Its pods have no node any more: the scheduler takes its devices, which are elsewhere."""
+    plane, here = setup.plane, setup.devices(1)
+    there = f"{here}-other"
+    plane.add_node(there, 1, f"{here}.example.com")
+    try:
+        setup.apply(setup.template(device_class=here), group(setup))
+        claim = group_claim(setup)
+        setup.apply(member(setup, "first", nodeSelector={HOST: here}))
+        wait_for(lambda: setup.node_of("first"), message="pod first to be scheduled")
+        wanted = member(setup, "second", nodeSelector={HOST: there})
+        plane.stop_part(SCHEDULER)
+        setup.apply(wanted)
+        setup.published("second")
+        answers = {"beside first": explained(setup, tmp_path / "beside")}
+        setup.delete_pods("first")
+        answers["alone"] = explained(setup, tmp_path / "alone")
+        plane.revive(SCHEDULER)
+        wait_for(lambda: setup.node_of("second") == there, message="pod second to be scheduled")
+        assert answers == {"beside first": ("DoesNotFit", []), "alone": ("Fits", [claim])}
+    finally:
+        plane.remove_node(there, f"{here}.example.com")
+
+
+def explained(setup: Setup, file: Path) -> tuple[str, list[str]]:
+    """Return what `explain` says about pod second, and which claims are deallocated for it."""
+    dra("snapshot", "--kubeconfig", setup.plane.kubeconfig, "-o", file)
+    pod = ("pod", "second", "-n", setup.namespace)
+    said = dra("explain", *pod, "--snapshot", file, "-o", "json", expected=(0, 1)).document
+    return said["answer"], said["deallocated"]
 
 
 def test_a_deleted_claim_of_a_group_is_made_anew(setup: Setup) -> None:

@@ -239,17 +239,26 @@ class World:
     def binding(self) -> list[Json]:
         """Make a pod, its claim, and devices that no driver ever makes ready for it.
 
-        The scheduler chooses its node, and waits before it binds the pod.
+        The scheduler chooses its node, and waits before it binds the pod. Of half of the devices
+        the claim does not tell which node that is: they can be used on all nodes of the world.
         """
         driver, kind = f"bind.{self.name}.example.com", f"{self.name}-bind"
+        shared = self.chance(0.5)
         device = {
             "name": "d0",
-            "bindsToNode": True,
+            "bindsToNode": not shared,
             "bindingConditions": ["Ready"],
             "bindingFailureConditions": ["Failed"],
         }
         self.manifests.append(objects.device_class(kind, driver))
-        self.manifests += [self.slice(driver, node, 0, [device]) for node in self.nodes]
+        slices = [self.slice(driver, node, 0, [device]) for node in self.nodes]
+        if shared:
+            del slices[1:]
+            spec = slices[0]["spec"]
+            del spec["nodeName"]
+            where = {"key": LABEL, "operator": "In", "values": [self.name]}
+            spec["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [where]}]}
+        self.manifests += slices
         pair = self.simple_pod("binding", kind)
         requesting(pair[-1], {"memory": HALF})
         return pair

@@ -146,6 +146,7 @@ class Away(Posts):
     asked: int = 0
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        assert path.endswith("/events")
         self.asked += 1
         name = body["metadata"]["name"]
         code = self.codes.pop(0) if self.codes else 201

@@ -8,7 +8,7 @@ from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.ip import IP
 from dragoman.cel.values.ipparser import is_canonical_ip, is_ip, parse_ip
 
-_READ_PER_STEP: Final = 0.5
+_READ_PER_STEP: Final = 0.3
 """Code points of an address that a plain step reads."""
 
 OVERLOADS: Final[Functions] = {

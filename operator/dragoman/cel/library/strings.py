@@ -11,7 +11,7 @@ from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, spend_step
 from dragoman.cel.values import text
 from dragoman.cel.values.formatting import format_string
 
-_STEPS_PER_PART: Final = 10
+_STEPS_PER_PART: Final = 14
 """Plain steps of an element, key or value of a list or map in a text."""
 _QUOTED_PER_STEP: Final = 8
 """Code points that a plain step escapes."""

@@ -8,7 +8,7 @@ from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.durations import DURATION_GETTERS
 from dragoman.cel.values.timestamps import TIMESTAMP_GETTERS
 
-_ZONE_PER_STEP: Final = 256
+_ZONE_PER_STEP: Final = 1
 """Code points of a zone's name that a plain step reads."""
 
 

@@ -126,9 +126,12 @@ def may_wait(content: bytes) -> bool:
 
 
 def _pod(document: Document) -> PodFact | None:
-    """Read a pod without a node; no other one waits."""
+    """Read a pod without a node, as no other one waits, or one of a PodGroup.
+
+    Once one of its pods has a node, the scheduler leaves the PodGroup its claims.
+    """
     spec = document.get("spec")
-    if not isinstance(spec, dict) or spec.get("nodeName"):
+    if not isinstance(spec, dict) or (spec.get("nodeName") and not spec.get("schedulingGroup")):
         return None
     return pod_fact(document)
 

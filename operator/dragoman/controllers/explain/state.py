@@ -46,7 +46,8 @@ class DeviceState:
         clock: Monotonic seconds.
 
     Attributes:
-        pods: Pods that wait for a node; of all others only their identity is stored.
+        pods: Pods that wait for a node, or are of a PodGroup; of all others only their identity
+            is stored.
         version: Counts the changes of what a world consists of.
     """
 

@@ -68,6 +68,28 @@ def test_a_claim_that_no_pod_has_reserved_is_deallocated(tmp_path: Path) -> None
     assert used.document("simulate", "-f", file, status=1)["placed"] == 0
 
 
+def test_a_claim_of_a_pod_group_is_deallocated_while_none_of_its_pods_has_a_node(
+    tmp_path: Path,
+) -> None:
+    pools = [pool(name, [device("d0")]) for name in ("n0", "n1")]
+    grouped = {"schedulingGroup": {"podGroupName": "g"}}
+    wanted = pod("p", claims={"c": "c"}, nodeSelector={HOST: "n0"}, **grouped)
+    shared = allocated("c", "n1")
+    reservation = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "uid": "uid-of-g"}
+    shared["status"]["reservedFor"] = [{**reservation, "name": "g"}]
+    cluster = [node("n0"), node("n1"), device_class(), *pools, shared]
+    file = written(tmp_path, wanted)
+    found = Desk(tmp_path, *cluster).document("explain", "-f", file)
+    assert (found["answer"], found["fits"], found["deallocated"]) == ("Fits", ["n0"], ["c"])
+    # Another pod of the group has a place, or the claim is another group's: it stays.
+    member = pod("other", claims={"c": "c"}, node="n1", **grouped)
+    stranger = pod("p", claims={"c": "c"}, nodeSelector={HOST: "n0"})
+    for beside, what in (([member], wanted), ([], stranger)):
+        desk = Desk(tmp_path, *cluster, *beside)
+        found = desk.document("explain", "-f", written(tmp_path, what), status=1)
+        assert (found["answer"], found["deallocated"]) == ("DoesNotFit", [])
+
+
 def test_a_deallocated_claim_may_find_no_other_devices(tmp_path: Path) -> None:
     wanted = pod("p", claims={"c": "c"}, nodeSelector={HOST: "n0"})
     taken = allocated("other", "n0", pods=(pod("holder", node="n0"),))
@@ -133,6 +155,21 @@ def test_a_pod_whose_devices_are_made_ready_takes_room(tmp_path: Path) -> None:
     assert [(one["kind"], one["holders"]) for one in found["suggestions"]] == [
         ("EndHolder", ["ns/first"])
     ]
+
+
+@pytest.mark.parametrize("conditions", [["Ready"], []], ids=["devices not ready", "ready"])
+def test_devices_of_several_nodes_take_room_on_the_nominated_one(
+    tmp_path: Path, conditions: list[str]
+) -> None:
+    first = requesting(pod("first", claims={"a": "a"}), memory="5Gi")
+    first["status"] = {"phase": "Pending", "nominatedNodeName": "n1"}
+    binding = held(claim("a"), ("net", "d0"), pods=[first])
+    results = binding["status"]["allocation"]["devices"]["results"]
+    results[0] |= {"bindingConditions": conditions}
+    second = requesting(pod("second"), memory="5Gi")
+    desk = Desk(tmp_path, node("n0"), node("n1"), device_class(), binding, first)
+    placed = desk.document("simulate", "-f", written(tmp_path, second), "--replicas", "3", status=1)
+    assert [(one["name"], one["then"]) for one in placed["nodes"] if one["then"]] == [("n0", 1)]
 
 
 def test_a_pod_takes_no_room_from_itself(tmp_path: Path) -> None:
