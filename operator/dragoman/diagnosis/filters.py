@@ -118,7 +118,7 @@ def _before_binding(world: World) -> Mapping[str, str]:
 
 
 def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bool:
-    """Whether the claim of an entry is reserved for a pod, or its PodGroup, and usable on a node."""
+    """Whether an entry's claim is reserved for the pod, or its PodGroup, and usable on a node."""
     claim = world.claims.get(f"{pod.pod.metadata.namespace}/{pod.pod.published_name(entry)}")
     if claim is None or claim.devices.held is None or node not in world.nodes:
         return False

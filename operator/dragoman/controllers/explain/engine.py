@@ -20,7 +20,7 @@ from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import Note, note
-from dragoman.diagnosis.subject import of_pod
+from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
@@ -108,7 +108,7 @@ class Engine:
         if known is not None and self._clock() - known[0] < self._fresh:
             return known[1]
         self._apply(world)
-        digest = _digest(pod, subject.claims)
+        digest = _digest(subject)
         if self._clock() - self._expensive.get(digest, float("-inf")) < AGAIN:
             return note(Explanation(subject, Answer.UNKNOWN, expensive=True))
         load_engine()
@@ -189,9 +189,16 @@ def _shape(pod: PodFact, claims: Iterable[Claim]) -> object:
     return (tuple(id(claim.spec) for claim in claims), repr(_spec(pod)))
 
 
-def _digest(pod: PodFact, claims: Iterable[Claim]) -> bytes:
-    """Return the same for pods that request the same, whatever they and their claims are called."""
-    requested = (sorted(_spec(pod).items()), [claim.spec for claim in claims])
+def _digest(subject: Subject) -> bytes:
+    """Return the same for pods that request the same, whatever they and their claims are called.
+
+    Claims that are allocated restrict the search to where their devices are.
+    """
+    requested = (
+        sorted(_spec(subject.pod).items()),
+        [claim.spec for claim in subject.claims],
+        [claim.devices.held for claim in subject.allocated],
+    )
     return hashlib.sha256(repr(requested).encode()).digest()
 
 

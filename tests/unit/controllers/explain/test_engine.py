@@ -23,6 +23,7 @@ from tests.unit.inventory.builders import (
     claim,
     device,
     device_class,
+    held,
     pod,
     pool,
     snapshot,
@@ -91,6 +92,28 @@ def test_a_costly_spec_is_not_computed_again(
     assert said(engine, world("n", "m", a="true"), "a").reason == "DevicesAvailable"
     said(engine, world(a=LOOPS), "a")
     assert computed == ["a", "a", "a"]
+
+
+def test_a_pod_with_a_claim_that_is_allocated_elsewhere_is_another_question(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "SECONDS", 0.0)
+    pods, claims = [], []
+    for name, node in (("a", "n"), ("b", "m")):
+        made = pod(name, claims={"has": f"{name}-has", "gpu": f"{name}-wants"})
+        made["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled"}]}
+        pods.append(made)
+        there = held(claim(f"{name}-has"), (node, f"d-{name}"))
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+        there["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
+        claims += [there, claim(f"{name}-wants")]
+    nodes = [objects.node(name) for name in ("n", "m")]
+    pools = [pool(name, [device("x")]) for name in ("n", "m")]
+    facts = parse(snapshot(device_class(), *nodes, *pools, *claims, *pods))
+    assert said(engine, facts, "a").reason == "TooExpensive"
+    monkeypatch.setattr(engines, "SECONDS", 60.0)
+    assert said(engine, facts, "a").reason == "TooExpensive"
+    assert said(engine, facts, "b").reason == "DevicesAvailable"
 
 
 def test_cheap_selectors_are_explained_beside_costly_ones(engine: Engine) -> None:
