@@ -187,7 +187,7 @@ class Settings:
     log_level: str = "info"
     workers: int = 32
     resync: float = 600.0
-    cluster_templates: bool = True
+    cluster_templates: bool = False
     maintenance: bool = False
     catalogue: str = "none"
     catalogue_mode: tuple[str, ...] = ()

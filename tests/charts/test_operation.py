@@ -243,7 +243,7 @@ def test_without_cluster_templates_their_crd_and_their_reviews_are_left_out() ->
     (container,) = one(documents, "Deployment", "dragoman-operator")["spec"]["template"]["spec"][
         "containers"
     ]
-    assert "--no-cluster-templates" in container["args"]
+    assert "--cluster-templates" not in container["args"]
 
 
 def test_network_policies_admit_the_api_server_and_monitoring_as_far_as_they_can() -> None:

@@ -125,7 +125,7 @@ def start_dragoman(plane: ControlPlane) -> None:
     schemas = ["--catalogue=all", f"--catalogue-variable={','.join(GATES)}"]
     serving = [f"--address=127.0.0.1:{reviews}", "--tls=self", "--tls-host=127.0.0.1"]
     starting = [
-        launch(plane, OPERATOR, "operator", "--claims=own", *schemas),
+        launch(plane, OPERATOR, "operator", "--claims=own", "--cluster-templates", *schemas),
         launch(plane, WEBHOOK, "webhook", *serving),
     ]
     for is_ready in starting:

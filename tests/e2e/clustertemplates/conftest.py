@@ -16,7 +16,8 @@ def operator(plane: ControlPlane) -> Iterator[Running]:
     """Run the operator beside an API server that has the CRD."""
     install(plane)
     try:
-        with OperatorProcess(plane, plane.user("dragoman", OPERATOR_RULES)) as running:
+        user = plane.user("dragoman", OPERATOR_RULES)
+        with OperatorProcess(plane, user, "--cluster-templates") as running:
             yield running
             assert running.faults() == []
     finally:

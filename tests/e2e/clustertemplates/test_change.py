@@ -34,7 +34,9 @@ def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         install(running)
         claims = "off" if stock else "own"
         user = running.user("dragoman", OPERATOR_RULES)
-        with OperatorProcess(running, user, f"--claims={claims}") as operator:
+        with OperatorProcess(
+            running, user, f"--claims={claims}", "--cluster-templates"
+        ) as operator:
             yield running
             assert operator.faults() == []
 

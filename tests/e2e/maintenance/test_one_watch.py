@@ -22,7 +22,7 @@ from tests.support.controlplane.plane import ControlPlane
 EVERYTHING = (
     *("--evictions=own", "--pool-status=own", "--inventory-reports", "--maintenance"),
     *("--explain-events", "--device-metrics", "--findings", "--findings-interval=10"),
-    *("--resync=30", "--no-cluster-templates", "--no-leader-elect"),
+    *("--resync=30", "--no-leader-elect"),
 )
 REPORTS = "devicepoolreports.dragoman.dev"
 USER = "dragoman-everything"
