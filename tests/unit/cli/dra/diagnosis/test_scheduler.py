@@ -72,7 +72,7 @@ def test_a_claim_of_a_pod_group_is_deallocated_while_none_of_its_pods_has_a_node
     tmp_path: Path,
 ) -> None:
     pools = [pool(name, [device("d0")]) for name in ("n0", "n1")]
-    grouped = {"schedulingGroup": {"podGroupName": "g"}}
+    grouped: Json = {"schedulingGroup": {"podGroupName": "g"}}
     wanted = pod("p", claims={"c": "c"}, nodeSelector={HOST: "n0"}, **grouped)
     shared = allocated("c", "n1")
     reservation = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "uid": "uid-of-g"}
