@@ -1,6 +1,8 @@
 """The operator, running: as a process of its own, or in this one by kopf's KopfRunner."""
 
+import os
 import sys
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -86,6 +88,11 @@ class OperatorProcess(Process):
         """
         self.check()
         return answers(self.port)
+
+    def processor_seconds(self) -> float:
+        """Return the CPU time that the process has used since it was started."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def said(self) -> str:
         """Return all that it has logged; what others of its name logged before is left out."""

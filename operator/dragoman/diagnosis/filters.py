@@ -97,8 +97,8 @@ def placed(world: World, besides: str = "") -> Mapping[str, list[PodFact]]:
 def _before_binding(world: World) -> Mapping[str, str]:
     """Return the nodes of pods whose claims are allocated and reserved for them, by UID.
 
-    Where devices can be used on several nodes, only `status.nominatedNodeName` tells which one the
-    scheduler chose: it writes it before it waits, by default since Kubernetes 1.35.
+    Where devices can be used on several nodes, only `status.nominatedNodeName` names the one
+    that the scheduler chose: it writes it before it waits, by default since Kubernetes 1.35.
     """
     found = {
         pod.pod.metadata.uid: node

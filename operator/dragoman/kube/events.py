@@ -73,7 +73,7 @@ class _Event:
 class EventRecorder:
     """Posts Events in the background; namespaces take turns.
 
-    An Event that finds the API server away is posted again: what it says may never be said anew.
+    An Event that finds the API server away is posted again: what it says may never be said again.
 
     Args:
         client: Where Events are posted.

@@ -176,7 +176,7 @@ class ExplainController:
             try:
                 await self._post(key, said, known)
             except ApiError:
-                known.next = self._clock() + self._wait  # nothing was told yet
+                known.next = self._clock() + self._wait  # nothing was posted yet
                 raise
         self.queue.add_after(key, self._interval)
 
