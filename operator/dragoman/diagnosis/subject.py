@@ -132,7 +132,7 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
         stops = not claim.claim.is_reserved_for(pod.pod.metadata.uid)
         remedy = "wait until it is gone, or use another" if stops else "it goes after the pod"
         found.append(Obstacle(Code.CLAIM_DELETING, text, remedy, stops=stops))
-    if entry.template_name and not claim.claim.is_for(pod.pod.metadata.uid):
+    if entry.template_name and not _is_made_for(pod, claim):
         text = (
             f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
         )
@@ -142,6 +142,14 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
     else:
         found.append(claim)
     return tuple(found)
+
+
+def _is_made_for(pod: PodFact, claim: ClaimFact) -> bool:
+    """Whether a claim was made from a template for a pod, or for its PodGroup."""
+    owner = claim.claim.metadata.owner
+    if owner is not None and owner.is_pod_group:
+        return owner.name == pod.pod.group_name
+    return claim.claim.is_for(pod.pod.metadata.uid)
 
 
 def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> Found:

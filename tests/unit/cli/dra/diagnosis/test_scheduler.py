@@ -90,6 +90,21 @@ def test_a_claim_of_a_pod_group_is_deallocated_while_none_of_its_pods_has_a_node
         assert (found["answer"], found["deallocated"]) == ("DoesNotFit", [])
 
 
+@pytest.mark.parametrize(("group", "answer"), [("g", "Fits"), ("h", "Stopped")])
+def test_a_pod_uses_the_claim_that_was_made_for_its_group(
+    tmp_path: Path, group: str, answer: str
+) -> None:
+    made = claim("g-c-abcde")
+    owner = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "g"}
+    made["metadata"]["ownerReferences"] = [{**owner, "uid": "uid-of-g", "controller": True}]
+    grouped: Json = {"schedulingGroup": {"podGroupName": group}}
+    waits = pod("p", templates={"c": "t"}, **grouped)
+    waits["status"] = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "g-c-abcde"}]}
+    desk = Desk(tmp_path, node("n0"), device_class(), pool("n0", [device("d0")]), made, waits)
+    status = 0 if answer == "Fits" else 1
+    assert desk.document("explain", "pod", "p", "-n", "ns", status=status)["answer"] == answer
+
+
 def test_a_deallocated_claim_may_find_no_other_devices(tmp_path: Path) -> None:
     wanted = pod("p", claims={"c": "c"}, nodeSelector={HOST: "n0"})
     taken = allocated("other", "n0", pods=(pod("holder", node="n0"),))
