@@ -210,16 +210,8 @@ class Controllers:
             (*settings.preemption_protected_namespaces, settings.namespace),
             settings.preemption_schedulers,
         )
-        preemption = controller.PreemptionController(
-            self._client,
-            self._recorder,
-            self._leading,
-            policy,
-            after=settings.preemption_after,
-            stored=self._unbound_pods,
-        )
-        log.info("Reporting which pods would have to end for others", mode=settings.preemption)
-        self._manager.spawn_once(self._report_preemptions(preemption))
+        log.info("Planning which pods would have to end for others", mode=settings.preemption)
+        self._manager.spawn_once(self._run_preemption(policy))
 
     def _unbound_pods(self) -> list[Any] | None:
         """Return the pods that may wait for devices, None where they are not stored."""
@@ -227,9 +219,20 @@ class Controllers:
             return None
         return [one.value.document for one in self._explain.state.pods if one.value is not None]
 
-    async def _report_preemptions(self, preemption: Any) -> None:
+    async def _run_preemption(self, policy: Any) -> None:
+        from dragoman.controllers.preemption.start import start  # noqa: PLC0415 — as above
+
         await wait_served(self._client, DEVICEPREEMPTIONS)
-        self._manager.spawn("preemption", preemption.run())
+        running = start(
+            self._client,
+            self._served,
+            self._settings,
+            policy,
+            recorder=self._recorder,
+            leading=self._leading,
+            stored=self._unbound_pods,
+        )
+        self._manager.spawn("preemption", running)
 
     async def _start_maintenance(self) -> None:
         await wait_served(self._client, DEVICEMAINTENANCES)

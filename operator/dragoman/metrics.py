@@ -199,7 +199,8 @@ FINDINGS_TIME = _gauge(
 )
 PREEMPTION_PLANS = _counter(
     "dragoman_preemption_plans_total",
-    "Plans for pods that wait for devices: reported where pods could end for them, else refused.",
+    "Plans for pods that wait for devices: reported where pods could end for them, refused where none "
+    "can. Preemptions that ended: placed, lost (pods were evicted, and the pod has no node), aborted.",
     ["outcome"],
 )
 PREEMPTION_SECONDS = _histogram(
@@ -211,6 +212,22 @@ PREEMPTION_SECONDS = _histogram(
 PREEMPTION_CANDIDATES = _gauge(
     "dragoman_preemption_candidates",
     "Pods that wait for devices and would fit if pods of lower priority ended; on the leader only.",
+)
+PREEMPTION_VICTIMS = _counter(
+    "dragoman_preemption_victims_total",
+    "Evictions for pods of higher priority, by what the Eviction API answered: evicted, refused.",
+    ["outcome"],
+)
+PREEMPTION_RESERVED = _gauge(
+    "dragoman_preemption_reserved_devices",
+    "Devices that are reserved for pods of higher priority; on the leader only.",
+)
+PREEMPTION_PAUSED = _gauge(
+    "dragoman_preemption_paused",
+    "1 where plans are only reported in mode on, by reason: failures (three preemptions failed in a "
+    "row), in-tree (the scheduler preempts for devices itself), rules (DeviceTaintRules are not "
+    "served).",
+    ["reason"],
 )
 CLUSTER_TEMPLATE_COPIES = _gauge(
     "dragoman_cluster_template_namespaces",

@@ -10,7 +10,7 @@ ClaimsMode = Literal["auto", "own", "assist", "off"]
 PodGroupClaims = Literal["auto", "on", "off"]
 EvictionsMode = Literal["off", "assist", "own"]
 PoolStatusMode = Literal["auto", "own", "off"]
-PreemptionMode = Literal["off", "report"]
+PreemptionMode = Literal["off", "report", "on"]
 PreemptionSelect = Literal["all", "opted-in"]
 LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
@@ -26,6 +26,10 @@ BOUNDS = {
     "preemption_after": (0.0, math.inf),
     "preemption_min_gap": (1, 2**31),
     "preemption_max_victims": (1, 1000),
+    "preemption_parallel": (1, 100),
+    "preemption_evictions_per_hour": (1, 1_000_000),
+    "preemption_timeout": (1.0, 3600.0),
+    "preemption_min_runtime": (0.0, 86_400.0),
     "explain_after": (0.0, math.inf),
     "explain_interval": (1.0, math.inf),
 }
@@ -149,7 +153,8 @@ class Settings:
         findings: Whether the cluster is examined as by `kubectl dra doctor`.
         findings_interval: Seconds between examinations.
         preemption: `report`: say in DevicePreemptions and Events which pods would have to end so
-            that a pod gets its devices; nothing is evicted. `off`: compute no plans.
+            that a pod gets its devices; nothing is evicted. `on`: reserve the devices by
+            DeviceTaintRules and evict these pods. `off`: compute no plans.
         preemption_after: Seconds for which the scheduler must have refused such a pod.
         preemption_min_gap: By how much the priority of a victim is lower at least.
         preemption_max_victims: Pods of one plan at most.
@@ -157,6 +162,13 @@ class Settings:
             with the annotation `dragoman.dev/preemptible: "true"`.
         preemption_protected_namespaces: Namespaces without victims, beside the operator's own.
         preemption_schedulers: Whose pods may preempt.
+        preemption_parallel: Preemptions at a time.
+        preemption_evictions_per_hour: Evictions in an hour.
+        preemption_timeout: Seconds beside the victims' grace period until a preemption has failed.
+        preemption_min_runtime: Seconds for which a pod is spared whose controller lost another one
+            to a preemption in the last hour.
+        preemption_account: User that preemptions are carried out as, by impersonation; empty for
+            the operator's own.
         explain_events: Whether pods that the scheduler refuses for lack of devices get an Event.
         explain_after: Seconds for which the scheduler must have refused such a pod.
         explain_interval: Seconds between two explanations of one pod.
@@ -201,6 +213,11 @@ class Settings:
     preemption_select: PreemptionSelect = "all"
     preemption_protected_namespaces: tuple[str, ...] = ("kube-system",)
     preemption_schedulers: tuple[str, ...] = ("default-scheduler",)
+    preemption_parallel: int = 2
+    preemption_evictions_per_hour: int = 30
+    preemption_timeout: float = 60.0
+    preemption_min_runtime: float = 60.0
+    preemption_account: str = ""
     explain_events: bool = False
     explain_after: float = 30.0
     explain_interval: float = 300.0

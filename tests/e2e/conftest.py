@@ -10,6 +10,18 @@ from tests.e2e.running import OperatorProcess, Running
 from tests.e2e.setup import Setup
 from tests.support.controlplane.plane import ControlPlane
 
+RULES = {"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True}
+
+
+@pytest.fixture(scope="session")
+def plane_with_rules() -> Iterator[ControlPlane]:
+    """Run a control plane that serves DeviceTaintRules."""
+    served = {"resource.k8s.io/v1beta2": True, "resource.k8s.io/v1alpha3": True}
+    with ControlPlane(
+        scheduler=True, feature_gates=RULES, runtime_config=served, audit_reads=True
+    ) as running:
+        yield running
+
 
 @pytest.fixture(scope="module")
 def operator(plane: ControlPlane) -> Iterator[Running]:

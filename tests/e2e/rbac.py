@@ -58,24 +58,6 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
-PREEMPTION_RULES = (
-    rule("", "nodes", "list"),
-    rule("", "pods", "list"),
-    rule("", "namespaces", "list"),
-    rule("policy", "poddisruptionbudgets", "list"),
-    *(
-        rule(DRA, one, "list")
-        for one in (
-            *("resourceclaims", "resourceclaimtemplates", "resourceslices"),
-            *("deviceclasses", "devicetaintrules"),
-        )
-    ),
-    rule("dragoman.dev", "devicepreemptions", "list", "create", "patch", "delete"),
-    rule("dragoman.dev", "devicepreemptions/status", "patch"),
-)
-"""What `--preemption=report` needs besides."""
-
-
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""
     return tuple(one for one in OPERATOR_RULES if one["resources"][0] not in resources)
@@ -107,6 +89,28 @@ PREEMPTION_RULES = (
     rule("dragoman.dev", "devicepreemptions/status", "patch"),
 )
 """What `--preemption=report` needs beside them."""
+
+PREEMPTION_ACCOUNT = "dragoman-preemption"
+PREEMPTING_RULES = (
+    rule("", "nodes", "list"),
+    rule("", "pods", "get", "list"),
+    rule("", "pods/eviction", "create"),
+    rule("", "namespaces", "list"),
+    rule("policy", "poddisruptionbudgets", "list"),
+    rule(DRA, "resourceclaims", "get", "list", "create", "delete"),
+    rule(DRA, "resourceclaimtemplates", "get", "list"),
+    rule(DRA, "resourceslices", "list"),
+    rule(DRA, "deviceclasses", "list"),
+    rule(DRA, "devicetaintrules", "list", "create", "delete"),
+    rule("dragoman.dev", "devicepreemptions", "get", "list", "create", "patch", "delete"),
+    rule("dragoman.dev", "devicepreemptions/status", "patch"),
+)
+"""What the account may do as which `--preemption=on` works: no status and no binding of claims."""
+IMPERSONATION = {
+    **rule("", "users", "impersonate"),
+    "resourceNames": [PREEMPTION_ACCOUNT],
+}
+"""What the operator needs for that account; the chart's is a ServiceAccount."""
 
 MAINTENANCE_RULES = (
     *OPERATOR_RULES,

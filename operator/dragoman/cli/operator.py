@@ -181,7 +181,8 @@ Examples:
     type=click.Choice(get_args(PreemptionMode)),
     default=DEFAULTS.preemption,
     help="report: say in DevicePreemptions, Events and metrics which pods would have to end so "
-    "that a pod gets its devices, and evict nothing; off: compute no plans.",
+    "that a pod gets its devices, and evict nothing; on: reserve the devices by DeviceTaintRules, "
+    "and evict these pods; off: compute no plans.",
 )
 @click.option(
     "--preemption-after",
@@ -224,6 +225,40 @@ Examples:
     default=DEFAULTS.preemption_schedulers,
     metavar="NAME",
     help="A scheduler whose pods may preempt.",
+)
+@click.option(
+    "--preemption-parallel",
+    type=click.IntRange(1, 100),
+    default=DEFAULTS.preemption_parallel,
+    metavar="N",
+    help="Preemptions at a time.",
+)
+@click.option(
+    "--preemption-evictions-per-hour",
+    type=click.IntRange(1, 1_000_000),
+    default=DEFAULTS.preemption_evictions_per_hour,
+    metavar="N",
+    help="Pods that are evicted in an hour at most.",
+)
+@click.option(
+    "--preemption-timeout",
+    type=click.FloatRange(1.0, 3600.0),
+    default=DEFAULTS.preemption_timeout,
+    metavar="SECONDS",
+    help="Time beside the grace period of evicted pods until a preemption has failed.",
+)
+@click.option(
+    "--preemption-min-runtime",
+    type=click.FloatRange(0.0, 86_400.0),
+    default=DEFAULTS.preemption_min_runtime,
+    metavar="SECONDS",
+    help="How long a pod is spared whose controller lost another one to a preemption.",
+)
+@click.option(
+    "--preemption-account",
+    default=DEFAULTS.preemption_account,
+    metavar="USER",
+    help="User to impersonate for preemptions, so that the audit log tells them apart.",
 )
 @click.option(
     "--explain-events/--no-explain-events",

@@ -48,12 +48,14 @@ class Credentials:
         context: Name of a context in it; None for the current one.
         cluster: Name of a cluster in it; None for the context's.
         auth_info: Name of a user in it; None for the context's.
+        acting_as: User to impersonate, whatever the kubeconfig says; empty for none.
     """
 
     kubeconfig: Path | None = None
     context: str | None = None
     cluster: str | None = None
     auth_info: str | None = None
+    acting_as: str = ""
     impersonation: Headers = field(init=False, repr=False, default=())
     _server: str = field(init=False, repr=False, default="")
     _cluster: Mapping[str, Any] = field(init=False, repr=False, default_factory=dict)
@@ -182,6 +184,8 @@ class Credentials:
                 found = files.connection(files.load(self.kubeconfig), choice)
                 self._cluster, self._user = found.cluster, found.user
                 self.impersonation = impersonation_headers(self._user)
+            if self.acting_as:
+                self.impersonation = (("Impersonate-User", self.acting_as),)
             self._server = _address(self._cluster, self._user)
             _refuse_unusable(self._cluster, self._user)
         except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load, Resources, requests
 from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
-from dragoman.inventory.snapshots.documents import KUEUE, MIRROR, PREEMPTIBLE, Document
+from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
 from dragoman.maintenance.budgets import Budget, matches
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
@@ -125,6 +125,12 @@ def managed_by_kueue(pod: Document) -> bool:
     return KUEUE in mapping(metadata, "labels", "metadata.") or any(
         str(one.get("name")).startswith("kueue.x-k8s.io/") for one in gates
     )
+
+
+def gang_of(pod: Document) -> str:
+    """Return the gang that a reduced pod names for a scheduler plugin; empty without one."""
+    labels = mapping(mapping(pod, "metadata"), "labels", "metadata.")
+    return next((str(labels[one]) for one in GANGS if labels.get(one)), "")
 
 
 def not_computed(pod: Document) -> Iterator[str]:

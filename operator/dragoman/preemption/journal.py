@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.stored import FINALIZER, PREEMPT, REPORT, digest, name_of
 
 API_VERSION: Final = "dragoman.dev/v1alpha1"
 KIND: Final = "DevicePreemption"
@@ -21,7 +23,7 @@ NAMED: Final = 5
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """Return the object of a plan with victims, without status.
+    """Return the object that reports a plan with victims, without status.
 
     Its name is the pod's UID, so that two leaders write one object, and the pod owns it.
     """
@@ -39,17 +41,41 @@ def document(plan: Plan) -> dict[str, Any]:
             "ownerReferences": [owner],
         },
         "spec": {
-            "mode": "Report",
+            "mode": REPORT,
             "pod": {"name": metadata.name, "uid": metadata.uid, "priority": plan.priority},
             "node": chosen.node,
             "victims": [_victim(one) for one in own],
             "victimsElsewhere": len(chosen.victims) - len(own),
-            "devices": [
-                {"driver": one.driver, "pool": one.pool, "device": one.device}
-                for one in chosen.devices
-            ],
+            "devices": [_device(one) for one in chosen.devices],
         },
     }
+
+
+def preempting(plan: Plan, reserved: Iterable[DeviceID], attempt: int) -> dict[str, Any]:
+    """Return the object that records what one preemption may do: the report, and more.
+
+    Victims of all namespaces are in it as digests of their UIDs.
+
+    Args:
+        plan: With victims.
+        reserved: Devices that only the pod's claims may get meanwhile.
+        attempt: The number of the plan for the pod.
+    """
+    made = document(plan)
+    chosen = plan.chosen
+    assert chosen is not None  # as above
+    made["metadata"] |= {"name": name_of(made["metadata"]["name"], attempt), "finalizers": [FINALIZER]}
+    made["spec"] |= {
+        "mode": PREEMPT,
+        "attempt": attempt,
+        "victimDigests": sorted(digest(one.pod.uid) for one in chosen.victims),
+        "reserved": [_device(one) for one in reserved],
+    }
+    return made
+
+
+def _device(device: DeviceID) -> dict[str, str]:
+    return {"driver": device.driver, "pool": device.pool, "device": device.device}
 
 
 def _victim(victim: Victim) -> dict[str, Any]:
@@ -57,18 +83,23 @@ def _victim(victim: Victim) -> dict[str, Any]:
     return {"name": pod.name, "uid": pod.uid, "priority": pod.priority}
 
 
-def status(plan: Plan) -> dict[str, Any]:
-    """Return the status of the object of a plan."""
+def status(plan: Plan, held: str = "") -> dict[str, Any]:
+    """Return the status of the object of a plan.
+
+    Args:
+        plan: With victims.
+        held: Why nothing is evicted; empty where the mode says it.
+    """
     return {
         "phase": "Reported",
         "victims": len(plan.candidates[0].victims),
         "candidates": len(plan.candidates),
-        "message": note(plan),
+        "message": note(plan, held),
     }
 
 
-def note(plan: Plan) -> str:
-    """Say in an Event which pods would have to end."""
+def note(plan: Plan, held: str = "") -> str:
+    """Say in an Event which pods would have to end, and why nothing is evicted now."""
     chosen = plan.chosen
     assert chosen is not None  # as above
     count = len(chosen.victims)
@@ -76,7 +107,7 @@ def note(plan: Plan) -> str:
     text = f"Would fit on {chosen.node} if {count} pod{plural} ended: {_pods(plan, chosen)}."
     if plan.only_reported:
         text += f" Only reported: {plan.only_reported[0].text}."
-    return shortened(f"{text} Mode report: nothing is evicted.")
+    return shortened(f"{text} {held or 'Mode report: nothing is evicted'}.")
 
 
 def _pods(plan: Plan, chosen: Candidate) -> str:

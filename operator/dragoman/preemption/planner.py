@@ -83,6 +83,7 @@ def plan(  # noqa: PLR0913 — all but three have defaults
     policy: Policy = DEFAULT,
     spending: Spending | None = None,
     progress: Progress = lambda thing, count: None,  # noqa: ARG005 — nothing is reported
+    only: str = "",
 ) -> Plan:
     """Compute which pods would have to end so that a pod gets its devices.
 
@@ -96,13 +97,15 @@ def plan(  # noqa: PLR0913 — all but three have defaults
         policy: What is allowed.
         spending: The budget of all searches.
         progress: Called with "nodes" and how many were looked at.
+        only: The node whose pods may end; empty for every node. Where the pod fits as it is, all
+            nodes are looked at.
     """
     priority = priority_of(subject.pod.document)
     made = Plan(subject, priority, Outcome.INELIGIBLE, only_reported=(*report_only(subject.pod),))
     if reasons := tuple(ineligible(subject, policy)):
         return replace(made, reasons=reasons)
     trial = Trial(facts, cluster, facts.load(priority), subject, spending or Spending())
-    found = _Search(trial, Examination(trial, priority, policy), progress)
+    found = _Search(trial, Examination(trial, priority, policy), progress, only)
     return found.run(made)
 
 
@@ -111,6 +114,7 @@ class _Search:
     trial: Trial
     examination: Examination
     progress: Progress
+    only: str = ""
 
     def run(self, made: Plan) -> Plan:
         """Look for a node that fits, then for candidates."""
@@ -131,7 +135,8 @@ class _Search:
                 return replace(made, outcome=Outcome.FITS, candidates=(Candidate(name, ()),))
             if filtered and self._scheduler_preempts(node):
                 return replace(made, outcome=Outcome.SCHEDULER, candidates=(Candidate(name, ()),))
-            potential.append(node)
+            if self.only in {"", name}:
+                potential.append(node)
             self.progress("nodes", number)
         return self._examined(made, potential, refusals)
 

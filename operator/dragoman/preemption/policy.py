@@ -8,11 +8,20 @@ from enum import StrEnum
 from typing import Final
 
 from dragoman.diagnosis.subject import Subject
+from dragoman.inventory.ages import seconds
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.documents import PREEMPTIBLE
 from dragoman.inventory.usage.waiting import gated
 from dragoman.model.fields import mapping
-from dragoman.preemption.facts import NEVER, BoundPod, managed_by_kueue, not_computed, priority_of
+from dragoman.preemption.facts import (
+    NEVER,
+    BoundPod,
+    gang_of,
+    managed_by_kueue,
+    not_computed,
+    priority_of,
+)
+from dragoman.preemption.stored import digest
 
 SYSTEM_CRITICAL: Final = 2 * 10**9
 """The lowest priority of system-cluster-critical and system-node-critical."""
@@ -38,6 +47,9 @@ class Policy:
         select: Which pods may be victims.
         protected: Namespaces without victims.
         schedulers: Whose pods may preempt.
+        resting: Digests of the UIDs of controllers that lost a pod to a preemption lately.
+        recent: The same for the last hour: their pods are spared while they are young.
+        min_runtime: Seconds until a pod is not young any more.
     """
 
     min_gap: int = 1
@@ -45,6 +57,9 @@ class Policy:
     select: Select = Select.ALL
     protected: tuple[str, ...] = SPARED
     schedulers: tuple[str, ...] = ("default-scheduler",)
+    resting: frozenset[str] = frozenset()
+    recent: frozenset[str] = frozenset()
+    min_runtime: float = 60.0
 
 
 DEFAULT: Final = Policy()
@@ -77,6 +92,9 @@ class Code(StrEnum):
     BARE = "NoKnownController"
     OWN_CLAIM = "ClaimOfItsOwn"
     UNREAD = "NotRead"
+    RESTING = "ControllerRests"
+    YOUNG = "PreemptedBefore"
+    GANG = "Gang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +141,8 @@ def report_only(pod: PodFact) -> Iterator[Reason]:
         yield Reason(Code.GROUP, f"the pod belongs to PodGroup {pod.pod.group_name}")
     if managed_by_kueue(pod.document):
         yield Reason(Code.KUEUE, "Kueue manages the pod")
+    if gang := gang_of(pod.document):
+        yield Reason(Code.GANG, f"the pod belongs to gang {gang}, whose pods start together")
     for one in not_computed(pod.document):
         yield Reason(Code.NOT_COMPUTED, f"the pod has {one}, which are not simulated")
 
@@ -153,6 +173,21 @@ def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT)
         return Reason(Code.ANNOTATION, f'{pod.key} has annotation {PREEMPTIBLE}: "false"')
     if policy.select is Select.OPTED_IN and "true" not in asked:
         return Reason(Code.NOT_OPTED_IN, f'{pod.key} lacks annotation {PREEMPTIBLE}: "true"')
+    return _rests(world, pod, policy)
+
+
+def _rests(world: World, pod: BoundPod, policy: Policy) -> Reason | None:
+    """Return why a pod is spared whose controller lost another one to a preemption lately."""
+    if pod.owner is None:
+        return None
+    owner = digest(pod.owner.uid)
+    if owner in policy.resting:
+        text = f"{pod.owner.kind} {pod.namespace}/{pod.owner.name} lost a pod to a preemption"
+        return Reason(Code.RESTING, f"{text} in the last 10 minutes")
+    age = seconds(world.now, pod.started)
+    if owner in policy.recent and (age is None or age < policy.min_runtime):
+        text = f"{pod.key} replaces a pod that was preempted, and runs for less than"
+        return Reason(Code.YOUNG, f"{text} {policy.min_runtime:g} s")
     return None
 
 

@@ -12,22 +12,11 @@ from tests.support.controlplane.plane import ControlPlane
 
 SHARE = float(os.environ.get("DRAGOMAN_MAINTENANCE", "0.01"))
 """`make test-maintenance` runs the whole of the long comparisons."""
-RULES = {"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True}
 
 
 def share(whole: int, least: int = 2) -> int:
     """Return how many of so many repetitions this run makes."""
     return max(least, int(whole * SHARE))
-
-
-@pytest.fixture(scope="session")
-def plane_with_rules() -> Iterator[ControlPlane]:
-    """Run a control plane that serves DeviceTaintRules."""
-    served = {"resource.k8s.io/v1beta2": True, "resource.k8s.io/v1alpha3": True}
-    with ControlPlane(
-        scheduler=True, feature_gates=RULES, runtime_config=served, audit_reads=True
-    ) as running:
-        yield running
 
 
 @pytest.fixture(scope="module", params=["claim", pytest.param("rule", marks=pytest.mark.slow)])

@@ -207,6 +207,10 @@ class Ward:
             ),
             message="no DeviceMaintenances",
         )
+        self.clear_devices()
+
+    def clear_devices(self) -> None:
+        """Delete everything but DeviceMaintenances."""
         if self.rules:
             for rule in self.api.list("devicetaintrules"):
                 if rule["spec"]["deviceSelector"].get("driver") == self.driver:

@@ -181,21 +181,32 @@ class Writer:
         options: dict[str, Any] = {"preconditions": {"uid": action.uid}}
         if self.grace is not None:
             options["gracePeriodSeconds"] = self.grace
-        path = PODS.path(action.namespace, action.name)
-        try:
-            if action.now:
-                await self.client.delete(path, options)
-            else:
-                await self.client.post(f"{path}/eviction", _eviction(action, options))
-        except ApiError as error:
-            if error.code == _NOT_FOUND:
-                return Outcome(Result.EXISTS)
-            if error.code == _CONFLICT:
-                return Outcome(Result.CONFLICT)
-            if error.code in _REFUSED:
-                return Outcome(Result.REFUSED, _refusal(error), retry_after=error.retry_after)
-            raise
-        return Outcome(Result.DONE)
+        return await evict(self.client, action, options)
+
+
+async def evict(client: Client, action: EvictPod, options: Mapping[str, Any]) -> Outcome:
+    """Evict or delete a pod; raise ApiError for a failure that no outcome stands for.
+
+    Args:
+        client: Who asks.
+        action: The pod, and how it ends.
+        options: The DeleteOptions.
+    """
+    path = PODS.path(action.namespace, action.name)
+    try:
+        if action.now:
+            await client.delete(path, options)
+        else:
+            await client.post(f"{path}/eviction", _eviction(action, options))
+    except ApiError as error:
+        if error.code == _NOT_FOUND:
+            return Outcome(Result.EXISTS)
+        if error.code == _CONFLICT:
+            return Outcome(Result.CONFLICT)
+        if error.code in _REFUSED:
+            return Outcome(Result.REFUSED, _refusal(error), retry_after=error.retry_after)
+        raise
+    return Outcome(Result.DONE)
 
 
 def _eviction(action: EvictPod, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""The preemption controller in mode report: which pods would have to end, and nothing else.
+"""The preemption controller: which pods would have to end for others, and in mode on, their end.
 
-Pods without a node are those that the explain controller watches; where it is off, they are listed
-by a field selector every few seconds. As long as none waits for devices, nothing else is read. Each
-pass over pods that wait reads the cluster again: plans are rare, and a store of every bound pod
-would cost memory all the time.
+Pods without a node are those that another controller watches; where none does, they are listed by a
+field selector. As long as none waits for devices, nothing else is read. Each pass over pods that
+wait reads the cluster again: plans are rare, and a store of every bound pod would cost memory all
+the time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from typing import Any, Final
 from dragoman import metrics
 from dragoman.allocation import StoppedError
 from dragoman.controllers.clusterreader import Reader
-from dragoman.controllers.preemption.planning import Planned, compute
+from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, Planned, compute
+from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
 from dragoman.controllers.worker import in_daemon_thread
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import MERGE_PATCH, Client, pages
+from dragoman.kube.client import Client, pages
+from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS
+from dragoman.kube.events import EventRecorder
+from dragoman.kube.resources import PODS
 from dragoman.logs import logger
 from dragoman.preemption import journal
 from dragoman.preemption.planner import Outcome, Plan
@@ -35,22 +38,18 @@ from dragoman.preemption.policy import Policy, Select
 
 TICK: Final = 5.0
 """Seconds between lists of the pods without a node."""
+STORED_TICK: Final = 1.0
+"""Seconds between looks at pods that another controller watches, which cost no request."""
+ACTIVE_TICK: Final = 0.5
+"""Seconds between two steps of preemptions that are under way."""
 INTERVAL: Final = 60.0
 """Seconds between two passes while the same pods wait."""
-NEEDED: Final = (
-    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
-    *("deviceclasses", "devicetaintrules", "poddisruptionbudgets", "namespaces"),
-)
-CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules"}
-"""Without one of these a plan might name a pod that must stay."""
+AGAIN: Final = 10.0
+"""The same after a preemption has ended, or where one may begin later."""
 REST: Final = 3.0
 """Rest after a pass, in times of what it took: pods that come all the time are no load."""
 OBJECTS: Final = 20
-"""Objects of one namespace; metrics count all plans."""
-REASON: Final = "DevicePreemptionPlanned"
-_GONE: Final = frozenset({404, 409})
-_REFUSED: Final = frozenset({400, 403, 422})
-"""A quota, a policy or a namespace that ends: no reason to leave out other pods."""
+"""Reports of one namespace; metrics count all plans."""
 _SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
 
 __all__ = ["Policy", "PreemptionController", "Select"]
@@ -59,7 +58,7 @@ log = logger("dragoman.preemption")
 
 
 class PreemptionController:
-    """Reports plans for pods that wait for devices, while this process leads.
+    """Plans for pods that wait for devices, while this process leads.
 
     Args:
         client: Where objects are read, and DevicePreemptions are written.
@@ -71,6 +70,7 @@ class PreemptionController:
         interval: See `INTERVAL`.
         stored: Returns pods without a node that another controller watches, reduced; None while
             they are not listed. Without it they are listed at each tick.
+        preemptions: Carries plans out; None in mode report.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
@@ -84,6 +84,7 @@ class PreemptionController:
         tick: float = TICK,
         interval: float = INTERVAL,
         stored: Callable[[], Iterable[Mapping[str, Any]] | None] = lambda: None,
+        preemptions: Preemptions | None = None,
     ) -> None:
         self._client = client
         self._leading = leading
@@ -91,21 +92,23 @@ class PreemptionController:
         self._after = after
         self._tick = tick
         self._interval = interval
-        self._recorder = recorder
+        self._reports = Reports(client, recorder)
         self._stored = stored
+        self._preemptions = preemptions
         self._known: frozenset[str] = frozenset()
         self._ended = self._rested = float("-inf")
-        self._said: dict[str, str] = {}
-        self._left = True
+        self._left = self._unread = True
 
     async def run(self) -> None:
-        """Report plans until cancelled."""
+        """Plan until cancelled."""
         backoff = Backoff()
         while True:
-            await asyncio.sleep(self._tick)
+            await asyncio.sleep(self._pause)
             try:
-                await self._pass_if_due()
+                await self._turn()
                 backoff = Backoff()
+            except NotLeadingError:
+                continue
             except (ApiError, NotServedError) as error:
                 delay = backoff.next(getattr(error, "retry_after", None))
                 log.warning("Cannot plan preemptions", error=str(error), seconds=delay)
@@ -114,23 +117,48 @@ class PreemptionController:
                 log.exception("Cannot plan preemptions")
                 await asyncio.sleep(backoff.next())
 
-    async def _pass_if_due(self) -> None:
+    @property
+    def _pause(self) -> float:
+        if self._preemptions is not None and self._preemptions.active:
+            return min(ACTIVE_TICK, self._tick)
+        stored = self._preemptions is not None and self._stored() is not None
+        return min(STORED_TICK, self._tick) if stored else self._tick
+
+    async def _turn(self) -> None:
         if not self._leading():
-            self._known, self._left = frozenset(), True
+            self._known, self._left, self._unread = frozenset(), True, True
             self._ended = self._rested = float("-inf")
             metrics.PREEMPTION_CANDIDATES.set(0)
             return
         waiting = await self._waiting()
+        if self._preemptions is not None:
+            await self._carry_on(self._preemptions, bool(waiting))
+        await self._pass_if_due(waiting)
+
+    async def _carry_on(self, preemptions: Preemptions, waiting: bool) -> None:  # noqa: FBT001
+        """Take preemptions further; without pods that wait, and without any, nothing is read."""
+        if not (waiting or preemptions.active or self._unread):
+            return
+        running = len(preemptions.budget.running)
+        await preemptions.refresh()
+        await preemptions.advance()
+        self._unread = False
+        metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
+        metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
+        if len(preemptions.budget.running) < running:
+            self._ended = min(self._ended, time.monotonic() - self._interval + AGAIN)
+
+    async def _pass_if_due(self, waiting: frozenset[str]) -> None:
         now = time.monotonic()
         due = now - self._ended >= self._interval
         if not waiting and self._left:
             # Objects of pods that found a place stay until here, also those of a leader before.
-            await self._clear({})
+            await self._reports.clear({})
             self._left = False
             metrics.PREEMPTION_CANDIDATES.set(0)
         elif waiting and now >= self._rested and (due or waiting - self._known):
             await self._pass(waiting)
-            self._known, self._ended, self._left = waiting, time.monotonic(), True
+            self._known, self._left = waiting, True
             self._rested = self._ended + REST * (self._ended - now)
         elif not waiting:
             self._known = frozenset()
@@ -152,118 +180,85 @@ class PreemptionController:
             for pod in stored:
                 yield pod
             return
-        async for page in pages(self._client, PODS.path(), limit="500", fieldSelector=_SELECTOR):
+        async for page in pages(self._client, PODS.path(), fieldSelector=_SELECTOR):
             for item in page.get("items") or ():
                 yield reduced("pods", item)
 
     async def _pass(self, waiting: frozenset[str]) -> None:
+        self._ended = time.monotonic()
+        found = await self._planned(waiting)
+        self._ended = time.monotonic()
+        if found is None or not self._leading():
+            return
+        _measure(found)
+        held = await self._begin(found) if self._preemptions is not None else {}
+        begun = {uid for uid, why in held.items() if not why}
+        chosen = {
+            one.subject.pod.pod.metadata.uid: one
+            for one in journal.reported(found.plans, OBJECTS)
+            if one.subject.pod.pod.metadata.uid not in begun
+        }
+        errors = await self._reports.write(chosen, held)
+        if errors:
+            count, first = len(errors), str(errors[0])
+            log.warning("Cannot report some preemptions", pods=count, error=first)
+        if any(held.values()):
+            self._ended -= self._interval - AGAIN
+        log.info(
+            "Planned preemptions",
+            pods=len(waiting),
+            plans=len(found.plans),
+            left_out=found.left_out,
+            reported=len(chosen),
+            begun=len(begun),
+            seconds=round(found.seconds, 3),
+        )
+
+    async def _planned(self, waiting: frozenset[str]) -> Planned | None:
         snapshot = await Reader(self._client, "").read(NEEDED)
         unseen = {one.plural for one in snapshot.unseen} | (CRUCIAL - snapshot.objects.keys())
         if unseen & CRUCIAL:
             log.warning("Cannot plan preemptions", missing_rights=sorted(unseen & CRUCIAL))
-            return
+            return None
+        policy = self._preemptions.allowed() if self._preemptions is not None else self._policy
+        if self._preemptions is not None:
+            running = {one.pod_uid for one in self._preemptions.budget.running}
+            waiting -= running
         try:
-            planned = await in_daemon_thread(
-                compute, snapshot, waiting, self._policy, lambda: not self._leading()
+            return await in_daemon_thread(
+                compute, snapshot, waiting, policy, lambda: not self._leading()
             )
         except StoppedError:
-            return
-        if not self._leading():
-            return
-        _measure(planned)
-        chosen = {
-            one.subject.pod.pod.metadata.uid: one
-            for one in journal.reported(planned.plans, OBJECTS)
-        }
-        written = await self._clear(chosen)
-        refused = [
-            error
-            for uid, plan in chosen.items()
-            if (error := await self._written(plan, written.get(uid)))
-        ]
-        if refused:
-            count, first = len(refused), str(refused[0])
-            log.warning("Cannot report some preemptions", pods=count, error=first)
-        log.info(
-            "Planned preemptions",
-            pods=len(waiting),
-            plans=len(planned.plans),
-            left_out=planned.left_out,
-            reported=len(chosen),
-            seconds=round(planned.seconds, 3),
-        )
+            return None
 
-    async def _clear(self, chosen: Mapping[str, Plan]) -> dict[str, Mapping[str, Any]]:
-        """Delete objects of pods without a plan; return the others by name."""
-        kept = {}
-        async for page in pages(self._client, DEVICEPREEMPTIONS.path(), limit="500"):
-            for item in page.get("items") or ():
-                metadata = item["metadata"]
-                # Objects of another mode are a record of evictions, and no concern of this one.
-                if (item.get("spec") or {}).get("mode") != "Report":
-                    continue
-                if _is_of(item, chosen.get(metadata["name"])):
-                    kept[metadata["name"]] = item
-                    continue
-                path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
-                await self._unless_gone(
-                    self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
-                )
-        self._said = {uid: note for uid, note in self._said.items() if uid in chosen}
-        return kept
-
-    async def _written(self, plan: Plan, before: Mapping[str, Any] | None) -> ApiError | None:
-        """Write one report; return what refuses it and no other one."""
-        try:
-            await self._write(plan, before)
-        except ApiError as error:
-            if error.code not in _REFUSED:
-                raise
-            return error
-        return None
-
-    async def _write(self, plan: Plan, before: Mapping[str, Any] | None) -> None:
-        """Create or update the object of a plan; post an Event where the plan is another one."""
-        made, status = journal.document(plan), journal.status(plan)
-        metadata = made["metadata"]
-        path = DEVICEPREEMPTIONS.path(metadata["namespace"])
-        one = f"{path}/{metadata['name']}"
-        if before is None:
-            await self._unless_gone(self._client.post(path, made))
-        elif before.get("spec") != made["spec"]:
-            await self._unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
-        told = {key: (before or {}).get("status", {}).get(key) for key in status}
-        if told != status:
-            body = {"status": {**status, "plannedAt": _now()}}
-            await self._unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
-        note, uid = status["message"], metadata["name"]
-        if told["message"] != note and self._said.get(uid) != note:
-            self._said[uid] = note
+    async def _begin(self, found: Planned) -> dict[str, str]:
+        """Begin preemptions; return for each plan with victims why not, empty where one began."""
+        preemptions = self._preemptions
+        assert preemptions is not None  # mode on
+        held: dict[str, str] = {}
+        started: list[str] = []
+        for plan in found.plans:
+            if plan.outcome is not Outcome.PLANNED or plan.chosen is None:
+                continue
             pod = plan.subject.pod.pod.metadata
-            regarding = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
-            self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
-
-    @staticmethod
-    async def _unless_gone(request: Any) -> None:
-        """Await a write; a pod or object that came or went since it was read needs none."""
-        try:
-            await request
-        except ApiError as error:
-            if error.code not in _GONE:
-                raise
+            devices = found.reserved[pod.uid]
+            why = _why_only_reported(plan, found) or await preemptions.why_not(
+                plan, devices, started
+            )
+            if not why and await self._reports.delete(pod.namespace, pod.uid):
+                why = await preemptions.begin(plan, devices)
+            held[pod.uid] = why
+            started += [] if why else [plan.chosen.node]
+        return held
 
 
-def _is_of(item: Mapping[str, Any], plan: Plan | None) -> bool:
-    """Whether an object is the one of a plan; its name alone may be forged."""
-    if plan is None:
-        return False
-    pod = plan.subject.pod.pod.metadata
-    named = ((item.get("spec") or {}).get("pod") or {}).get("uid")
-    return (item["metadata"].get("namespace"), named) == (pod.namespace, pod.uid)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _why_only_reported(plan: Plan, found: Planned) -> str:
+    """Return why nothing is evicted for a pod although there is a plan; empty where it may be."""
+    if plan.only_reported:
+        return "Nothing is evicted"
+    if plan.subject.pod.pod.metadata.uid in found.extended:
+        return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"
+    return ""
 
 
 def _measure(planned: Planned) -> None:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dragoman.allocation import Profile, TimeBudget, TooExpensiveError
+from dragoman.allocation import DeviceID, Profile, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
+from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.preemption.comparison import sight_of
 from dragoman.preemption.facts import Facts, priority_of
 from dragoman.preemption.planner import Outcome, Plan, plan
-from dragoman.preemption.policy import Policy, ineligible
+from dragoman.preemption.policy import Policy, ineligible, report_only
+from dragoman.preemption.protocol import Look, Sight
+from dragoman.preemption.reservation import devices_to_reserve, out_of_service
+from dragoman.preemption.stored import Journal
 
+NEEDED: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules", "poddisruptionbudgets", "namespaces"),
+)
+CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules"}
+"""Without one of these a plan might name a pod that must stay."""
 SECONDS: Final = 5.0
 """CPU time of one plan: at 5,000 nodes with 8 used devices each it takes two."""
 SHARE: Final = 10.0
@@ -36,11 +47,16 @@ class Planned:
         plans: One for each pod that waits, as far as there was time.
         left_out: Pods for which there was none.
         seconds: CPU time that it took.
+        reserved: The devices that each plan with victims reserves, by the pod's UID.
+        extended: UIDs of pods that need extended resources that classes serve: the scheduler
+            makes their claims.
     """
 
     plans: tuple[Plan, ...]
     left_out: int
     seconds: float
+    reserved: Mapping[str, tuple[DeviceID, ...]] = field(default_factory=dict)
+    extended: frozenset[str] = frozenset()
 
 
 def compute(
@@ -84,7 +100,49 @@ def compute(
             known[shape] = found
             spent[namespace] += time.thread_time() - start
         plans.append(replace(found, subject=subject))
-    return Planned(tuple(plans), left_out, time.thread_time() - began)
+    found_plans = [one for one in plans if one.outcome is Outcome.PLANNED]
+    reserved = {
+        one.subject.pod.pod.metadata.uid: devices_to_reserve(cluster, one.chosen)
+        for one in found_plans
+        if one.chosen is not None
+    }
+    extended = frozenset(
+        one.subject.pod.pod.metadata.uid
+        for one in found_plans
+        if Extended(cluster, one.subject).served
+    )
+    return Planned(tuple(plans), left_out, time.thread_time() - began, reserved, extended)
+
+
+def looked(
+    snapshot: Snapshot, journal: Journal, policy: Policy, stopped: Callable[[], bool]
+) -> Look:
+    """Compute the plan of a journal anew, for its pod and node alone.
+
+    A journal is no instruction: only what this names may be evicted.
+    """
+    world = parse(snapshot)
+    pod = next((one for one in world.pods.values() if _is_of(one, journal)), None)
+    if pod is None:
+        return Look(Sight.UNKNOWN)
+    found = out_of_service(world.rules, journal.devices)
+    if found is not None:
+        return Look(Sight.CHANGED, why=f"device {found[0]} is taken out of service by {found[1]}")
+    subject = of_pod(world, pod)
+    if held := tuple(report_only(pod)):
+        return Look(Sight.CHANGED, why=held[0].text)
+    cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
+    try:
+        with TimeBudget(SECONDS, clock=time.thread_time, stopped=stopped):
+            facts = Facts.of(world)
+            made = plan(facts, subject, cluster, policy=policy, only=journal.node)
+    except TooExpensiveError:
+        return Look(Sight.UNKNOWN)
+    return sight_of(made, journal)
+
+
+def _is_of(pod: PodFact, journal: Journal) -> bool:
+    return pod.pod.metadata.uid == journal.pod_uid and pod.key == journal.key
 
 
 def _pods(world: World, waiting: Collection[str]) -> Iterable[PodFact]:

@@ -21,10 +21,14 @@ DEVICE: Final = "dragoman.dev/device"
 OVERLAPPED: Final = "dragoman.dev/overlapped"
 MAINTENANCE: Final = "dragoman.dev/maintenance"
 PREEMPTIBLE: Final = "dragoman.dev/preemptible"
+PREEMPTION: Final = "dragoman.dev/preemption"
+"""Taint and label of rules that reserve devices; the value is the UID of the pod."""
 MIRROR: Final = "kubernetes.io/config.mirror"
 """Of a pod that the kubelet read from a file of its node."""
 KUEUE: Final = "kueue.x-k8s.io/managed"
 """Label of a pod whose place in the cluster Kueue decides."""
+GANGS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+"""Labels by which pods name their gang to the scheduler plugin Coscheduling."""
 WELL_KNOWN_LABELS: Final = frozenset(
     {
         "kubernetes.io/arch",
@@ -56,7 +60,7 @@ _METADATA: Final[Mapping[str, Tree]] = {
         DEVICE: True,
         OVERLAPPED: True,
     },
-    "labels": {MAINTENANCE: True},
+    "labels": {MAINTENANCE: True, PREEMPTION: True},
 }
 _CONDITIONS: Final[Tree] = [
     {"type": True, "status": True, "reason": True, "lastTransitionTime": True}
@@ -261,7 +265,7 @@ def _selector_keys(value: Any) -> Iterator[str]:
 
 def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
-    found = {KUEUE, MAINTENANCE}
+    found = {KUEUE, MAINTENANCE, *GANGS}
     for budget in budgets:
         spec = budget.get("spec")
         selector = spec.get("selector") if isinstance(spec, Mapping) else None

@@ -1,0 +1,296 @@
+"""Carries out preemptions: gathers what one step needs, and is the one place that writes.
+
+It keeps nothing that matters: after the end of the process another one goes on from the objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dragoman.allocation import DeviceID
+from dragoman.controllers.clusterreader import Reader
+from dragoman.controllers.maintenance.writer import Outcome, Result, evict
+from dragoman.controllers.preemption.claimstates import claim_states
+from dragoman.controllers.preemption.planning import NEEDED, looked
+from dragoman.controllers.worker import in_daemon_thread
+from dragoman.kube.client import MERGE_PATCH, Client, find
+from dragoman.kube.controller import NotLeadingError
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS, Resource
+from dragoman.logs import logger
+from dragoman.maintenance.actions import EvictPod
+from dragoman.model.pod import TERMINAL_PHASES
+from dragoman.preemption.policy import Policy
+from dragoman.preemption.protocol import (
+    Action,
+    CreateRule,
+    DeleteRule,
+    Evict,
+    Look,
+    RemoveFinalizer,
+    ReplaceClaim,
+    Seen,
+    SetStatus,
+    Sight,
+    Step,
+    Tell,
+    TellVictim,
+    step,
+)
+from dragoman.preemption.reservation import rule_manifest
+from dragoman.preemption.stored import FINALIZER, Journal, Limits, Phase, timestamp
+
+LOOK_AGAIN: Final = 3.0
+"""Seconds between two plans that are computed anew for one preemption."""
+_TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
+_GONE: Final = frozenset({404, 409})
+Rules = Mapping[str, Mapping[DeviceID, tuple[str, str]]]
+"""Name and UID of the rules that reserve devices, by the pod's UID and the device."""
+Post = Callable[[str, str, str, str, str], None]
+"""Posts an Event: namespace, name and UID of the pod, reason, note."""
+
+log = logger("dragoman.preemption")
+
+
+@dataclass(slots=True)
+class Carrier:
+    """Takes preemptions further, one step at a time.
+
+    Attributes:
+        client: Who writes: the account of preemption.
+        claims: ResourceClaims in the served version.
+        templates: ResourceClaimTemplates in that version.
+        rules: DeviceTaintRules in the served version.
+        policy: Returns what is allowed; for a journal, without its own evictions.
+        limits: How long it may take.
+        may_write: Whether this process leads; asked before each write.
+        post: Posts an Event.
+        observe: Called with `plans` or `victims`, and an outcome.
+        clock: Unix time.
+    """
+
+    client: Client
+    claims: Resource
+    templates: Resource
+    rules: Resource
+    policy: Callable[[Journal], Policy]
+    limits: Limits
+    may_write: Callable[[], bool] = lambda: True
+    post: Post = lambda *_: None
+    observe: Callable[[str, str], None] = lambda *_: None
+    clock: Callable[[], float] = time.time
+    _looked: dict[str, float] = field(default_factory=dict)
+    _said: dict[str, str] = field(default_factory=dict)
+
+    async def advance(self, journal: Journal, rules: Rules) -> Step:
+        """Take one step of a preemption; return what was to be done.
+
+        Raises:
+            ApiError: A request failed; the step is repeated later.
+            NotLeadingError: Another process leads by now.
+        """
+        seen = await self._seen(journal, rules.get(journal.pod_uid, {}))
+        found = step(seen)
+        if found.look:
+            now = time.monotonic()
+            if now - self._looked.get(journal.uid, float("-inf")) < LOOK_AGAIN:
+                return replace(found, reason="the plan is computed again shortly")
+            self._looked[journal.uid] = now
+            found = step(replace(seen, look=await self._look(journal)))
+        for action in found.actions:
+            if not await self._do(action, journal):
+                break
+        if not found.actions and journal.phase is Phase.PLACING:
+            self._looked.pop(journal.uid, None)
+        return found
+
+    async def obstacle(self, namespace: str, name: str, uid: str) -> str:
+        """Return why the claims of a pod cannot come to tolerate a reservation, empty if they can.
+
+        Raises:
+            ApiError: They cannot be read.
+        """
+        pod = await find(self.client, PODS.path(namespace, name))
+        if pod is None or _gone(pod, uid):
+            return "the pod has ended"
+        for one in await claim_states(self.client, self.claims, self.templates, pod):
+            if not (one.allocated or one.tolerates or one.replacement):
+                return f"claim {one.name} {one.why_not}"
+        return ""
+
+    # Reading --------------------------------------------------------------------------------------
+
+    async def _seen(self, journal: Journal, rules: Mapping[DeviceID, tuple[str, str]]) -> Seen:
+        pod = await find(self.client, PODS.path(journal.namespace, journal.pod))
+        gone = pod is None or _gone(pod, journal.pod_uid)
+        states = ()
+        if pod is not None and not gone and journal.phase is Phase.RESERVING:
+            states = await claim_states(self.client, self.claims, self.templates, pod)
+        return Seen(
+            journal,
+            self.clock(),
+            node="" if pod is None or gone else str(pod["spec"].get("nodeName") or ""),
+            gone=gone,
+            claims=states,
+            rules=rules,
+            limits=self.limits,
+        )
+
+    async def _look(self, journal: Journal) -> Look:
+        snapshot = await Reader(self.client, "").read(NEEDED)
+        if any(one.plural != "devicetaintrules" for one in snapshot.unseen):
+            return Look(Sight.UNKNOWN)
+        policy = self.policy(journal)
+        return await in_daemon_thread(
+            looked, snapshot, journal, policy, lambda: not self.may_write()
+        )
+
+    # Writing --------------------------------------------------------------------------------------
+
+    async def _do(self, action: Action, journal: Journal) -> bool:
+        """Carry out an action; return whether the next one may follow."""
+        if not self.may_write():
+            raise NotLeadingError
+        match action:
+            case CreateRule(device):
+                return await self._create_rule(device, journal)
+            case DeleteRule(name, uid):
+                return await self.delete_rule(name, uid)
+            case ReplaceClaim():
+                return await self._replace(action)
+            case Evict():
+                return await self._evict(action, journal)
+            case SetStatus():
+                return await self._set_status(action, journal)
+            case RemoveFinalizer():
+                kept = [one for one in journal.finalizers if one != FINALIZER]
+                metadata = {"uid": journal.uid, "finalizers": kept or None}
+                return await self._patched(journal, {"metadata": metadata})
+            case Tell(reason, note):
+                self.post(journal.namespace, journal.pod, journal.pod_uid, reason, note)
+            case TellVictim(victim, note):
+                pod = victim.pod
+                self.post(pod.namespace, pod.name, pod.uid, "DevicePreempted", note)
+        return True
+
+    async def _create_rule(self, device: DeviceID, journal: Journal) -> bool:
+        made = rule_manifest(
+            self.rules.api_version, device, journal.pod_uid, journal.namespace, journal.pod
+        )
+        try:
+            await self.client.post(self.rules.path(), made)
+        except ApiError as error:
+            # Another process has reserved it for the same pod: the name says so.
+            if error.code != 409:
+                raise
+        return True
+
+    async def delete_rule(self, name: str, uid: str) -> bool:
+        """Delete the rule with this UID; one that is gone needs nothing."""
+        if not self.may_write():
+            raise NotLeadingError
+        path = self.rules.path(name=name)
+        return await self._unless_gone(self.client.delete(path, {"preconditions": {"uid": uid}}))
+
+    async def _replace(self, action: ReplaceClaim) -> bool:
+        claim, manifest = action.claim, action.claim.replacement
+        assert manifest is not None  # a step replaces no other claim
+        namespace = manifest["metadata"]["namespace"]
+        if claim.uid:
+            conditions = {"uid": claim.uid, "resourceVersion": claim.version}
+            path = self.claims.path(namespace, claim.name)
+            try:
+                await self.client.delete(path, {"preconditions": conditions})
+            except ApiError as error:
+                if error.code not in _GONE:
+                    raise
+                return False
+        return await self._unless_gone(self.client.post(self.claims.path(namespace), manifest))
+
+    async def _evict(self, action: Evict, journal: Journal) -> bool:
+        pod = action.victim.pod
+        asked = EvictPod(pod.namespace, pod.name, pod.uid)
+        outcome = await evict(self.client, asked, {"preconditions": {"uid": pod.uid}})
+        if outcome.result in {Result.DONE, Result.EXISTS}:
+            log.info("Evicted for a pod of higher priority", pod=pod.key, node=pod.node)
+            self.observe("victims", "evicted")
+            return True
+        self.observe("victims", "refused")
+        await self._say_refusal(journal, pod.namespace, outcome)
+        return False
+
+    async def _say_refusal(self, journal: Journal, namespace: str, outcome: Outcome) -> None:
+        """Say why an eviction waits; budgets of other namespaces have no name here."""
+        note = outcome.message or "A pod has changed; the plan is computed again."
+        if namespace != journal.namespace:
+            note = "A pod of another namespace may not be evicted now."
+        if self._said.get(journal.uid) == note:
+            return
+        self._said[journal.uid] = note
+        self.post(
+            journal.namespace, journal.pod, journal.pod_uid, "DevicePreemptionWaiting", note[:1024]
+        )
+        await self._patched(journal, {"status": {"message": note[:1024]}}, "status")
+
+    async def _set_status(self, action: SetStatus, journal: Journal) -> bool:
+        fields = {
+            key: timestamp(value) if key in _TIMES else value
+            for key, value in action.fields.items()
+        }
+        if not await self._patched(journal, {"status": fields}, "status"):
+            return False
+        if "endedAt" in fields:
+            self._looked.pop(journal.uid, None)
+            self._said.pop(journal.uid, None)
+            phase = str(fields["phase"])
+            self.observe("plans", "lost" if phase == Phase.FAILED else phase.lower())
+            log.info("Preemption ended", pod=journal.key, phase=phase, why=fields["message"])
+        return True
+
+    async def _patched(
+        self, journal: Journal, body: Mapping[str, Any], subresource: str = ""
+    ) -> bool:
+        path = DEVICEPREEMPTIONS.path(journal.namespace, journal.name, subresource)
+        metadata = {"uid": journal.uid, **body.get("metadata", {})}
+        return await self._unless_gone(
+            self.client.patch(path, {**body, "metadata": metadata}, MERGE_PATCH)
+        )
+
+    @staticmethod
+    async def _unless_gone(request: Any) -> bool:
+        """Await a write; return whether the object was there, and the same as before."""
+        try:
+            await request
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            return False
+        return True
+
+
+def _gone(pod: Mapping[str, Any], uid: str) -> bool:
+    metadata = pod["metadata"]
+    return bool(
+        metadata["uid"] != uid
+        or metadata.get("deletionTimestamp")
+        or (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
+    )
+
+
+async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rules) -> None:
+    """Take a step of each preemption; one that fails keeps no other one back."""
+    found = list(journals)
+    results = await asyncio.gather(
+        *(carrier.advance(one, rules) for one in found), return_exceptions=True
+    )
+    for journal, result in zip(found, results, strict=True):
+        if isinstance(result, ApiError):
+            log.warning("Cannot take a preemption further", pod=journal.key, error=str(result))
+        elif isinstance(result, BaseException):
+            raise result
+        elif result.actions:
+            log.debug("Took a preemption further", pod=journal.key, why=result.reason)

@@ -1,0 +1,164 @@
+"""The preemptions of the cluster: begins them within limits, takes them further, cleans up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dragoman.allocation import DeviceID
+from dragoman.controllers.preemption.carrier import Carrier, advance_all
+from dragoman.kube.client import Client, pages
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import DEVICEPREEMPTIONS
+from dragoman.logs import logger
+from dragoman.model.fields import MalformedObjectError
+from dragoman.preemption import journal as manifests
+from dragoman.preemption.limits import HOUR, OWNER_RESTS, Budget
+from dragoman.preemption.planner import Plan
+from dragoman.preemption.policy import Policy
+from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
+from dragoman.preemption.stored import ENDED, PREEMPT, Journal, mode_of
+
+_CONFLICT: Final = 409
+REFUSED: Final = frozenset({400, 403, 422})
+"""A quota, a policy or a namespace that ends: no reason to leave out other pods."""
+
+log = logger("dragoman.preemption")
+
+
+@dataclass(slots=True)
+class Preemptions:
+    """What mode `on` does beside reports.
+
+    Attributes:
+        client: The account of preemption.
+        carrier: Takes preemptions further.
+        policy: What is allowed.
+        journals: As they were read last.
+    """
+
+    client: Client
+    carrier: Carrier
+    policy: Policy
+    journals: tuple[Journal, ...] = ()
+    _rules: dict[str, dict[DeviceID, tuple[str, str]]] = field(default_factory=dict)
+
+    @property
+    def budget(self) -> Budget:
+        """What the journals allow."""
+        return Budget(self.journals, self.carrier.limits, self.carrier.clock())
+
+    @property
+    def active(self) -> bool:
+        """Whether a preemption is under way, or something is to be cleaned up."""
+        return any(one.active for one in self.journals)
+
+    @property
+    def reserved(self) -> int:
+        """Return how many devices are reserved."""
+        return sum(map(len, self._rules.values()))
+
+    async def refresh(self) -> None:
+        """Read rules, then journals: a rule that has no journal here is a stray one."""
+        rules: dict[str, dict[DeviceID, tuple[str, str]]] = {}
+        path = self.carrier.rules.path()
+        async for page in pages(self.client, path, labelSelector=TAINT_KEY):
+            for item in page.get("items") or ():
+                _add(rules, item)
+        journals = []
+        async for page in pages(self.client, DEVICEPREEMPTIONS.path()):
+            for item in page.get("items") or ():
+                if mode_of(item) == PREEMPT:
+                    try:
+                        journals.append(Journal.parse(item))
+                    except MalformedObjectError as error:
+                        log.warning("Cannot read a DevicePreemption", error=str(error))
+        self._rules, self.journals = rules, tuple(journals)
+
+    async def advance(self) -> None:
+        """Take each preemption a step further; release what no preemption reserves."""
+        await advance_all(self.carrier, [one for one in self.journals if one.active], self._rules)
+        active = {one.pod_uid for one in self.journals if one.active}
+        for uid, rules in self._rules.items():
+            if uid not in active:
+                for name, rule in rules.values():
+                    await self.carrier.delete_rule(name, rule)
+        await self._forget()
+
+    async def why_not(
+        self, plan: Plan, reserved: Sequence[DeviceID], started: Sequence[str]
+    ) -> str:
+        """Return why a preemption does not begin now; empty where it may.
+
+        Args:
+            plan: With victims.
+            reserved: What it would reserve.
+            started: Nodes on which a preemption has begun in this pass.
+        """
+        chosen = plan.chosen
+        assert chosen is not None  # only plans with victims begin
+        pod = plan.subject.pod.pod.metadata
+        refusals = self.budget.refusals(pod.namespace, pod.uid, chosen, started)
+        if refusal := next(refusals, ""):
+            return f"Nothing is evicted now: {refusal}"
+        if len(reserved) > MOST_RULES:
+            return f"Nothing is evicted: {len(reserved)} devices share counters"
+        if obstacle := await self.carrier.obstacle(pod.namespace, pod.name, pod.uid):
+            return f"Nothing is evicted: {obstacle}"
+        return ""
+
+    async def begin(self, plan: Plan, reserved: Sequence[DeviceID]) -> str:
+        """Begin a preemption; return why not, empty where it has begun."""
+        pod = plan.subject.pod.pod.metadata
+        made = manifests.preempting(plan, reserved, self.budget.attempt(pod.uid))
+        try:
+            stored = await self.client.post(DEVICEPREEMPTIONS.path(pod.namespace), made)
+        except ApiError as error:
+            if error.code in REFUSED:
+                return f"Nothing is evicted: {error}"
+            if error.code != _CONFLICT:
+                raise
+            return "Another process has begun a preemption for the pod"
+        self.journals = (*self.journals, Journal.parse(stored))
+        log.info("Preemption begins", pod=plan.subject.pod.key, node=made["spec"]["node"])
+        return ""
+
+    def allowed(self, journal: Journal | None = None) -> Policy:
+        """Return the policy, with the controllers that are spared because they lost pods lately."""
+        now = self.carrier.clock()
+        lost = self.budget.resting(journal)
+        return replace(
+            self.policy,
+            resting=frozenset(one for one, at in lost.items() if now - at < OWNER_RESTS),
+            recent=frozenset(one for one, at in lost.items() if now - at < HOUR),
+            min_runtime=self.carrier.limits.min_runtime,
+        )
+
+    async def _forget(self) -> None:
+        """Delete the records that no limit counts any more."""
+        now = self.carrier.clock()
+        for one in self.journals:
+            if one.phase not in ENDED or one.active or now - one.ended < HOUR:
+                continue
+            path = DEVICEPREEMPTIONS.path(one.namespace, one.name)
+            try:
+                await self.client.delete(path, {"preconditions": {"uid": one.uid}})
+            except ApiError as error:
+                if error.code not in {404, _CONFLICT}:
+                    raise
+
+
+def _add(
+    rules: dict[str, dict[DeviceID, tuple[str, str]]], item: Mapping[str, Any]
+) -> None:
+    """Note a rule of ours; one that others labeled so, and taints otherwise, is none."""
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    uid = (metadata.get("labels") or {}).get(TAINT_KEY, "")
+    taint, selector = spec.get("taint") or {}, spec.get("deviceSelector") or {}
+    parts = [selector.get(one) for one in DeviceID._fields]
+    if (taint.get("key"), taint.get("value")) != (TAINT_KEY, uid) or not all(parts):
+        return
+    rules.setdefault(uid, {})[DeviceID(*map(str, parts))] = (metadata["name"], metadata["uid"])
+
+

@@ -1,0 +1,140 @@
+"""DevicePreemptions of mode Report: which pods would have to end, and the Event beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dragoman.controllers.preemption.preemptions import REFUSED
+from dragoman.kube.client import MERGE_PATCH, Client, pages
+from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.resources import DEVICEPREEMPTIONS
+from dragoman.preemption import journal
+from dragoman.preemption.planner import Plan
+from dragoman.preemption.stored import REPORT, mode_of
+
+REASON: Final = "DevicePreemptionPlanned"
+_GONE: Final = frozenset({404, 409})
+
+
+class Reports:
+    """Writes reports; objects of mode Preempt are a record of evictions, and no concern of it.
+
+    Args:
+        client: Where reports are written.
+        recorder: Where Events go.
+    """
+
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._said: dict[str, str] = {}
+
+    async def write(
+        self, chosen: Mapping[str, Plan], held: Mapping[str, str]
+    ) -> list[ApiError]:
+        """Make the reports those of these plans; return what refused single ones.
+
+        Args:
+            chosen: By the UID of the pod.
+            held: Why nothing is evicted, by the UID of the pod; absent where the mode says it.
+        """
+        kept = await self.clear(chosen)
+        errors = [
+            await self._written(plan, kept.get(uid), held.get(uid, ""))
+            for uid, plan in chosen.items()
+        ]
+        return [one for one in errors if one is not None]
+
+    async def clear(self, chosen: Mapping[str, Plan]) -> dict[str, Mapping[str, Any]]:
+        """Delete reports of pods without a plan; return the others by name."""
+        kept = {}
+        async for page in pages(self._client, DEVICEPREEMPTIONS.path()):
+            for item in page.get("items") or ():
+                metadata = item["metadata"]
+                if mode_of(item) != REPORT:
+                    continue
+                if _is_of(item, chosen.get(metadata["name"])):
+                    kept[metadata["name"]] = item
+                    continue
+                await self._delete(metadata)
+        self._said = {uid: note for uid, note in self._said.items() if uid in chosen}
+        return kept
+
+    async def delete(self, namespace: str, name: str) -> bool:
+        """Delete a report that a preemption takes the place of; return whether it was one."""
+        path = DEVICEPREEMPTIONS.path(namespace, name)
+        try:
+            found = await self._client.get(path)
+        except ApiError as error:
+            if error.code == 404:
+                return True
+            raise
+        if mode_of(found) != REPORT:
+            return False
+        await self._delete(found["metadata"])
+        return True
+
+    async def _delete(self, metadata: Mapping[str, Any]) -> None:
+        path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
+        await _unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))
+
+    async def _written(
+        self, plan: Plan, before: Mapping[str, Any] | None, held: str
+    ) -> ApiError | None:
+        """Write one report; return what refuses it and no other one."""
+        try:
+            await self._write(plan, before, held)
+        except ApiError as error:
+            if error.code not in REFUSED:
+                raise
+            return error
+        return None
+
+    async def _write(self, plan: Plan, before: Mapping[str, Any] | None, held: str) -> None:
+        """Create or update the object of a plan; post an Event where the plan is another one."""
+        made, status = journal.document(plan), journal.status(plan, held)
+        metadata = made["metadata"]
+        path = DEVICEPREEMPTIONS.path(metadata["namespace"])
+        one = f"{path}/{metadata['name']}"
+        if before is None:
+            if not await _unless_gone(self._client.post(path, made)):
+                return  # another process has begun a preemption under this name
+        elif before.get("spec") != made["spec"]:
+            await _unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
+        told = {key: (before or {}).get("status", {}).get(key) for key in status}
+        if told != status:
+            body = {"status": {**status, "plannedAt": _now()}}
+            await _unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
+        note, uid = status["message"], metadata["name"]
+        if told["message"] != note and self._said.get(uid) != note:
+            self._said[uid] = note
+            pod = plan.subject.pod.pod.metadata
+            regarding = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
+            self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
+
+
+async def _unless_gone(request: Any) -> bool:
+    """Await a write; a pod or object that came or went since it was read needs none."""
+    try:
+        await request
+    except ApiError as error:
+        if error.code not in _GONE:
+            raise
+        return False
+    return True
+
+
+def _is_of(item: Mapping[str, Any], plan: Plan | None) -> bool:
+    """Whether an object is the one of a plan; its name alone may be forged."""
+    if plan is None:
+        return False
+    pod = plan.subject.pod.pod.metadata
+    named = ((item.get("spec") or {}).get("pod") or {}).get("uid")
+    return (item["metadata"].get("namespace"), named) == (pod.namespace, pod.uid)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

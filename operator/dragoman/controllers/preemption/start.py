@@ -1,0 +1,112 @@
+"""Runs the preemption controller as the settings say: with an account of its own in mode on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dragoman import metrics
+from dragoman.controllers.preemption.carrier import Carrier
+from dragoman.controllers.preemption.controller import PreemptionController
+from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.kube.client import Client
+from dragoman.kube.discovery import Served, wait_optional
+from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.kubeconfig import Credentials
+from dragoman.kube.resources import Resource
+from dragoman.logs import logger
+from dragoman.preemption.policy import Policy
+from dragoman.preemption.stored import Limits
+from dragoman.settings import Settings
+
+Stored = Callable[[], Iterable[Mapping[str, Any]] | None]
+
+log = logger("dragoman.preemption")
+
+
+async def start(  # noqa: PLR0913 — the parts of one controller
+    client: Client,
+    served: Served,
+    settings: Settings,
+    policy: Policy,
+    *,
+    recorder: EventRecorder,
+    leading: Callable[[], bool],
+    stored: Stored,
+) -> None:
+    """Run the controller until cancelled; in mode on once DeviceTaintRules are served."""
+    reporting = PreemptionController(
+        client, recorder, leading, policy, after=settings.preemption_after, stored=stored
+    )
+    if settings.preemption != "on":
+        await reporting.run()
+        return
+    rules = await _rules(client, reporting)
+    log.info("Preempting for devices", api_version=rules.api_version)
+    credentials = Credentials(
+        settings.kubeconfig, settings.context, acting_as=settings.preemption_account
+    )
+    async with Client(credentials) as own:
+        carrier = Carrier(
+            own,
+            served.claims,
+            served.templates,
+            rules,
+            policy=lambda journal: preemptions.allowed(journal),
+            limits=_limits(settings),
+            may_write=leading,
+            post=_poster(recorder),
+            observe=_observe,
+        )
+        preemptions = Preemptions(own, carrier, policy)
+        await PreemptionController(
+            own,
+            recorder,
+            leading,
+            policy,
+            after=settings.preemption_after,
+            stored=stored,
+            preemptions=preemptions,
+        ).run()
+
+
+async def _rules(client: Client, reporting: PreemptionController) -> Resource:
+    """Return DeviceTaintRules; report plans until they are served."""
+    running: asyncio.Task[None] | None = None
+
+    def absent() -> None:
+        nonlocal running
+        if running is None:
+            metrics.PREEMPTION_PAUSED.labels("rules").set(1)
+            log.warning("Plans are only reported: DeviceTaintRules are not served")
+            running = asyncio.create_task(reporting.run(), name="preemption reports")
+
+    try:
+        return await wait_optional(client, "devicetaintrules", absent)
+    finally:
+        metrics.PREEMPTION_PAUSED.labels("rules").set(0)
+        if running is not None:
+            running.cancel()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        parallel=settings.preemption_parallel,
+        per_hour=settings.preemption_evictions_per_hour,
+        timeout=settings.preemption_timeout,
+        min_runtime=settings.preemption_min_runtime,
+    )
+
+
+def _poster(recorder: EventRecorder) -> Callable[[str, str, str, str, str], None]:
+    def post(namespace: str, name: str, uid: str, reason: str, note: str) -> None:
+        pod = ObjectReference("v1", "Pod", namespace, name, uid)
+        recorder.post(pod, reason=reason, action="Preempting", note=note)
+
+    return post
+
+
+def _observe(kind: str, outcome: str) -> None:
+    counter = metrics.PREEMPTION_PLANS if kind == "plans" else metrics.PREEMPTION_VICTIMS
+    counter.labels(outcome).inc()

@@ -1,0 +1,33 @@
+"""Whether a plan that is computed anew is the one of a journal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.protocol import Look, Sight
+from dragoman.preemption.stored import Journal, digest
+
+_ROOM: Final = frozenset({Outcome.FITS, Outcome.WAITS, Outcome.SCHEDULER})
+
+
+def sight_of(made: Plan, journal: Journal) -> Look:
+    """Compare a plan with a journal; its texts are for tenants, and name no pod.
+
+    A journal that others wrote names victims that no plan names: nothing is evicted for it. Fewer
+    victims than recorded are the same plan, because pods end by themselves as well.
+    """
+    if made.outcome in _ROOM:
+        return Look(Sight.ROOM)
+    if made.outcome is Outcome.UNKNOWN:
+        return Look(Sight.UNKNOWN)
+    chosen = made.chosen
+    if made.outcome is Outcome.INELIGIBLE:
+        return Look(Sight.CHANGED, why=made.reasons[0].text)
+    if chosen is None or chosen.node != journal.node:
+        return Look(Sight.CHANGED, why=f"no plan for node {journal.node} holds any more")
+    if any(digest(victim.pod.uid) not in journal.victims for victim in chosen.victims):
+        return Look(Sight.CHANGED, why="other pods would have to end than planned")
+    if not set(chosen.devices) <= set(journal.devices):
+        return Look(Sight.CHANGED, why="the pod would get other devices than planned")
+    return Look(Sight.SAME, chosen.victims)

@@ -1,0 +1,116 @@
+"""Whether a preemption may begin now: what the journals of the last hour say about limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman.preemption.candidates import Candidate
+from dragoman.preemption.stored import ENDED, Journal, Limits, Phase
+
+HOUR: Final = 3600.0
+OWNER_RESTS: Final = 600.0
+"""Seconds in which a controller loses pods to one preemption only."""
+LONGEST_REST: Final = 1800.0
+REST: Final = 60.0
+"""Seconds before the second attempt for a pod that failed; doubled for each further one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may still be done.
+
+    Attributes:
+        journals: Of the last hour, ended ones as well.
+        limits: What is allowed.
+        now: Unix time.
+    """
+
+    journals: Sequence[Journal]
+    limits: Limits
+    now: float
+
+    @property
+    def running(self) -> list[Journal]:
+        """The preemptions that have not ended."""
+        return [one for one in self.journals if one.phase not in ENDED]
+
+    @property
+    def paused(self) -> str:
+        """Why no preemption begins, whoever waits; empty while they may."""
+        ended = sorted(
+            (one for one in self.journals if one.phase in {Phase.PLACED, Phase.FAILED}),
+            key=lambda one: one.ended,
+        )
+        last = ended[-self.limits.failures :]
+        if len(last) == self.limits.failures and all(one.phase is Phase.FAILED for one in last):
+            return f"the last {len(last)} preemptions failed"
+        return ""
+
+    def evictions(self) -> int:
+        """Return how many evictions there were in the last hour."""
+        return sum(
+            1 for one in self.journals for done in one.evictions if self.now - done.at < HOUR
+        )
+
+    def attempt(self, uid: str) -> int:
+        """Return the number of the next plan for a pod."""
+        return max((one.attempt for one in self.journals if one.pod_uid == uid), default=0) + 1
+
+    def resting(self, journal: Journal | None = None) -> dict[str, float]:
+        """Return when each controller lost a pod last, by the digest of its UID.
+
+        Args:
+            journal: Its own evictions are left out.
+        """
+        found: dict[str, float] = {}
+        for one in self.journals:
+            if journal is not None and one.uid == journal.uid:
+                continue
+            for done in one.evictions:
+                if done.owner:
+                    found[done.owner] = max(done.at, found.get(done.owner, 0.0))
+        return found
+
+    def refusals(
+        self, namespace: str, uid: str, candidate: Candidate, started: Iterable[str] = ()
+    ) -> Iterator[str]:
+        """Yield why a preemption may not begin now.
+
+        Args:
+            namespace: Of the pod that waits.
+            uid: Of that pod.
+            candidate: The plan.
+            started: Nodes on which a preemption has begun since the journals were read.
+        """
+        if self.paused:
+            yield f"{self.paused}: delete their DevicePreemptions once the cause is found"
+        yield from self._of_pod(uid)
+        running, begun = self.running, list(started)
+        if len(running) + len(begun) >= self.limits.parallel:
+            yield f"{self.limits.parallel} preemptions are under way, the most at a time"
+        if any(one.namespace == namespace for one in running):
+            yield "another preemption for this namespace is under way"
+        if candidate.node in {*begun, *(one.node for one in running)}:
+            yield f"another preemption on node {candidate.node} is under way"
+        if self.evictions() + len(candidate.victims) > self.limits.per_hour:
+            yield (
+                f"{self.evictions()} pods were evicted in the last hour, and "
+                f"{self.limits.per_hour} are the most"
+            )
+
+    def _of_pod(self, uid: str) -> Iterator[str]:
+        own = [one for one in self.journals if one.pod_uid == uid]
+        if any(one.phase not in ENDED for one in own):
+            yield "a preemption for the pod is under way"
+            return
+        if len(own) >= self.limits.attempts:
+            yield f"{len(own)} plans for the pod ended without a place, the most in an hour"
+            return
+        failed = [one for one in own if one.phase is Phase.FAILED]
+        if failed:
+            rest = min(REST * 2 ** (len(failed) - 1), LONGEST_REST)
+            left = max(one.ended for one in failed) + rest - self.now
+            if left > 0:
+                yield f"the last plan failed; the next one follows in {round(left)} s"

@@ -1,0 +1,338 @@
+"""The protocol of a preemption: one step of a journal, from facts to actions with reasons.
+
+Devices are reserved by rules that only the pod's claims tolerate, victims are evicted, and
+kube-scheduler allocates: it stays the only writer of allocations (ADR 18). Every step is computed
+from what the API server has, so that any process can go on after any write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman.allocation import DeviceID
+from dragoman.preemption.candidates import Victim
+from dragoman.preemption.stored import DEFAULT_LIMITS, ENDED, Eviction, Journal, Limits, Phase, digest
+
+SETTLE: Final = 1.0
+"""Seconds between the last rule and the first eviction, in which the scheduler sees the rules.
+Without them the pod might lose a device; no device is ever in two claims."""
+
+
+class Sight(StrEnum):
+    """What a plan that is computed anew says of a journal."""
+
+    SAME = "Same"
+    """The same pods, or fewer, would have to end."""
+    ROOM = "Room"
+    """Nothing has to be evicted any more: the scheduler places the pod."""
+    CHANGED = "Changed"
+    """The plan does not hold any more."""
+    UNKNOWN = "Unknown"
+    """There was no time to compute it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A plan for the journal's pod and node, computed anew.
+
+    Attributes:
+        sight: What it says.
+        victims: Who would have to end; only for SAME.
+        why: What has changed, for tenants: it names no pod of another namespace.
+    """
+
+    sight: Sight
+    victims: tuple[Victim, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimState:
+    """A claim of the pod that waits.
+
+    Attributes:
+        name: Its name.
+        allocated: Whether it has devices.
+        tolerates: Whether each request tolerates the reservation.
+        replacement: The claim with the toleration; None where it may not be replaced.
+        uid: Of the stored claim; empty where it is missing.
+        version: `metadata.resourceVersion` of the stored claim.
+        why_not: Why it may not be replaced.
+    """
+
+    name: str
+    allocated: bool = False
+    tolerates: bool = False
+    replacement: Mapping[str, Any] | None = None
+    uid: str = ""
+    version: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a step is computed from.
+
+    Attributes:
+        journal: The preemption.
+        now: Unix time.
+        node: Of the pod that waits, empty while it has none.
+        gone: Whether the pod ended, is being deleted, or does not exist any more.
+        claims: Of the pod.
+        rules: Name and UID of the rules that reserve devices for the pod, by device.
+        look: The plan computed anew; None where none was computed for this step.
+        limits: For the time limit.
+    """
+
+    journal: Journal
+    now: float
+    node: str = ""
+    gone: bool = False
+    claims: tuple[ClaimState, ...] = ()
+    rules: Mapping[DeviceID, tuple[str, str]] = field(default_factory=dict)
+    look: Look | None = None
+    limits: Limits = DEFAULT_LIMITS
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRule:
+    """Reserve a device."""
+
+    device: DeviceID
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRule:
+    """Release a reservation."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceClaim:
+    """Delete an unallocated claim, where it is there, and create it with the toleration."""
+
+    claim: ClaimState
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Evict a pod through the Eviction API."""
+
+    victim: Victim
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """Write fields of the journal's status; `phase` counts an ended preemption."""
+
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Let the journal be deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Post an Event about the pod that waits."""
+
+    reason: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellVictim:
+    """Post an Event about a pod that is evicted."""
+
+    victim: Victim
+    note: str
+
+
+Action = CreateRule | DeleteRule | ReplaceClaim | Evict | SetStatus | RemoveFinalizer | Tell | TellVictim
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done now.
+
+    Attributes:
+        reason: Why, in a clause.
+        actions: In this order; where one is refused, the others wait for the next step.
+        look: Whether a plan has to be computed anew, and the step again.
+    """
+
+    reason: str
+    actions: tuple[Action, ...] = ()
+    look: bool = False
+
+
+def step(seen: Seen) -> Step:
+    """Return what a preemption does now."""
+    journal = seen.journal
+    if journal.deleting or journal.phase in ENDED:
+        return _cleaned_up(seen)
+    ended = _end(seen)
+    if ended is not None:
+        return ended
+    if journal.phase is Phase.RESERVING:
+        return _reserve(seen)
+    if journal.phase is Phase.EVICTING:
+        return _evict(seen)
+    return Step("the scheduler places the pod")
+
+
+def _cleaned_up(seen: Seen) -> Step:
+    reason = "the object is being deleted" if seen.journal.deleting else "the preemption has ended"
+    actions: list[Action] = [*_releases(seen)]
+    if seen.journal.finalized:
+        actions.append(RemoveFinalizer())
+    return Step(reason, tuple(actions))
+
+
+def _end(seen: Seen) -> Step | None:
+    journal = seen.journal
+    if seen.gone:
+        return _ended(seen, Phase.ABORTED, "the pod has ended, or is being deleted")
+    if seen.node:
+        text = f"placed on {seen.node}"
+        return _ended(seen, Phase.PLACED, text)
+    if seen.now < deadline(journal, seen.limits):
+        return None
+    count = len(journal.evictions)
+    if not count:
+        return _ended(seen, Phase.ABORTED, "no place in time, and nothing was evicted")
+    seconds = round(seen.now - journal.evictions[0].at)
+    plural = "" if count == 1 else "s"
+    text = f"not placed within {seconds} s after {count} eviction{plural}"
+    if seen.look is not None and seen.look.why:
+        text += f": {seen.look.why}"
+    return _ended(seen, Phase.FAILED, text)
+
+
+def deadline(journal: Journal, limits: Limits) -> float:
+    """Return the Unix time at which a preemption ends at the latest."""
+    return journal.deadline or journal.created + limits.timeout
+
+
+def _reserve(seen: Seen) -> Step:
+    journal = seen.journal
+    missing = [one for one in journal.devices if one not in seen.rules]
+    for claim in seen.claims:
+        if claim.allocated or claim.tolerates:
+            continue
+        if claim.replacement is None:
+            return _ended(seen, Phase.ABORTED, f"claim {claim.name} {claim.why_not}")
+        # One at a time, and the pod is read again: a claim must not be missing for long.
+        return Step("claims tolerate the reservation", (ReplaceClaim(claim),))
+    if missing:
+        actions = tuple(CreateRule(device) for device in missing)
+        return Step("devices are reserved", actions)
+    if not journal.reserved:
+        fields = {"phase": Phase.RESERVING.value, "reservedAt": seen.now}
+        return Step("all devices are reserved", (SetStatus(fields),))
+    if seen.now - journal.reserved < SETTLE:
+        return Step("the scheduler learns of the reservation")
+    if seen.look is None:
+        return Step("the plan is computed again", look=True)
+    match seen.look.sight:
+        case Sight.SAME:
+            return Step("the plan still holds", _evictions(seen, seen.look.victims))
+        case Sight.CHANGED:
+            return _ended(seen, Phase.ABORTED, seen.look.why)
+        case Sight.ROOM:
+            return Step("nothing has to be evicted any more")
+        case Sight.UNKNOWN:
+            return Step("there was no time to compute the plan again")
+
+
+def _evict(seen: Seen) -> Step:
+    """Go on after a refusal, or where a process ended between two evictions."""
+    if seen.look is None:
+        return Step("the plan is computed again", look=True)
+    match seen.look.sight:
+        case Sight.SAME:
+            return Step("pods are left", _evictions(seen, seen.look.victims))
+        case Sight.ROOM:
+            return Step("all pods end", (_status(Phase.PLACING),))
+        case Sight.CHANGED:
+            phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
+            return _ended(seen, phase, seen.look.why)
+        case Sight.UNKNOWN:
+            return Step("there was no time to compute the plan again")
+
+
+def _evictions(seen: Seen, victims: tuple[Victim, ...]) -> tuple[Action, ...]:
+    """Return the evictions; they are counted before they are asked for, so that limits hold."""
+    journal = seen.journal
+    known = {one.pod for one in journal.evictions}
+    asked = tuple(
+        Eviction(digest(one.pod.uid), digest(one.pod.owner.uid if one.pod.owner else ""), seen.now)
+        for one in victims
+        if digest(one.pod.uid) not in known
+    )
+    grace = max(one.pod.grace for one in victims)
+    fields: dict[str, Any] = {
+        "phase": Phase.EVICTING.value,
+        "evictions": [one.document() for one in (*journal.evictions, *asked)],
+        "deadline": max(journal.deadline, seen.now + grace + seen.limits.timeout)
+        if asked
+        else deadline(journal, seen.limits),
+    }
+    told: tuple[Action, ...] = ()
+    if not journal.evictions:
+        told = (Tell("DevicePreempting", _evicting(journal, victims)),)
+    return (
+        SetStatus(fields),
+        *told,
+        *(
+            action
+            for one in victims
+            for action in (Evict(one), TellVictim(one, _evicted(journal, one)))
+        ),
+        _status(Phase.PLACING),
+    )
+
+
+def _evicting(journal: Journal, victims: tuple[Victim, ...]) -> str:
+    count = len(victims)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    held = len(journal.devices)
+    reserved = "1 device is" if held == 1 else f"{held} devices are"
+    return f"Evicting {pods} of lower priority on {journal.node}; {reserved} reserved."
+
+
+def _evicted(journal: Journal, victim: Victim) -> str:
+    """Say for whom a pod ends; another namespace learns neither name nor priority."""
+    pod = victim.pod
+    bare = "" if pod.owner else " No controller creates this pod again."
+    if pod.namespace != journal.namespace:
+        return f"Evicted for a pod of higher priority in another namespace.{bare}"
+    devices = ", ".join(map(str, journal.devices[:1]))
+    more = f" and {len(journal.devices) - 1} more" if len(journal.devices) > 1 else ""
+    return (
+        f"Evicted for {journal.key} (priority {journal.priority}, this pod {pod.priority}), "
+        f"which needs {devices}{more}.{bare}"
+    )
+
+
+def _ended(seen: Seen, phase: Phase, why: str) -> Step:
+    """Release the devices, then say how it ended: nothing is left of ours but the record."""
+    fields = {"phase": phase.value, "endedAt": seen.now, "message": why}
+    told: tuple[Action, ...] = ()
+    if phase is Phase.FAILED:
+        told = (Tell("DevicePreemptionFailed", f"{why[:1].upper()}{why[1:]}."),)
+    return Step(why, (*_releases(seen), SetStatus(fields), *told, RemoveFinalizer()))
+
+
+def _releases(seen: Seen) -> Iterator[DeleteRule]:
+    return (DeleteRule(name, uid) for name, uid in seen.rules.values())
+
+
+def _status(phase: Phase) -> SetStatus:
+    return SetStatus({"phase": phase.value})

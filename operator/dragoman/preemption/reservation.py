@@ -1,0 +1,135 @@
+"""Reserved devices: DeviceTaintRules whose taint only the claims of one pod tolerate.
+
+The value of the taint is the pod's UID, so that no other pod's claims tolerate it; kube-scheduler
+stays the only writer of allocations. Source: KEP-5055 for rules, KEP-4815 for shared counters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from dragoman.allocation import Cluster, DeviceID
+from dragoman.allocation import DeviceTaintRule as TaintRule
+from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.preemption.candidates import Candidate
+
+TAINT_KEY: Final = PREEMPTION
+"""Key of the taint of a reservation, and of the label of its rules."""
+EFFECT: Final = "NoSchedule"
+PREFIX: Final = "dragoman-preemption-"
+MOST_TOLERATIONS: Final = 16
+"""Tolerations of a request (API: DeviceRequest, DeviceTolerationsMaxSize)."""
+MOST_RULES: Final = 256
+"""Devices that one plan may reserve."""
+_KEEP_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
+
+
+def devices_to_reserve(cluster: Cluster, candidate: Candidate) -> tuple[DeviceID, ...]:
+    """Return the devices of a plan: its own, those of victims, and what shares counters with them.
+
+    Another partition of the same device would use up the counters that the victims release.
+    """
+    found = dict.fromkeys(
+        (*candidate.devices, *(one for victim in candidate.victims for one in victim.devices))
+    )
+    for pool in cluster.node_pools(candidate.node).pools:
+        wanted = {one.device for one in found if one[:2] == pool.id}
+        if not wanted:
+            continue
+        sets = {
+            one.counter_set
+            for device in pool.devices
+            if device.name in wanted
+            for one in device.content.consumes
+        }
+        for device in pool.devices:
+            if sets & {one.counter_set for one in device.content.consumes}:
+                found[DeviceID(*pool.id, device.name)] = None
+    return tuple(found)
+
+
+def rule_manifest(
+    api_version: str, device: DeviceID, uid: str, namespace: str, name: str
+) -> dict[str, Any]:
+    """Return the rule that reserves a device; two writers make the same one.
+
+    Args:
+        api_version: Of the served DeviceTaintRules.
+        device: What is reserved.
+        uid: Of the pod that it is reserved for.
+        namespace: Of that pod.
+        name: Of that pod.
+    """
+    digest = hashlib.sha256("\0".join((uid, *device)).encode()).hexdigest()[:16]
+    return {
+        "apiVersion": api_version,
+        "kind": "DeviceTaintRule",
+        "metadata": {
+            "name": PREFIX + digest,
+            "labels": {"app.kubernetes.io/managed-by": "dragoman", PREEMPTION: uid},
+            "annotations": {"dragoman.dev/reason": f"reserved for {namespace}/{name}"},
+        },
+        "spec": {
+            "deviceSelector": {
+                "driver": device.driver,
+                "pool": device.pool,
+                "device": device.device,
+            },
+            "taint": {"key": TAINT_KEY, "value": uid, "effect": EFFECT},
+        },
+    }
+
+
+def toleration(uid: str) -> dict[str, str]:
+    """Return the toleration of a pod's own reservation."""
+    return {"key": TAINT_KEY, "operator": "Equal", "value": uid, "effect": EFFECT}
+
+
+def requests_of(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what has tolerations in the spec of a claim (v1, v1beta2): requests, subrequests."""
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        if request.get("exactly"):
+            yield request["exactly"]
+        yield from request.get("firstAvailable") or ()
+
+
+def tolerates(spec: Mapping[str, Any], uid: str) -> bool:
+    """Whether every request of a claim tolerates the reservation of a pod."""
+    wanted = toleration(uid)
+    return all(wanted in (one.get("tolerations") or ()) for one in requests_of(spec))
+
+
+def with_toleration(spec: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
+    """Return the spec of a claim that tolerates a reservation; None where a request is full.
+
+    A request that tolerates it already stays as it is.
+    """
+    wanted = toleration(uid)
+    made = deepcopy(dict(spec))
+    for one in requests_of(made):
+        present = list(one.get("tolerations") or ())
+        if wanted in present:
+            continue
+        if len(present) >= MOST_TOLERATIONS:
+            return None
+        one["tolerations"] = [*present, wanted]
+    return made
+
+
+def out_of_service(
+    rules: Iterable[TaintRule], devices: Sequence[DeviceID]
+) -> tuple[DeviceID, str] | None:
+    """Return a device that another rule keeps claims away from, and the rule's name.
+
+    A drain or a DeviceMaintenance of a reserved device wins over the reservation.
+    """
+    for rule in rules:
+        if rule.taint.key == TAINT_KEY or rule.taint.effect not in _KEEP_AWAY:
+            continue
+        for device in devices:
+            if rule.selects(device):
+                return device, rule.name
+    return None

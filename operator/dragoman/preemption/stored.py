@@ -1,0 +1,221 @@
+"""A DevicePreemption of mode Preempt as it is stored: what one plan may do, and how far it is.
+
+It is a record, and never an instruction: pods are evicted only where a plan that is computed anew
+names them as well. Pods of other namespaces are in it as digests of their UIDs, which say nothing to
+those who may not list them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman.allocation import DeviceID
+from dragoman.model.fields import Document, items, mapping, optional_text, text
+
+PREEMPT: Final = "Preempt"
+REPORT: Final = "Report"
+FINALIZER: Final = "dragoman.dev/preemption"
+NEVER: Final = 0.0
+
+
+class Phase(StrEnum):
+    """How far a preemption is."""
+
+    RESERVING = "Reserving"
+    """Devices are being reserved; nothing is evicted yet."""
+    EVICTING = "Evicting"
+    """Pods are being evicted."""
+    PLACING = "Placing"
+    """The scheduler has the devices to give; nothing else is done."""
+    PLACED = "Placed"
+    """The pod has a node."""
+    FAILED = "Failed"
+    """Pods were evicted, and the pod has no node."""
+    ABORTED = "Aborted"
+    """It ended before it could succeed, and is no failure."""
+
+
+ENDED: Final = frozenset({Phase.PLACED, Phase.FAILED, Phase.ABORTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """An eviction that was asked for.
+
+    Attributes:
+        pod: Digest of the pod's UID.
+        owner: Digest of the UID of its controller; empty for a bare pod.
+        at: Unix time.
+    """
+
+    pod: str
+    owner: str
+    at: float
+
+    def document(self) -> dict[str, str]:
+        """Return an item of `status.evictions`."""
+        owner = {"owner": self.owner} if self.owner else {}
+        return {"pod": self.pod, **owner, "at": timestamp(self.at)}
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A DevicePreemption of mode Preempt.
+
+    Attributes:
+        namespace: `metadata.namespace`.
+        name: `metadata.name`: the pod's UID, and the number of the attempt from the second on.
+        uid: `metadata.uid`.
+        pod: Name of the pod that waits.
+        pod_uid: Its UID.
+        priority: Its priority.
+        node: Where it is to run.
+        victims: Digests of the UIDs of pods that may be evicted.
+        devices: What is reserved for it.
+        attempt: The first plan for a pod has 1.
+        phase: How far it is.
+        created: Unix time.
+        reserved: Unix time at which every rule was there; 0 before.
+        deadline: Unix time at which it ends at the latest; 0 while that is not decided.
+        ended: Unix time; 0 before.
+        evictions: What was asked for.
+        message: `status.message`.
+        deleting: Whether it is being deleted: an administrator stops it.
+        finalizers: `metadata.finalizers`.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    pod: str
+    pod_uid: str
+    priority: int
+    node: str
+    victims: frozenset[str]
+    devices: tuple[DeviceID, ...]
+    attempt: int = 1
+    phase: Phase = Phase.RESERVING
+    created: float = NEVER
+    reserved: float = NEVER
+    deadline: float = NEVER
+    ended: float = NEVER
+    evictions: tuple[Eviction, ...] = ()
+    message: str = ""
+    deleting: bool = False
+    finalizers: tuple[str, ...] = (FINALIZER,)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the pod that waits."""
+        return f"{self.namespace}/{self.pod}"
+
+    @property
+    def finalized(self) -> bool:
+        """Whether our finalizer is there: devices may be reserved."""
+        return FINALIZER in self.finalizers
+
+    @property
+    def active(self) -> bool:
+        """Whether there may be something to do or to clean up."""
+        return self.phase not in ENDED or self.finalized
+
+    @classmethod
+    def parse(cls, document: Document) -> Journal:
+        """Read a DevicePreemption; raise MalformedObjectError naming the field."""
+        metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
+        status = mapping(document, "status")
+        pod = mapping(spec, "pod", "spec.")
+        found = [Phase(one) for one in (status.get("phase"),) if one in set(Phase)]
+        attempt, priority = spec.get("attempt"), pod.get("priority")
+        digests = spec.get("victimDigests")
+        return cls(
+            namespace=text(metadata, "namespace", "metadata."),
+            name=text(metadata, "name", "metadata."),
+            uid=text(metadata, "uid", "metadata."),
+            pod=text(pod, "name", "spec.pod."),
+            pod_uid=text(pod, "uid", "spec.pod."),
+            priority=priority if type(priority) is int else 0,
+            node=text(spec, "node", "spec."),
+            victims=frozenset(map(str, digests if isinstance(digests, list) else ())),
+            devices=tuple(
+                DeviceID(*(text(one, key, "spec.reserved[].") for key in DeviceID._fields))
+                for one in items(spec, "reserved", "spec.")
+            ),
+            attempt=attempt if type(attempt) is int else 1,
+            phase=found[0] if found else Phase.RESERVING,
+            created=moment(metadata.get("creationTimestamp")),
+            reserved=moment(status.get("reservedAt")),
+            deadline=moment(status.get("deadline")),
+            ended=moment(status.get("endedAt")),
+            evictions=tuple(_eviction(one) for one in items(status, "evictions", "status.")),
+            message=optional_text(status, "message", "status.") or "",
+            deleting=metadata.get("deletionTimestamp") is not None,
+            finalizers=tuple(map(str, metadata.get("finalizers") or ())),
+        )
+
+
+def mode_of(document: Mapping[str, Any]) -> str:
+    """Return `spec.mode` of a DevicePreemption, empty where it has none."""
+    spec = document.get("spec")
+    return str(spec.get("mode") or "") if isinstance(spec, Mapping) else ""
+
+
+def name_of(uid: str, attempt: int) -> str:
+    """Return the name of a journal: two leaders create the same one."""
+    return uid if attempt == 1 else f"{uid}-{attempt}"
+
+
+def digest(uid: str) -> str:
+    """Return what stands for a UID where not everyone who reads may know the pod."""
+    return hashlib.sha256(uid.encode()).hexdigest()[:32] if uid else ""
+
+
+def timestamp(at: float) -> str:
+    """Return Unix time as an API timestamp with milliseconds."""
+    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def moment(text: object) -> float:
+    """Return an API timestamp as Unix time, 0 where it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp() if text else NEVER
+    except (ValueError, OverflowError):
+        return NEVER
+
+
+def _eviction(document: Document) -> Eviction:
+    return Eviction(
+        str(document.get("pod") or ""),
+        str(document.get("owner") or ""),
+        moment(document.get("at")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is allowed at one time, and how fast.
+
+    Attributes:
+        parallel: Preemptions at a time in the whole cluster.
+        per_hour: Evictions in an hour.
+        timeout: Seconds beside the victims' grace periods until a preemption has failed.
+        min_runtime: Seconds that a pod runs whose controller lost one to a preemption lately.
+        attempts: Plans for one pod.
+        failures: Failures in a row after which nothing is evicted.
+    """
+
+    parallel: int = 2
+    per_hour: int = 30
+    timeout: float = 60.0
+    min_runtime: float = 60.0
+    attempts: int = 3
+    failures: int = 3
+
+
+DEFAULT_LIMITS: Final = Limits()
