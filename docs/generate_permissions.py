@@ -142,6 +142,13 @@ CONFIGURATIONS = (
         {"preemption": {"mode": "report"}},
     ),
     Configuration(
+        "`preemption.mode: on`, the account `…-preemption`, which the operator impersonates",
+        ("preemption", "preemption-account"),
+        "evict any pod that its PodDisruptionBudget lets go; taint any device, or put tainted ones "
+        "back; create claims, and delete those that hold nothing",
+        {"preemption": {"mode": "on"}},
+    ),
+    Configuration(
         "`maintenance.enabled`",
         OPERATOR,
         "evict and delete any pod; take any device out of service, or put tainted ones back; "

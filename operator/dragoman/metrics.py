@@ -199,8 +199,9 @@ FINDINGS_TIME = _gauge(
 )
 PREEMPTION_PLANS = _counter(
     "dragoman_preemption_plans_total",
-    "Plans for pods that wait for devices: reported where pods could end for them, refused where none "
-    "can. Preemptions that ended: placed, lost (pods were evicted, and the pod has no node), aborted.",
+    "Plans for pods that wait for devices: reported where pods could end for them, refused where "
+    "none can. Preemptions that ended: placed, lost (pods were evicted, and the pod has no node), "
+    "aborted.",
     ["outcome"],
 )
 PREEMPTION_SECONDS = _histogram(
@@ -224,8 +225,8 @@ PREEMPTION_RESERVED = _gauge(
 )
 PREEMPTION_PAUSED = _gauge(
     "dragoman_preemption_paused",
-    "1 where plans are only reported in mode on, by reason: failures (three preemptions failed in a "
-    "row), in-tree (the scheduler preempts for devices itself), rules (DeviceTaintRules are not "
+    "1 where plans are only reported in mode on, by reason: failures (three preemptions failed in "
+    "a row), in-tree (the scheduler preempts for devices itself), rules (DeviceTaintRules are not "
     "served).",
     ["reason"],
 )

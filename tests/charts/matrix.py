@@ -57,6 +57,7 @@ MATRIX: dict[str, Values] = {
             "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
         },
     },
+    "pods are preempted": {"preemption": {"mode": "on"}},
     "pods watched": {
         "monitoring": {
             "renderMode": "alwaysRender",

@@ -7,7 +7,12 @@ import pytest
 
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
-from tests.e2e.rbac import EXPLAIN_RULES, MAINTENANCE_RULES, PREEMPTION_RULES
+from tests.e2e.rbac import (
+    EXPLAIN_RULES,
+    MAINTENANCE_RULES,
+    PREEMPTING_RULES,
+    PREEMPTION_RULES,
+)
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
 
 OPERATOR = """
@@ -272,6 +277,21 @@ def test_tests_that_plan_preemptions_grant_what_the_chart_grants() -> None:
     role = one(render({"preemption": {"mode": "report"}}), "ClusterRole", "dragoman-operator")
     plain = one(render(), "ClusterRole", "dragoman-operator")
     assert grants(role["rules"]) == grants(plain["rules"]) | grants(PREEMPTION_RULES)
+
+
+def test_tests_that_preempt_grant_what_the_chart_grants() -> None:
+    documents = render({"preemption": {"mode": "on"}})
+    role = one(documents, "ClusterRole", "dragoman-preemption")
+    assert grants(role["rules"]) == grants(PREEMPTING_RULES)
+    # Whoever may write these could double-book devices.
+    assert not {"resourceclaims/status", "resourceclaims/binding", "pods"} & {
+        resource
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        if {"patch", "update", "delete"} & {*rule["verbs"]}
+    }
+    acting = one(documents, "Role", "dragoman-preemption-account")
+    assert [*spelt(acting)] == ["serviceaccounts dragoman-preemption: impersonate"]
 
 
 def test_pods_are_read_where_claims_are_left_alone() -> None:

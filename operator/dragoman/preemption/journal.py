@@ -64,7 +64,10 @@ def preempting(plan: Plan, reserved: Iterable[DeviceID], attempt: int) -> dict[s
     made = document(plan)
     chosen = plan.chosen
     assert chosen is not None  # as above
-    made["metadata"] |= {"name": name_of(made["metadata"]["name"], attempt), "finalizers": [FINALIZER]}
+    made["metadata"] |= {
+        "name": name_of(made["metadata"]["name"], attempt),
+        "finalizers": [FINALIZER],
+    }
     made["spec"] |= {
         "mode": PREEMPT,
         "attempt": attempt,

@@ -14,11 +14,20 @@ from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Victim
-from dragoman.preemption.stored import DEFAULT_LIMITS, ENDED, Eviction, Journal, Limits, Phase, digest
+from dragoman.preemption.stored import (
+    DEFAULT_LIMITS,
+    ENDED,
+    Eviction,
+    Journal,
+    Limits,
+    Phase,
+    digest,
+)
 
 SETTLE: Final = 1.0
 """Seconds between the last rule and the first eviction, in which the scheduler sees the rules.
 Without them the pod might lose a device; no device is ever in two claims."""
+_NO_TIME: Final = "there was no time to compute the plan again"
 
 
 class Sight(StrEnum):
@@ -154,7 +163,9 @@ class TellVictim:
     note: str
 
 
-Action = CreateRule | DeleteRule | ReplaceClaim | Evict | SetStatus | RemoveFinalizer | Tell | TellVictim
+Action = (
+    CreateRule | DeleteRule | ReplaceClaim | Evict | SetStatus | RemoveFinalizer | Tell | TellVictim
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,23 +232,10 @@ def deadline(journal: Journal, limits: Limits) -> float:
 
 
 def _reserve(seen: Seen) -> Step:
-    journal = seen.journal
-    missing = [one for one in journal.devices if one not in seen.rules]
-    for claim in seen.claims:
-        if claim.allocated or claim.tolerates:
-            continue
-        if claim.replacement is None:
-            return _ended(seen, Phase.ABORTED, f"claim {claim.name} {claim.why_not}")
-        # One at a time, and the pod is read again: a claim must not be missing for long.
-        return Step("claims tolerate the reservation", (ReplaceClaim(claim),))
-    if missing:
-        actions = tuple(CreateRule(device) for device in missing)
-        return Step("devices are reserved", actions)
-    if not journal.reserved:
-        fields = {"phase": Phase.RESERVING.value, "reservedAt": seen.now}
-        return Step("all devices are reserved", (SetStatus(fields),))
-    if seen.now - journal.reserved < SETTLE:
-        return Step("the scheduler learns of the reservation")
+    """Reserve the devices, and evict once the scheduler knows it and the plan still holds."""
+    found = _tolerated(seen) or _reserved(seen)
+    if found is not None:
+        return found
     if seen.look is None:
         return Step("the plan is computed again", look=True)
     match seen.look.sight:
@@ -248,7 +246,33 @@ def _reserve(seen: Seen) -> Step:
         case Sight.ROOM:
             return Step("nothing has to be evicted any more")
         case Sight.UNKNOWN:
-            return Step("there was no time to compute the plan again")
+            return Step(_NO_TIME)
+
+
+def _tolerated(seen: Seen) -> Step | None:
+    """Return the step that lets the pod's claims tolerate the reservation; None where they do."""
+    for claim in seen.claims:
+        if claim.allocated or claim.tolerates:
+            continue
+        if claim.replacement is None:
+            return _ended(seen, Phase.ABORTED, f"claim {claim.name} {claim.why_not}")
+        # One at a time, and the pod is read again: a claim must not be missing for long.
+        return Step("claims tolerate the reservation", (ReplaceClaim(claim),))
+    return None
+
+
+def _reserved(seen: Seen) -> Step | None:
+    """Return the step that reserves the devices; None once the scheduler knows about it."""
+    journal = seen.journal
+    missing = [one for one in journal.devices if one not in seen.rules]
+    if missing:
+        return Step("devices are reserved", tuple(CreateRule(device) for device in missing))
+    if not journal.reserved:
+        fields = {"phase": Phase.RESERVING.value, "reservedAt": seen.now}
+        return Step("all devices are reserved", (SetStatus(fields),))
+    if seen.now - journal.reserved < SETTLE:
+        return Step("the scheduler learns of the reservation")
+    return None
 
 
 def _evict(seen: Seen) -> Step:
@@ -264,7 +288,7 @@ def _evict(seen: Seen) -> Step:
             phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
             return _ended(seen, phase, seen.look.why)
         case Sight.UNKNOWN:
-            return Step("there was no time to compute the plan again")
+            return Step(_NO_TIME)
 
 
 def _evictions(seen: Seen, victims: tuple[Victim, ...]) -> tuple[Action, ...]:

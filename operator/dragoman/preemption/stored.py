@@ -1,8 +1,8 @@
 """A DevicePreemption of mode Preempt as it is stored: what one plan may do, and how far it is.
 
 It is a record, and never an instruction: pods are evicted only where a plan that is computed anew
-names them as well. Pods of other namespaces are in it as digests of their UIDs, which say nothing to
-those who may not list them.
+names them as well. Pods of other namespaces are in it as digests of their UIDs, which say nothing
+to those who may not list them.
 """
 
 from __future__ import annotations

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.charts.rendering import NAMESPACE, RELEASE, render
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
 from tests.e2e.rbac import PREEMPTION_ACCOUNT
-from tests.support.controlplane.api import wait_for
+from tests.support.controlplane import objects
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
 
-def test_a_pod_of_high_priority_gets_the_device(preempting: Site, ward: Ward) -> None:
+pytestmark = pytest.mark.usefixtures("preempting")
+
+
+def ended(ward: Ward) -> Json:
+    """Return the only preemption of the namespace once nothing of it but its record is left."""
+
+    def found() -> list[Json]:
+        return [
+            one
+            for one in ward.api.list(PREEMPTIONS, ward.name)
+            if "endedAt" in one.get("status", {}) and not one["metadata"].get("finalizers")
+        ]
+
+    (journal,) = wait_for(found, 60, "the preemption to end")
+    uid = journal["spec"]["pod"]["uid"]
+    assert not ward.api.list("devicetaintrules", labelSelector=f"dragoman.dev/preemption={uid}")
+    return journal
+
+
+def test_a_pod_of_high_priority_gets_the_device(ward: Ward) -> None:
     api, name = ward.api, ward.name
     since = ward.plane.audit.mark()
     ward.pod("low", priorityClassName="low")
@@ -18,20 +44,86 @@ def test_a_pod_of_high_priority_gets_the_device(preempting: Site, ward: Ward) ->
     assert ward.placed("train") == {"train": device}
 
     assert api.find("pods", "low", name) is None
-    (journal,) = wait_for(
-        lambda: [
-            one
-            for one in api.list(PREEMPTIONS, name)
-            if one.get("status", {}).get("phase") == "Placed" and not one["metadata"].get("finalizers")
-        ],
-        message="the preemption to end",
-    )
+    journal = ended(ward)
+    assert journal["status"]["phase"] == "Placed"
     assert journal["metadata"]["name"] == train["metadata"]["uid"]
     assert [one["name"] for one in journal["spec"]["victims"]] == ["low"]
-    assert not [one for one in api.list("devicetaintrules") if "dragoman-preemption" in one["metadata"]["name"]]
     said = {one["reason"]: one["note"] for one in api.list("events.events.k8s.io", name)}
     assert f"Evicted for {name}/train (priority 1000, this pod 1)" in said["DevicePreempted"]
     written = ward.plane.audit.counts(PREEMPTION_ACCOUNT, since)
     assert written["create pods/eviction"] == 1
     assert not [one for one in written if "resourceclaims/" in one]
     assert not ward.plane.audit.writes(PREEMPTION_ACCOUNT, since, refused=True)
+
+
+# Policies -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def policies(preempting: Site) -> Iterator[None]:
+    """Install the chart's admission policies, for the users of these tests."""
+    values = {
+        "preemption": {
+            "mode": "on",
+            "admissionPolicy": {"tolerations": True},
+            "claimControllers": [preempting.operator.user.name],
+        }
+    }
+    kept = [one for one in render(values) if "AdmissionPolicy" in one["kind"]]
+    assert len(kept) == 6
+    text = json.dumps(kept).replace(
+        f"system:serviceaccount:{NAMESPACE}:{RELEASE}-preemption", PREEMPTION_ACCOUNT
+    )
+    api = preempting.plane.api()
+    for one in json.loads(text):
+        api.apply(one)
+    yield
+    for one in kept:
+        plural = one["kind"].lower() + "s"
+        api.delete(plural.replace("policys", "policies"), one["metadata"]["name"])
+
+
+@pytest.mark.usefixtures("policies")
+def test_policies_keep_reservations_to_their_pods(ward: Ward) -> None:
+    api, name = ward.api, ward.name
+    thief = objects.claim("thief", name, name)
+    exactly = thief["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["tolerations"] = [{"key": "dragoman.dev/preemption", "operator": "Exists"}]
+    template = objects.template("thief", name, name)
+    template["spec"]["spec"] = thief["spec"]
+    forged = {
+        "apiVersion": "dragoman.dev/v1alpha1",
+        "kind": "DevicePreemption",
+        "metadata": {"name": "forged", "namespace": name},
+        "spec": {
+            "mode": "Preempt",
+            "node": ward.nodes[0],
+            "pod": {"name": "train", "uid": "forged", "priority": 1000},
+        },
+    }
+    for manifest in (thief, template, forged):
+        refused(api, manifest)
+
+    ward.pod("low", priorityClassName="low")
+    ward.placed("low")
+    train = ward.pod("train", priorityClassName="high")
+    ward.placed("train")
+    (status,) = api.get("pods", "train", name)["status"]["resourceClaimStatuses"]
+    claim = api.get("resourceclaims", status["resourceClaimName"], name)
+    (toleration,) = claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"]
+    assert toleration["value"] == train["metadata"]["uid"]
+    since = {one.what for one in ward.plane.audit.writes(PREEMPTION_ACCOUNT, namespace=name)}
+    assert "delete resourceclaims" not in since
+
+
+def refused(api: Api, manifest: Json) -> None:
+    """Try to create an object until a policy, which acts a moment after it was made, refuses it."""
+
+    def tried() -> bool:
+        try:
+            api.create(manifest, dryRun="All")
+        except ApiError as error:
+            return error.code == 403
+        return False
+
+    wait_for(tried, message=f"{manifest['kind']} to be refused")

@@ -27,6 +27,7 @@ from dragoman.model.pod import TERMINAL_PHASES
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.protocol import (
     Action,
+    ClaimState,
     CreateRule,
     DeleteRule,
     Evict,
@@ -127,7 +128,7 @@ class Carrier:
     async def _seen(self, journal: Journal, rules: Mapping[DeviceID, tuple[str, str]]) -> Seen:
         pod = await find(self.client, PODS.path(journal.namespace, journal.pod))
         gone = pod is None or _gone(pod, journal.pod_uid)
-        states = ()
+        states: tuple[ClaimState, ...] = ()
         if pod is not None and not gone and journal.phase is Phase.RESERVING:
             states = await claim_states(self.client, self.claims, self.templates, pod)
         return Seen(

@@ -72,9 +72,7 @@ def _state(claim: Mapping[str, Any], pod: Mapping[str, Any]) -> ClaimState:
         "metadata": {key: metadata[key] for key in _COPIED if key in metadata},
         "spec": spec,
     }
-    return ClaimState(
-        state.name, replacement=manifest, uid=state.uid, version=state.version
-    )
+    return ClaimState(state.name, replacement=manifest, uid=state.uid, version=state.version)
 
 
 def _why_not(metadata: Mapping[str, Any], status: Mapping[str, Any], uid: str) -> str:

@@ -149,9 +149,7 @@ class Preemptions:
                     raise
 
 
-def _add(
-    rules: dict[str, dict[DeviceID, tuple[str, str]]], item: Mapping[str, Any]
-) -> None:
+def _add(rules: dict[str, dict[DeviceID, tuple[str, str]]], item: Mapping[str, Any]) -> None:
     """Note a rule of ours; one that others labeled so, and taints otherwise, is none."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     uid = (metadata.get("labels") or {}).get(TAINT_KEY, "")
@@ -160,5 +158,3 @@ def _add(
     if (taint.get("key"), taint.get("value")) != (TAINT_KEY, uid) or not all(parts):
         return
     rules.setdefault(uid, {})[DeviceID(*map(str, parts))] = (metadata["name"], metadata["uid"])
-
-

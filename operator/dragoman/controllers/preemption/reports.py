@@ -32,9 +32,7 @@ class Reports:
         self._recorder = recorder
         self._said: dict[str, str] = {}
 
-    async def write(
-        self, chosen: Mapping[str, Plan], held: Mapping[str, str]
-    ) -> list[ApiError]:
+    async def write(self, chosen: Mapping[str, Plan], held: Mapping[str, str]) -> list[ApiError]:
         """Make the reports those of these plans; return what refused single ones.
 
         Args:

@@ -53,7 +53,7 @@ async def start(  # noqa: PLR0913 — the parts of one controller
             served.claims,
             served.templates,
             rules,
-            policy=lambda journal: preemptions.allowed(journal),
+            policy=lambda journal: preemptions.allowed(journal),  # noqa: PLW0108 — made below
             limits=_limits(settings),
             may_write=leading,
             post=_poster(recorder),

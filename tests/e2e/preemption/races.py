@@ -1,0 +1,416 @@
+"""Random runs of preemption on the real scheduler: `python -m tests.e2e.preemption.races RUNS SEED`.
+
+Each run is a namespace with nodes and devices of its own: pods of low priority hold all devices, one
+of high priority waits, and competitors arrive all the time. Runs of a batch share controllers, which
+are killed after any write, and the faults of the batch: two leaders, a restart of the scheduler or
+the API server, a cut of the scheduler's watches over a restart (it lists again), a partition.
+Finished seeds are noted in build/preemption-races, so that a later call goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman.preemption.stored import digest
+from tests.e2e.preemption.conftest import PREEMPTIONS, install
+from tests.e2e.preemption.mortals import Leaders
+from tests.support.controlplane import components, objects
+from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.plane import API_SERVER, SCHEDULER, ControlPlane
+
+Json = dict[str, Any]
+NODES: Final = 2
+DEVICES: Final = 4
+BATCH: Final = 6
+PATIENCE: Final = 60.0
+LEFT_AFTER: Final = 5.0
+KEY: Final = "dragoman.dev/preemption"
+KINDS: Final = ("plain", "plain", "templates", "shared claims", "partitions", "shares")
+DONE = Path("build/preemption-races")
+GATES: Final = {
+    "DRADeviceTaintRules": True,
+    "DRAPartitionableDevices": True,
+    "DRAConsumableCapacity": True,
+}
+
+
+@dataclass
+class Run:
+    """One world, and how it ended.
+
+    Attributes:
+        seed: Of everything random.
+        kind: What its devices and claims are.
+        thief: A competitor that tolerates everything, or exactly the key of reservations.
+        outcome: placed, lost, late.
+        seconds: From the first refusal to the node.
+        released: Seconds from the release of the last victim's claim to the node.
+        problems: What must not be.
+    """
+
+    seed: int
+    kind: str = ""
+    thief: str = ""
+    outcome: str = ""
+    seconds: float = 0.0
+    released: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+class World:
+    """The namespace of one run.
+
+    Args:
+        plane: With a scheduler and the stock claim controller.
+        seed: Of everything random.
+    """
+
+    def __init__(self, plane: ControlPlane, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.run = Run(seed, self.random.choice(KINDS))
+        self.run.thief = self.random.choices(("", "everything", "key"), (80, 10, 10))[0]
+        self.api = plane.api()
+        self.name = f"race-{seed}"
+        self.driver = f"{self.name}.example.com"
+        self.need = self.random.randint(1, 2)
+        self.victims: dict[str, str] = {}
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def play(self) -> Run:
+        """Build the world, let the pod of high priority wait, and look at how it ends."""
+        try:
+            self._build()
+            self._watch()
+        finally:
+            self._stop.set()
+            for one in self._threads:
+                one.join()
+            self._clear()
+        return self.run
+
+    # Building -------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        api, name = self.api, self.name
+        api.create(objects.namespace(name))
+        api.create(objects.device_class(name, self.driver))
+        for index in range(NODES):
+            node = f"{name}-n{index}"
+            api.create(objects.node(node))
+            for one in self._slices(node):
+                api.create(one)
+        api.create(objects.template("one", name, name))
+        api.create(objects.template("train", name, name, self.need))
+        pods = self._lows()
+        for one in pods:
+            self._retried(lambda one=one: api.create(one))  # type: ignore[misc]
+        names = [one["metadata"]["name"] for one in pods]
+        wait_for(lambda: all(self._node(one) for one in names), PATIENCE, f"{name}: low pods")
+        self.victims = {one: api.get("pods", one, name)["metadata"]["uid"] for one in names}
+        for index in range(self.random.randint(0, 2)):
+            self._competitor(f"before-{index}", [])
+        if self.run.thief:
+            tolerated: Json = {"operator": "Exists"}
+            if self.run.thief == "key":
+                tolerated["key"] = KEY
+            self._competitor("thief", [tolerated])
+        made = objects.pod("train", name, templates={"gpu": "train"}, priorityClassName="high")
+        self._retried(lambda: api.create(made))
+        self._start(self._arrivals)
+
+    def _slices(self, node: str) -> list[Json]:
+        if self.run.kind == "shares":
+            devices = [
+                {
+                    "name": f"device-{index}",
+                    "allowMultipleAllocations": True,
+                    "capacity": {"memory": {"value": "10Gi", "requestPolicy": {"default": "10Gi"}}},
+                }
+                for index in range(DEVICES)
+            ]
+            return [objects.resource_slice(node, devices, self.driver)]
+        if self.run.kind != "partitions":
+            return [objects.resource_slice(node, DEVICES, self.driver)]
+        halves = [
+            {
+                "name": f"device-{index}",
+                "consumesCounters": [
+                    {"counterSet": f"gpu-{index // 2}", "counters": {"memory": {"value": "40Gi"}}}
+                ],
+            }
+            for index in range(DEVICES)
+        ]
+        slices = [objects.resource_slice(node, halves, self.driver)]
+        slices[0]["spec"]["pool"]["resourceSliceCount"] = 2
+        counters = objects.resource_slice(node, 0, self.driver, f"{node}-counters")
+        counters["spec"]["pool"]["resourceSliceCount"] = 2
+        del counters["spec"]["devices"]
+        counters["spec"]["sharedCounters"] = [
+            {"name": f"gpu-{index}", "counters": {"memory": {"value": "80Gi"}}}
+            for index in range(DEVICES // 2)
+        ]
+        return [*slices, counters]
+
+    def _lows(self) -> list[Json]:
+        name, count = self.name, NODES * DEVICES
+        if self.run.kind == "templates":
+            return [
+                objects.pod(f"low-{one}", name, templates={"gpu": "one"}, priorityClassName="low")
+                for one in range(count)
+            ]
+        for one in range(count):
+            self.api.create(objects.claim(f"low-{one}", name, name))
+        users = 2 if self.run.kind == "shared claims" else 1
+        return [
+            objects.pod(
+                f"low-{one}-{user}", name, claims={"gpu": f"low-{one}"}, priorityClassName="low"
+            )
+            for one in range(count)
+            for user in range(users)
+        ]
+
+    def _competitor(self, name: str, tolerations: Sequence[Json]) -> None:
+        claim = objects.claim(name, self.name, self.name)
+        if tolerations:
+            claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = list(tolerations)
+        with suppress(ApiError, OSError):
+            self.api.create(claim)
+            self.api.create(
+                objects.pod(name, self.name, claims={"gpu": name}, priorityClassName="low")
+            )
+
+    def _arrivals(self) -> None:
+        index = 0
+        while not self._stop.wait(0.3):
+            self._competitor(f"late-{index}", [])
+            index += 1
+
+    # Watching -------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        run, began = self.run, time.monotonic()
+        released = 0.0
+        while time.monotonic() - began < PATIENCE:
+            time.sleep(0.1)
+            with suppress(ApiError, OSError):
+                if self._node("train"):
+                    run.outcome, run.seconds = "placed", time.monotonic() - began
+                    run.released = time.monotonic() - released if released else 0.0
+                    break
+                if not released and self._released():
+                    released = time.monotonic()
+        else:
+            run.outcome = "lost" if run.thief else "late"
+        self._stop.set()
+        time.sleep(0.5)
+        self._judge()
+
+    def _released(self) -> bool:
+        """Whether the claims of all pods that were evicted are released."""
+        journals = self.api.list(PREEMPTIONS, self.name)
+        asked = [one for one in journals if one.get("status", {}).get("phase") == "Placing"]
+        if not asked:
+            return False
+        alive = {one["metadata"]["uid"] for one in self.api.list("pods", self.name)}
+        if any(uid not in alive for uid in self.victims.values()):
+            return all(
+                consumer["uid"] in alive
+                for claim in self.api.list("resourceclaims", self.name)
+                for consumer in claim.get("status", {}).get("reservedFor", ())
+            )
+        return False
+
+    def _judge(self) -> None:
+        run, api = self.run, self.api
+        if run.outcome == "placed":
+            with suppress(TimeoutError):
+                wait_for(lambda: not self._left(), LEFT_AFTER)
+            run.problems += self._left()
+        journals = self._retried(lambda: api.list(PREEMPTIONS, self.name))
+        planned = {one for journal in journals for one in journal["spec"].get("victimDigests", ())}
+        asked = {
+            one["pod"]
+            for journal in journals
+            for one in journal.get("status", {}).get("evictions", ())
+        }
+        alive = {
+            one["metadata"]["uid"] for one in self._retried(lambda: api.list("pods", self.name))
+        }
+        gone = {digest(uid) for uid in self.victims.values() if uid not in alive}
+        if gone - planned or gone - asked:
+            run.problems.append(f"{len(gone - planned)} pods evicted beyond plans")
+        placed = [one for one in journals if one.get("status", {}).get("phase") == "Placed"]
+        if run.outcome == "placed" and len(journals) == 1 and placed:
+            missing = set(journals[0]["spec"]["victimDigests"]) - gone
+            if missing and asked:
+                run.problems.append(f"{len(missing)} victims of the plan are left")
+        run.problems += self.doubles()
+
+    def doubles(self) -> list[str]:
+        """Return devices that are in two claims."""
+        users: Counter[tuple[str, str]] = Counter()
+        for claim in self._retried(lambda: self.api.list("resourceclaims", self.name)):
+            allocation = claim.get("status", {}).get("allocation") or {}
+            for one in allocation.get("devices", {}).get("results", ()):
+                users[one["pool"], one["device"]] += 1
+        return [f"{one} is in {count} claims" for one, count in users.items() if count > 1]
+
+    def _left(self) -> list[str]:
+        """Return what is left of a preemption that has ended."""
+        uid = self.api.get("pods", "train", self.name)["metadata"]["uid"]
+        rules = self.api.list("devicetaintrules", labelSelector=f"{KEY}={uid}")
+        held = [
+            one
+            for one in self.api.list(PREEMPTIONS, self.name)
+            if one["metadata"].get("finalizers")
+        ]
+        return [
+            *(f"rule {one['metadata']['name']} is left" for one in rules),
+            *(f"{one['metadata']['name']} is not finished" for one in held),
+        ]
+
+    def _node(self, name: str) -> str:
+        with suppress(OSError):
+            pod = self.api.find("pods", name, self.name)
+            return str((pod or {}).get("spec", {}).get("nodeName") or "")
+        return ""
+
+    def _retried(self, call: Any) -> Any:
+        for _ in range(100):
+            with suppress(OSError, ApiError):
+                return call()
+            time.sleep(0.2)
+        return call()
+
+    def _start(self, target: Any) -> None:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _clear(self) -> None:
+        api, name = self.api, self.name
+        for _ in range(50):
+            with suppress(ApiError, OSError):
+                api.delete_all("pods", name, gracePeriodSeconds=0)
+                for index in range(NODES):
+                    for one in (f"-{self.driver}", "-counters"):
+                        with suppress(ApiError):
+                            api.delete("resourceslices", f"{name}-n{index}{one}")
+                    with suppress(ApiError):
+                        api.delete("nodes", f"{name}-n{index}")
+                api.delete_all("resourceclaims", name)
+                with suppress(ApiError):
+                    api.delete("deviceclasses", name)
+                return
+            time.sleep(0.2)
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+def batch(plane: ControlPlane, seeds: Sequence[int]) -> list[Run]:
+    """Play runs side by side, with the faults of the first seed."""
+    chance = random.Random(seeds[0] * 7919)
+    leaders = 2 if chance.random() < 0.3 else 1
+    fault = chance.choices(("", "scheduler", "api", "relist", "partition"), (40, 20, 10, 15, 15))[0]
+    deaths = chance.randint(5, 40)
+    config = plane.credentials.by_certificate("kubernetes-admin", ("system:masters",))
+    with Leaders(config, seeds[0], leaders, deaths) as running:
+        with ThreadPoolExecutor(len(seeds) + 1) as threads:
+            found = [threads.submit(World(plane, seed).play) for seed in seeds]
+            threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
+            runs = [one.result() for one in found]
+    print(
+        f"seeds {seeds[0]} to {seeds[-1]}: {dict(Counter(one.outcome for one in runs))}, "
+        f"{leaders} leaders, {running.deaths} deaths, fault {fault or 'none'}, "
+        f"problems {[p for one in runs for p in one.problems] + running.faults}",
+        flush=True,
+    )
+    return runs
+
+
+def break_something(plane: ControlPlane, leaders: Leaders, fault: str, after: float) -> None:
+    """Carry out the fault of a batch."""
+    time.sleep(after)
+    if fault == "scheduler":
+        plane.restart(SCHEDULER)
+    elif fault == "api":
+        plane.restart(API_SERVER)
+    elif fault == "relist":
+        # The scheduler misses what happens meanwhile, and its watches are too old afterwards.
+        plane.processes[SCHEDULER].signal(signal.SIGSTOP)
+        time.sleep(2)
+        plane.restart(API_SERVER)
+        plane.processes[SCHEDULER].signal(signal.SIGCONT)
+    elif fault == "partition":
+        leaders.cut(4.0)
+
+
+@contextmanager
+def stage() -> Iterator[ControlPlane]:
+    """Run a control plane for runs."""
+    served = {"resource.k8s.io/v1beta2": True}
+    with ControlPlane(
+        scheduler=True,
+        stock_controller=components.UNTHROTTLED,
+        feature_gates=GATES,
+        runtime_config=served,
+        audit=False,
+    ) as plane:
+        install(plane)
+        yield plane
+
+
+def summary(runs: Sequence[Run]) -> Json:
+    """Return the numbers of runs."""
+    honest = [one for one in runs if one.thief == ""]
+    placed = [one for one in honest if one.outcome == "placed"]
+    took = sorted(one.released for one in placed if one.released)
+    return {
+        "runs": len(runs),
+        "problems": sum(bool(one.problems) for one in runs),
+        "without thieves": len(honest),
+        "placed of these": len(placed),
+        "with thieves": len(runs) - len(honest),
+        "lost to thieves": sum(one.outcome == "lost" for one in runs),
+        "released to bound p50": round(took[len(took) // 2], 2) if took else None,
+        "released to bound p99": round(took[int(len(took) * 0.99)], 2) if took else None,
+        "kinds": dict(Counter(one.kind for one in runs)),
+    }
+
+
+def main() -> None:
+    """Play the runs that were not played yet."""
+    count, seed = int(sys.argv[1]), int(sys.argv[2])
+    DONE.parent.mkdir(exist_ok=True)
+    runs = (
+        [Run(**json.loads(line)) for line in DONE.read_text().splitlines()] if DONE.exists() else []
+    )
+    known = {one.seed for one in runs}
+    left = [one for one in range(seed, seed + count) if one not in known]
+    with stage() as plane:
+        while left:
+            now, left = left[:BATCH], left[BATCH:]
+            found = batch(plane, now)
+            with DONE.open("a") as file:
+                file.writelines(f"{json.dumps(asdict(one))}\n" for one in found)
+            runs += found
+    print(json.dumps(summary(runs)))
+    sys.exit(any(one.problems for one in runs))
+
+
+if __name__ == "__main__":
+    main()

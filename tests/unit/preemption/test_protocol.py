@@ -1,0 +1,351 @@
+"""The protocol of a preemption: which step follows which facts, also after a process ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dragoman.allocation import DeviceID, profile
+from dragoman.diagnosis.explain import cluster_of
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
+from dragoman.model.metadata import Owner
+from dragoman.preemption import journal as manifests
+from dragoman.preemption.candidates import Candidate, Victim
+from dragoman.preemption.comparison import sight_of
+from dragoman.preemption.facts import BoundPod
+from dragoman.preemption.limits import Budget
+from dragoman.preemption.planner import Outcome
+from dragoman.preemption.policy import Policy
+from dragoman.preemption.protocol import (
+    SETTLE,
+    ClaimState,
+    CreateRule,
+    DeleteRule,
+    Evict,
+    Look,
+    RemoveFinalizer,
+    ReplaceClaim,
+    Seen,
+    SetStatus,
+    Sight,
+    Tell,
+    TellVictim,
+    step,
+)
+from dragoman.preemption.reservation import (
+    devices_to_reserve,
+    out_of_service,
+    tolerates,
+    with_toleration,
+)
+from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest
+from tests.support.controlplane.objects import claim_spec
+from tests.unit.inventory.builders import DRIVER, device_class, pool, snapshot
+from tests.unit.preemption.builders import holding, node, planned, waiting
+
+GPU = DeviceID(DRIVER, "n", "device-0")
+OTHER = DeviceID(DRIVER, "n", "device-1")
+BATCH = BoundPod(
+    "ns", "batch", "uid-batch", "n", grace=30, owner=Owner("apps/v1", "ReplicaSet", "b", "uid-b")
+)
+VICTIM = Victim(BATCH, (GPU,))
+SAME = Look(Sight.SAME, (VICTIM,))
+RULES = {GPU: ("rule-0", "uid-0"), OTHER: ("rule-1", "uid-1")}
+JOURNAL = Journal(
+    namespace="ns",
+    name="uid-train",
+    uid="uid-journal",
+    pod="train",
+    pod_uid="uid-train",
+    priority=1000,
+    node="n",
+    victims=frozenset({digest("uid-batch")}),
+    devices=(GPU, OTHER),
+    created=100.0,
+)
+READY = replace(JOURNAL, reserved=101.0)
+NOW = 101.0 + SETTLE
+
+
+def kinds(seen: Seen) -> list[type]:
+    return [type(one) for one in step(seen).actions]
+
+
+def fields(seen: Seen) -> dict[str, object]:
+    (found,) = [
+        one for one in step(seen).actions if isinstance(one, SetStatus) and "endedAt" in one.fields
+    ]
+    return dict(found.fields)
+
+
+def test_claims_tolerate_the_reservation_before_devices_are_reserved() -> None:
+    missing = ClaimState("c", replacement={"metadata": {}})
+    assert kinds(Seen(JOURNAL, 100.0, claims=(missing,))) == [ReplaceClaim]
+    tolerating = ClaimState("c", tolerates=True)
+    assert kinds(Seen(JOURNAL, 100.0, claims=(tolerating,))) == [CreateRule, CreateRule]
+    half = {GPU: RULES[GPU]}
+    assert step(Seen(JOURNAL, 100.0, rules=half)).actions == (CreateRule(OTHER),)
+
+
+def test_nothing_is_evicted_before_the_plan_is_computed_again() -> None:
+    assert kinds(Seen(JOURNAL, 100.0, rules=RULES)) == [SetStatus]
+    assert kinds(Seen(READY, 101.5, rules=RULES)) == []
+    found = step(Seen(READY, NOW, rules=RULES))
+    assert (found.look, found.actions) == (True, ())
+    evicting = step(Seen(READY, NOW, rules=RULES, look=SAME))
+    assert [type(one) for one in evicting.actions] == [
+        SetStatus,
+        Tell,
+        Evict,
+        TellVictim,
+        SetStatus,
+    ]
+    first = evicting.actions[0]
+    # What limits count is written before the eviction: a process may end between the two.
+    assert isinstance(first, SetStatus)
+    assert [one["pod"] for one in first.fields["evictions"]] == [digest("uid-batch")]
+    assert first.fields["deadline"] == NOW + 30 + Limits().timeout
+
+
+@pytest.mark.parametrize("sight", [Sight.ROOM, Sight.UNKNOWN])
+def test_without_a_reason_nothing_is_evicted(sight: Sight) -> None:
+    assert step(Seen(READY, NOW, rules=RULES, look=Look(sight))).actions == ()
+
+
+def test_a_changed_plan_releases_the_devices_first() -> None:
+    look = Look(Sight.CHANGED, why="other pods would have to end than planned")
+    seen = Seen(READY, NOW, rules=RULES, look=look)
+    assert kinds(seen) == [DeleteRule, DeleteRule, SetStatus, RemoveFinalizer]
+    assert fields(seen)["phase"] == "Aborted"
+    assert fields(seen)["message"] == look.why
+
+
+def test_another_process_goes_on_with_the_pods_that_are_left() -> None:
+    evicting = replace(READY, phase=Phase.EVICTING, evictions=(Eviction("x", "", 102.0),))
+    assert step(Seen(evicting, NOW, rules=RULES)).look
+    assert Evict in kinds(Seen(evicting, NOW, rules=RULES, look=SAME))
+    room = step(Seen(evicting, NOW, rules=RULES, look=Look(Sight.ROOM))).actions
+    assert room == (SetStatus({"phase": "Placing"}),)
+    assert step(Seen(replace(evicting, phase=Phase.PLACING), NOW, rules=RULES)).actions == ()
+
+
+def test_a_place_ends_it_in_every_phase() -> None:
+    for phase in (Phase.RESERVING, Phase.EVICTING, Phase.PLACING):
+        seen = Seen(replace(READY, phase=phase), NOW, node="n", rules=RULES)
+        assert kinds(seen) == [DeleteRule, DeleteRule, SetStatus, RemoveFinalizer]
+        assert fields(seen)["phase"] == "Placed"
+
+
+def test_the_time_limit_counts_from_the_evictions() -> None:
+    late = Seen(READY, 100.0 + Limits().timeout, rules=RULES)
+    assert fields(late)["phase"] == "Aborted"
+    done = replace(
+        READY, phase=Phase.PLACING, evictions=(Eviction("x", "", 102.0),), deadline=300.0
+    )
+    assert step(Seen(done, 299.0, rules=RULES)).actions == ()
+    assert fields(Seen(done, 300.0, rules=RULES)) == {
+        "phase": "Failed",
+        "endedAt": 300.0,
+        "message": "not placed within 198 s after 1 eviction",
+    }
+
+
+def test_deleting_the_object_stops_it() -> None:
+    seen = Seen(replace(READY, deleting=True), NOW, rules=RULES, look=SAME)
+    assert kinds(seen) == [DeleteRule, DeleteRule, RemoveFinalizer]
+
+
+def test_a_claim_that_a_user_wrote_is_not_touched() -> None:
+    written = ClaimState("mine", why_not="was not made from a template of the pod")
+    seen = Seen(JOURNAL, 100.0, claims=(written,))
+    assert kinds(seen) == [SetStatus, RemoveFinalizer]
+    assert "claim mine" in str(fields(seen)["message"])
+
+
+def test_other_namespaces_learn_nothing() -> None:
+    foreign = Victim(replace(BATCH, namespace="web"), (GPU,))
+    actions = step(Seen(READY, NOW, rules=RULES, look=Look(Sight.SAME, (foreign,)))).actions
+    (told,) = [one for one in actions if isinstance(one, TellVictim)]
+    assert "train" not in told.note
+    assert "1000" not in told.note
+
+
+# Journals -----------------------------------------------------------------------------------------
+
+WORLD = (
+    device_class(),
+    node("n"),
+    pool("n", 1),
+    *holding("batch", "n", [0], owner=("ReplicaSet", "b")),
+    *waiting(1),
+)
+
+
+def stored() -> Journal:
+    made = planned(*WORLD)
+    document = manifests.preempting(made, made.chosen.devices if made.chosen else (), 1)
+    document["metadata"]["uid"] = "uid-journal"
+    return Journal.parse(document)
+
+
+def test_a_journal_is_compared_with_a_plan() -> None:
+    made = planned(*WORLD, only="n")
+    look = sight_of(made, stored())
+    assert look.sight is Sight.SAME
+    assert [one.pod.name for one in look.victims] == ["batch"]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"victims": frozenset({digest("uid-of-another")})}, {"node": "other"}, {"devices": ()}],
+)
+def test_a_forged_journal_evicts_nothing(forged: dict[str, object]) -> None:
+    made = planned(*WORLD, only="n")
+    look = sight_of(made, replace(stored(), **forged))  # type: ignore[arg-type]
+    assert (look.sight, look.victims) == (Sight.CHANGED, ())
+    assert "batch" not in look.why
+
+
+def test_a_journal_names_other_namespaces_by_digests_alone() -> None:
+    made = planned(*WORLD)
+    assert made.chosen is not None
+    (victim,) = made.chosen.victims
+    foreign = replace(victim, pod=replace(victim.pod, namespace="web", name="secret", uid="u-1"))
+    found = replace(made, candidates=(replace(made.chosen, victims=(foreign,)),))
+    document = manifests.preempting(found, (), 2)
+    assert "secret" not in str(document)
+    assert "u-1" not in str(document)
+    assert document["metadata"]["name"].endswith("-2")
+    assert document["spec"]["victimsElsewhere"] == 1
+
+
+def test_no_plan_for_another_node_than_the_journals() -> None:
+    made = planned(*WORLD, only="elsewhere")
+    assert made.outcome is Outcome.NONE
+
+
+# Reservations -------------------------------------------------------------------------------------
+
+
+def test_a_toleration_is_added_to_every_request() -> None:
+    spec = claim_spec("gpu")
+    spec["devices"]["requests"].append(
+        {"name": "b", "firstAvailable": [{"name": "x"}, {"name": "y"}]}
+    )
+    assert not tolerates(spec, "u")
+    made = with_toleration(spec, "u")
+    assert made is not None
+    assert tolerates(made, "u")
+    assert not tolerates(made, "other")
+    assert with_toleration(made, "u") == made
+    assert "tolerations" not in str(spec)
+
+
+def test_a_request_takes_sixteen_tolerations() -> None:
+    spec = claim_spec("gpu")
+    spec["devices"]["requests"][0]["exactly"]["tolerations"] = [{"key": f"k{n}"} for n in range(16)]
+    assert with_toleration(spec, "u") is None
+
+
+def test_partitions_that_share_counters_are_reserved_as_well() -> None:
+    takes = [{"counterSet": "gpu", "counters": {"memory": {"value": "40Gi"}}}]
+    others = [{"counterSet": "else", "counters": {"memory": {"value": "40Gi"}}}]
+    devices = [
+        {"name": "device-0", "consumesCounters": takes},
+        {"name": "device-1", "consumesCounters": takes},
+        {"name": "device-2", "consumesCounters": others},
+    ]
+    part = pool("n", devices)
+    part["spec"]["pool"]["resourceSliceCount"] = 2
+    counters = pool("n", [])
+    counters["metadata"]["name"] = "counters"
+    counters["spec"]["pool"]["resourceSliceCount"] = 2
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [
+        {"name": one, "counters": {"memory": {"value": "80Gi"}}} for one in ("gpu", "else")
+    ]
+    world = parse(snapshot(device_class(), node("n"), part, counters))
+    cluster = cluster_of(take(world, profile("1.36")))
+    found = devices_to_reserve(cluster, Candidate("n", (Victim(BATCH, (GPU,)),), (GPU,)))
+    assert found == (GPU, OTHER)
+
+
+def test_a_drain_wins_over_a_reservation() -> None:
+    def rule(key: str) -> dict[str, object]:
+        return {
+            "apiVersion": "resource.k8s.io/v1beta2",
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": "r"},
+            "spec": {
+                "deviceSelector": {"driver": DRIVER, "pool": "n"},
+                "taint": {"key": key, "value": "x", "effect": "NoSchedule"},
+            },
+        }
+
+    ours = parse(snapshot(rule("dragoman.dev/preemption"))).rules
+    assert out_of_service(ours, (GPU,)) is None
+    drained = parse(snapshot(rule("dragoman.dev/maintenance"))).rules
+    assert out_of_service(drained, (GPU,)) == (GPU, "r")
+
+
+# Limits -------------------------------------------------------------------------------------------
+
+PLAN = Candidate("n", (VICTIM,), (GPU,))
+
+
+def ended(number: int, phase: Phase, **more: object) -> Journal:
+    made = replace(JOURNAL, uid=f"u{number}", pod_uid=f"p{number}", namespace=f"ns{number}")
+    return replace(made, phase=phase, ended=1000.0 + number, finalizers=(), **more)  # type: ignore[arg-type]
+
+
+def refusal(*journals: Journal, limits: Limits | None = None, now: float = 1100.0) -> str:
+    budget = Budget(journals, limits or Limits(), now)
+    return next(budget.refusals("ns", "uid-train", PLAN), "")
+
+
+def test_a_preemption_may_begin() -> None:
+    assert refusal() == ""
+    assert refusal(ended(1, Phase.PLACED)) == ""
+
+
+def test_evictions_of_an_hour_are_limited() -> None:
+    many = tuple(Eviction(str(one), "", 500.0) for one in range(30))
+    assert "30 are the most" in refusal(ended(1, Phase.PLACED, evictions=many))
+    assert refusal(ended(1, Phase.PLACED, evictions=many), now=500.0 + 3600) == ""
+
+
+def test_three_failures_in_a_row_stop_all() -> None:
+    failed = [ended(one, Phase.FAILED) for one in range(3)]
+    assert "the last 3 preemptions failed" in refusal(*failed)
+    assert refusal(*failed, ended(3, Phase.PLACED)) == ""
+    assert refusal(*failed[:2], ended(3, Phase.ABORTED)) == ""
+
+
+def test_one_preemption_for_a_node_a_namespace_and_a_pod() -> None:
+    assert "on node n" in refusal(replace(JOURNAL, namespace="x", pod_uid="y"))
+    assert "for this namespace" in refusal(replace(JOURNAL, node="m", pod_uid="y"))
+    assert "for the pod" in refusal(JOURNAL)
+    two = [replace(ended(one, Phase.PLACING), node=f"m{one}") for one in (1, 2)]
+    assert "2 preemptions are under way" in refusal(*two)
+
+
+def test_a_pod_rests_after_a_failure_and_gives_up_after_three() -> None:
+    def own(number: int, phase: Phase) -> Journal:
+        return replace(ended(number, phase), pod_uid="uid-train", attempt=number)
+
+    assert "follows in 11 s" in refusal(own(1, Phase.FAILED), now=1050.0)
+    assert refusal(own(1, Phase.FAILED), now=1062.0) == ""
+    three = [own(1, Phase.FAILED), own(2, Phase.ABORTED), own(3, Phase.ABORTED)]
+    assert "3 plans for the pod" in refusal(*three, now=3000.0)
+    assert Budget(three, Limits(), 3000.0).attempt("uid-train") == 4
+
+
+def test_a_controller_that_lost_a_pod_is_spared() -> None:
+    spared = Policy(resting=frozenset({digest("uid-b")}))
+    assert planned(*WORLD, policy=spared).outcome is Outcome.NONE
+    young = Policy(recent=frozenset({digest("uid-b")}), min_runtime=10**9)
+    assert planned(*WORLD, policy=young).outcome is Outcome.NONE
+    old = Policy(recent=frozenset({digest("uid-b")}), min_runtime=0)
+    assert planned(*WORLD, policy=old).outcome is Outcome.PLANNED
