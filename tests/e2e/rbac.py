@@ -58,6 +58,7 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
+
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""
     return tuple(one for one in OPERATOR_RULES if one["resources"][0] not in resources)

@@ -258,7 +258,7 @@ Examples:
     "--preemption-account",
     default=DEFAULTS.preemption_account,
     metavar="USER",
-    help="User to impersonate for preemptions, so that the audit log tells them apart.",
+    help="User to impersonate for preemptions, so that the audit log has a name of their own.",
 )
 @click.option(
     "--explain-events/--no-explain-events",

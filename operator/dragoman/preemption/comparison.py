@@ -1,4 +1,4 @@
-"""Whether a plan that is computed anew is the one of a journal."""
+"""Whether a plan that is computed again is the one of a journal."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def preempting(plan: Plan, reserved: Iterable[DeviceID], attempt: int) -> dict[s
 
     Args:
         plan: With victims.
-        reserved: Devices that only the pod's claims may get meanwhile.
+        reserved: Devices that only the pod's claims may get until it ends.
         attempt: The number of the plan for the pod.
     """
     made = document(plan)

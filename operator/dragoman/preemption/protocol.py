@@ -31,7 +31,7 @@ _NO_TIME: Final = "there was no time to compute the plan again"
 
 
 class Sight(StrEnum):
-    """What a plan that is computed anew says of a journal."""
+    """What a plan that is computed again says of a journal."""
 
     SAME = "Same"
     """The same pods, or fewer, would have to end."""
@@ -45,7 +45,7 @@ class Sight(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A plan for the journal's pod and node, computed anew.
+    """A plan for the journal's pod and node, computed again.
 
     Attributes:
         sight: What it says.
@@ -92,7 +92,7 @@ class Seen:
         gone: Whether the pod ended, is being deleted, or does not exist any more.
         claims: Of the pod.
         rules: Name and UID of the rules that reserve devices for the pod, by device.
-        look: The plan computed anew; None where none was computed for this step.
+        look: The plan computed again; None where none was computed for this step.
         limits: For the time limit.
     """
 
@@ -175,7 +175,7 @@ class Step:
     Attributes:
         reason: Why, in a clause.
         actions: In this order; where one is refused, the others wait for the next step.
-        look: Whether a plan has to be computed anew, and the step again.
+        look: Whether a plan has to be computed again, and the step again.
     """
 
     reason: str

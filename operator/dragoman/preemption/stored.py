@@ -1,6 +1,6 @@
 """A DevicePreemption of mode Preempt as it is stored: what one plan may do, and how far it is.
 
-It is a record, and never an instruction: pods are evicted only where a plan that is computed anew
+It is a record, and never an instruction: pods are evicted only where a plan that is computed again
 names them as well. Pods of other namespaces are in it as digests of their UIDs, which say nothing
 to those who may not list them.
 """

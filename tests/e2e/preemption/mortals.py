@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
@@ -26,7 +26,7 @@ CLAIMS = Resource(GROUP, "v1", "resourceclaims")
 TEMPLATES = Resource(GROUP, "v1", "resourceclaimtemplates")
 RULES = Resource(GROUP, "v1beta2", "devicetaintrules")
 LIMITS = Limits(
-    parallel=1000, per_hour=10**6, timeout=15.0, min_runtime=0.0, attempts=5, failures=10**6
+    parallel=1000, per_hour=10**6, timeout=40.0, min_runtime=0.0, attempts=5, failures=10**6
 )
 _WRITES: Final = frozenset({"post", "patch", "put", "delete"})
 
@@ -93,7 +93,7 @@ class Leaders:
         self.faults: list[str] = []
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
-    def __enter__(self) -> Leaders:
+    def __enter__(self) -> Self:
         """Start."""
         self._thread.start()
         return self

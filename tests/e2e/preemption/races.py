@@ -1,10 +1,10 @@
-"""Random runs of preemption on the real scheduler: `python -m tests.e2e.preemption.races RUNS SEED`.
+"""Random runs of preemption on the real scheduler: `python -m tests.e2e.preemption.races N SEED`.
 
-Each run is a namespace with nodes and devices of its own: pods of low priority hold all devices, one
-of high priority waits, and competitors arrive all the time. Runs of a batch share controllers, which
-are killed after any write, and the faults of the batch: two leaders, a restart of the scheduler or
-the API server, a cut of the scheduler's watches over a restart (it lists again), a partition.
-Finished seeds are noted in build/preemption-races, so that a later call goes on.
+Each run is a namespace with nodes and devices of its own: pods of low priority hold all devices,
+one of high priority waits, and competitors arrive all the time. Runs of a batch share controllers,
+which are killed after any write, and the faults of the batch: two leaders, a restart of the
+scheduler or the API server, a gap in the scheduler's watches over a restart (it lists again), a
+partition. Finished seeds are noted in build/preemption-races, so that a later call goes on.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from dragoman.preemption.stored import digest
 from tests.e2e.preemption.conftest import PREEMPTIONS, install
 from tests.e2e.preemption.mortals import Leaders
 from tests.support.controlplane import components, objects
-from tests.support.controlplane.api import Api, ApiError, wait_for
+from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import API_SERVER, SCHEDULER, ControlPlane
 
 Json = dict[str, Any]
 NODES: Final = 2
 DEVICES: Final = 4
 BATCH: Final = 6
-PATIENCE: Final = 60.0
+ARRIVALS: Final = 10
+PATIENCE: Final = 120.0
 LEFT_AFTER: Final = 5.0
 KEY: Final = "dragoman.dev/preemption"
 KINDS: Final = ("plain", "plain", "templates", "shared claims", "partitions", "shares")
@@ -116,7 +117,7 @@ class World:
         api.create(objects.template("train", name, name, self.need))
         pods = self._lows()
         for one in pods:
-            self._retried(lambda one=one: api.create(one))  # type: ignore[misc]
+            self._retried(lambda one=one: api.create(one))
         names = [one["metadata"]["name"] for one in pods]
         wait_for(lambda: all(self._node(one) for one in names), PATIENCE, f"{name}: low pods")
         self.victims = {one: api.get("pods", one, name)["metadata"]["uid"] for one in names}
@@ -168,7 +169,7 @@ class World:
         name, count = self.name, NODES * DEVICES
         if self.run.kind == "templates":
             return [
-                objects.pod(f"low-{one}", name, templates={"gpu": "one"}, priorityClassName="low")
+                objects.pod(f"low-{one}", name, templates={"gpu": "one"})
                 for one in range(count)
             ]
         for one in range(count):
@@ -176,7 +177,7 @@ class World:
         users = 2 if self.run.kind == "shared claims" else 1
         return [
             objects.pod(
-                f"low-{one}-{user}", name, claims={"gpu": f"low-{one}"}, priorityClassName="low"
+                f"low-{one}-{user}", name, claims={"gpu": f"low-{one}"}
             )
             for one in range(count)
             for user in range(users)
@@ -189,14 +190,14 @@ class World:
         with suppress(ApiError, OSError):
             self.api.create(claim)
             self.api.create(
-                objects.pod(name, self.name, claims={"gpu": name}, priorityClassName="low")
+                objects.pod(name, self.name, claims={"gpu": name})
             )
 
     def _arrivals(self) -> None:
-        index = 0
-        while not self._stop.wait(0.3):
+        for index in range(ARRIVALS):
+            if self._stop.wait(1.0):
+                return
             self._competitor(f"late-{index}", [])
-            index += 1
 
     # Watching -------------------------------------------------------------------------------------
 
@@ -328,11 +329,13 @@ def batch(plane: ControlPlane, seeds: Sequence[int]) -> list[Run]:
     fault = chance.choices(("", "scheduler", "api", "relist", "partition"), (40, 20, 10, 15, 15))[0]
     deaths = chance.randint(5, 40)
     config = plane.credentials.by_certificate("kubernetes-admin", ("system:masters",))
-    with Leaders(config, seeds[0], leaders, deaths) as running:
-        with ThreadPoolExecutor(len(seeds) + 1) as threads:
-            found = [threads.submit(World(plane, seed).play) for seed in seeds]
-            threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
-            runs = [one.result() for one in found]
+    with (
+        Leaders(config, seeds[0], leaders, deaths) as running,
+        ThreadPoolExecutor(len(seeds) + 1) as threads,
+    ):
+        found = [threads.submit(World(plane, seed).play) for seed in seeds]
+        threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
+        runs = [one.result() for one in found]
     print(
         f"seeds {seeds[0]} to {seeds[-1]}: {dict(Counter(one.outcome for one in runs))}, "
         f"{leaders} leaders, {running.deaths} deaths, fault {fault or 'none'}, "

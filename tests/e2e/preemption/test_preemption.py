@@ -14,7 +14,6 @@ from tests.e2e.rbac import PREEMPTION_ACCOUNT
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
-
 pytestmark = pytest.mark.usefixtures("preempting")
 
 

@@ -46,7 +46,7 @@ from dragoman.preemption.reservation import rule_manifest
 from dragoman.preemption.stored import FINALIZER, Journal, Limits, Phase, timestamp
 
 LOOK_AGAIN: Final = 3.0
-"""Seconds between two plans that are computed anew for one preemption."""
+"""Seconds between two plans that are computed again for one preemption."""
 _TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
 _GONE: Final = frozenset({404, 409})
 Rules = Mapping[str, Mapping[DeviceID, tuple[str, str]]]

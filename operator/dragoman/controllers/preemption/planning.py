@@ -117,7 +117,7 @@ def compute(
 def looked(
     snapshot: Snapshot, journal: Journal, policy: Policy, stopped: Callable[[], bool]
 ) -> Look:
-    """Compute the plan of a journal anew, for its pod and node alone.
+    """Compute the plan of a journal again, for its pod and node alone.
 
     A journal is no instruction: only what this names may be evicted.
     """
