@@ -283,7 +283,7 @@ def test_tests_that_preempt_grant_what_the_chart_grants() -> None:
     documents = render({"preemption": {"mode": "on"}})
     role = one(documents, "ClusterRole", "dragoman-preemption")
     assert grants(role["rules"]) == grants(PREEMPTING_RULES)
-    # Whoever may write these could double-book devices.
+    # An account that may write these could double-book devices.
     assert not {"resourceclaims/status", "resourceclaims/binding", "pods"} & {
         resource
         for rule in role["rules"]

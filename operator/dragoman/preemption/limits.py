@@ -38,7 +38,7 @@ class Budget:
 
     @property
     def paused(self) -> str:
-        """Why no preemption begins, whoever waits; empty while they may."""
+        """Why no preemption begins for any pod; empty while they may."""
         ended = sorted(
             (one for one in self.journals if one.phase in {Phase.PLACED, Phase.FAILED}),
             key=lambda one: one.ended,
