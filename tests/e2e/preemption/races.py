@@ -169,16 +169,13 @@ class World:
         name, count = self.name, NODES * DEVICES
         if self.run.kind == "templates":
             return [
-                objects.pod(f"low-{one}", name, templates={"gpu": "one"})
-                for one in range(count)
+                objects.pod(f"low-{one}", name, templates={"gpu": "one"}) for one in range(count)
             ]
         for one in range(count):
             self.api.create(objects.claim(f"low-{one}", name, name))
         users = 2 if self.run.kind == "shared claims" else 1
         return [
-            objects.pod(
-                f"low-{one}-{user}", name, claims={"gpu": f"low-{one}"}
-            )
+            objects.pod(f"low-{one}-{user}", name, claims={"gpu": f"low-{one}"})
             for one in range(count)
             for user in range(users)
         ]
@@ -189,9 +186,7 @@ class World:
             claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = list(tolerations)
         with suppress(ApiError, OSError):
             self.api.create(claim)
-            self.api.create(
-                objects.pod(name, self.name, claims={"gpu": name})
-            )
+            self.api.create(objects.pod(name, self.name, claims={"gpu": name}))
 
     def _arrivals(self) -> None:
         for index in range(ARRIVALS):
