@@ -25,7 +25,7 @@ USER_COMMANDS = {
     "help": "Print the help of a command.",
     "hold": "Keep new claims away from devices; pods are left alone.",
     "holds": "List which devices are out of service, since when, by whom and why.",
-    "preempt": "Say which pods would have to end so that a pod gets its devices.",
+    "preempt": "End pods of lower priority so that a pod gets its devices, or say which.",
     "release": "Free the devices of one claim that no pod uses.",
     "simulate": "Say where pods would fit if the cluster were different.",
     "snapshot": "Write what every answer is computed from to a file.",

@@ -28,6 +28,7 @@ def sight_of(made: Plan, journal: Journal) -> Look:
         return Look(Sight.CHANGED, why=f"no plan for node {journal.node} holds any more")
     if any(digest(victim.pod.uid) not in journal.victims for victim in chosen.victims):
         return Look(Sight.CHANGED, why="other pods would have to end than planned")
-    if not set(chosen.devices) <= set(journal.devices):
+    # Once pods are being evicted, a device that came free by itself is as good as a reserved one.
+    if not journal.evictions and not set(chosen.devices) <= set(journal.devices):
         return Look(Sight.CHANGED, why="the pod would get other devices than planned")
     return Look(Sight.SAME, chosen.victims)

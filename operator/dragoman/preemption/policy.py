@@ -50,6 +50,7 @@ class Policy:
         resting: Digests of the UIDs of controllers that lost a pod to a preemption lately.
         recent: The same for the last hour: their pods are spared while they are young.
         min_runtime: Seconds until a pod is not young any more.
+        only: Digests of the UIDs of the pods that may end; None where others may as well.
     """
 
     min_gap: int = 1
@@ -60,6 +61,7 @@ class Policy:
     resting: frozenset[str] = frozenset()
     recent: frozenset[str] = frozenset()
     min_runtime: float = 60.0
+    only: frozenset[str] | None = None
 
 
 DEFAULT: Final = Policy()
@@ -95,6 +97,7 @@ class Code(StrEnum):
     RESTING = "ControllerRests"
     YOUNG = "PreemptedBefore"
     GANG = "Gang"
+    NOT_PLANNED = "NotPlanned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,8 @@ def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT)
         priority: Of the pod that waits.
         policy: What is allowed.
     """
+    if policy.only is not None and digest(pod.uid) not in policy.only:
+        return Reason(Code.NOT_PLANNED, f"{pod.key} is no victim of the plan")
     if pod.priority >= SYSTEM_CRITICAL:
         return Reason(Code.CRITICAL, f"{pod.key} is critical for the cluster")
     if pod.priority > priority - policy.min_gap:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dragoman.allocation import Cluster, DeviceID
 from dragoman.allocation import DeviceTaintRule as TaintRule
-from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.inventory.snapshots.documents import PREEMPTION, REASON
 from dragoman.preemption.candidates import Candidate
 
 TAINT_KEY: Final = PREEMPTION
@@ -51,17 +51,13 @@ def devices_to_reserve(cluster: Cluster, candidate: Candidate) -> tuple[DeviceID
     return tuple(found)
 
 
-def rule_manifest(
-    api_version: str, device: DeviceID, uid: str, namespace: str, name: str
-) -> dict[str, Any]:
+def rule_manifest(api_version: str, device: DeviceID, uid: str) -> dict[str, Any]:
     """Return the rule that reserves a device; two writers make the same one.
 
     Args:
         api_version: Of the served DeviceTaintRules.
         device: What is reserved.
         uid: Of the pod that it is reserved for.
-        namespace: Of that pod.
-        name: Of that pod.
     """
     digest = hashlib.sha256("\0".join((uid, *device)).encode()).hexdigest()[:16]
     return {
@@ -70,7 +66,8 @@ def rule_manifest(
         "metadata": {
             "name": PREFIX + digest,
             "labels": {"app.kubernetes.io/managed-by": "dragoman", PREEMPTION: uid},
-            "annotations": {"dragoman.dev/reason": f"reserved for {namespace}/{name}"},
+            # Rules belong to no namespace: the pod's name is for those who may list the pod.
+            "annotations": {REASON: "reserved for a pod of higher priority"},
         },
         "spec": {
             "deviceSelector": {

@@ -87,6 +87,7 @@ class Journal:
         message: `status.message`.
         deleting: Whether it is being deleted: an administrator stops it.
         finalizers: `metadata.finalizers`.
+        version: `metadata.resourceVersion`.
     """
 
     namespace: str
@@ -108,6 +109,7 @@ class Journal:
     message: str = ""
     deleting: bool = False
     finalizers: tuple[str, ...] = (FINALIZER,)
+    version: str = ""
 
     @property
     def key(self) -> str:
@@ -156,6 +158,7 @@ class Journal:
             message=optional_text(status, "message", "status.") or "",
             deleting=metadata.get("deletionTimestamp") is not None,
             finalizers=tuple(map(str, metadata.get("finalizers") or ())),
+            version=optional_text(metadata, "resourceVersion", "metadata.") or "",
         )
 
 

@@ -59,6 +59,7 @@ class Run:
         seconds: From the first refusal to the node.
         released: Seconds from the release of the last victim's claim to the node.
         problems: What must not be.
+        detail: What there was when it was too late.
     """
 
     seed: int
@@ -68,6 +69,7 @@ class Run:
     seconds: float = 0.0
     released: float = 0.0
     problems: list[str] = field(default_factory=list)
+    detail: str = ""
 
 
 class World:
@@ -210,6 +212,7 @@ class World:
                     released = time.monotonic()
         else:
             run.outcome = "lost" if run.thief else "late"
+            run.detail = self._detail()
         self._stop.set()
         time.sleep(0.5)
         self._judge()
@@ -263,6 +266,17 @@ class World:
             for one in allocation.get("devices", {}).get("results", ()):
                 users[one["pool"], one["device"]] += 1
         return [f"{one} is in {count} claims" for one, count in users.items() if count > 1]
+
+    def _detail(self) -> str:
+        pod = self._retried(lambda: self.api.get("pods", "train", self.name))
+        journals = self._retried(lambda: self.api.list(PREEMPTIONS, self.name))
+        said = [one.get("message") for one in pod["status"].get("conditions", ())]
+        ended = [one.get("status") for one in journals]
+        pods = {
+            one["metadata"]["name"]: one["spec"].get("nodeName")
+            for one in self._retried(lambda: self.api.list("pods", self.name))
+        }
+        return json.dumps({"said": said, "journals": ended, "pods": pods})
 
     def _left(self) -> list[str]:
         """Return what is left of a preemption that has ended."""

@@ -49,6 +49,8 @@ LOOK_AGAIN: Final = 3.0
 """Seconds between two plans that are computed again for one preemption."""
 _TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
 _GONE: Final = frozenset({404, 409})
+NOTE: Final = 1024
+"""Characters of a message."""
 Rules = Mapping[str, Mapping[DeviceID, tuple[str, str]]]
 """Name and UID of the rules that reserve devices, by the pod's UID and the device."""
 Post = Callable[[str, str, str, str, str], None]
@@ -103,8 +105,10 @@ class Carrier:
             self._looked[journal.uid] = now
             found = step(replace(seen, look=await self._look(journal)))
         for action in found.actions:
-            if not await self._do(action, journal):
+            written = await self._do(action, journal)
+            if written is None:
                 break
+            journal = written
         if not found.actions and journal.phase is Phase.PLACING:
             self._looked.pop(journal.uid, None)
         return found
@@ -152,43 +156,41 @@ class Carrier:
 
     # Writing --------------------------------------------------------------------------------------
 
-    async def _do(self, action: Action, journal: Journal) -> bool:
-        """Carry out an action; return whether the next one may follow."""
+    async def _do(self, action: Action, journal: Journal) -> Journal | None:
+        """Carry out an action; return the journal as it is then, None where no other may follow."""
         if not self.may_write():
             raise NotLeadingError
+        done = True
         match action:
-            case CreateRule(device):
-                return await self._create_rule(device, journal)
-            case DeleteRule(name, uid):
-                return await self.delete_rule(name, uid)
-            case ReplaceClaim():
-                return await self._replace(action)
-            case Evict():
-                return await self._evict(action, journal)
             case SetStatus():
                 return await self._set_status(action, journal)
             case RemoveFinalizer():
                 kept = [one for one in journal.finalizers if one != FINALIZER]
-                metadata = {"uid": journal.uid, "finalizers": kept or None}
-                return await self._patched(journal, {"metadata": metadata})
+                return await self._patched(journal, {"metadata": {"finalizers": kept or None}})
+            case CreateRule(device):
+                await self._create_rule(device, journal)
+            case DeleteRule(name, uid):
+                # One that is gone already keeps nothing back.
+                await self.delete_rule(name, uid)
+            case ReplaceClaim():
+                done = await self._replace(action)
+            case Evict():
+                done = await self._evict(action, journal)
             case Tell(reason, note):
                 self.post(journal.namespace, journal.pod, journal.pod_uid, reason, note)
             case TellVictim(victim, note):
                 pod = victim.pod
                 self.post(pod.namespace, pod.name, pod.uid, "DevicePreempted", note)
-        return True
+        return journal if done else None
 
-    async def _create_rule(self, device: DeviceID, journal: Journal) -> bool:
-        made = rule_manifest(
-            self.rules.api_version, device, journal.pod_uid, journal.namespace, journal.pod
-        )
+    async def _create_rule(self, device: DeviceID, journal: Journal) -> None:
+        made = rule_manifest(self.rules.api_version, device, journal.pod_uid)
         try:
             await self.client.post(self.rules.path(), made)
         except ApiError as error:
             # Another process has reserved it for the same pod: the name says so.
             if error.code != 409:
                 raise
-        return True
 
     async def delete_rule(self, name: str, uid: str) -> bool:
         """Delete the rule with this UID; one that is gone needs nothing."""
@@ -232,34 +234,38 @@ class Carrier:
         if self._said.get(journal.uid) == note:
             return
         self._said[journal.uid] = note
-        self.post(
-            journal.namespace, journal.pod, journal.pod_uid, "DevicePreemptionWaiting", note[:1024]
-        )
-        await self._patched(journal, {"status": {"message": note[:1024]}}, "status")
+        note = note[:NOTE]
+        self.post(journal.namespace, journal.pod, journal.pod_uid, "DevicePreemptionWaiting", note)
+        await self._patched(journal, {"status": {"message": note}}, "status")
 
-    async def _set_status(self, action: SetStatus, journal: Journal) -> bool:
+    async def _set_status(self, action: SetStatus, journal: Journal) -> Journal | None:
         fields = {
             key: timestamp(value) if key in _TIMES else value
             for key, value in action.fields.items()
         }
-        if not await self._patched(journal, {"status": fields}, "status"):
-            return False
-        if "endedAt" in fields:
+        written = await self._patched(journal, {"status": fields}, "status")
+        if written is not None and "endedAt" in fields:
             self._looked.pop(journal.uid, None)
             self._said.pop(journal.uid, None)
             phase = str(fields["phase"])
             self.observe("plans", "lost" if phase == Phase.FAILED else phase.lower())
             log.info("Preemption ended", pod=journal.key, phase=phase, why=fields["message"])
-        return True
+        return written
 
     async def _patched(
         self, journal: Journal, body: Mapping[str, Any], subresource: str = ""
-    ) -> bool:
+    ) -> Journal | None:
+        """Patch the journal as it was read; None where it is gone, or another process wrote it."""
         path = DEVICEPREEMPTIONS.path(journal.namespace, journal.name, subresource)
-        metadata = {"uid": journal.uid, **body.get("metadata", {})}
-        return await self._unless_gone(
-            self.client.patch(path, {**body, "metadata": metadata}, MERGE_PATCH)
-        )
+        known = {"uid": journal.uid, "resourceVersion": journal.version}
+        metadata = {**known, **body.get("metadata", {})}
+        try:
+            written = await self.client.patch(path, {**body, "metadata": metadata}, MERGE_PATCH)
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            return None
+        return Journal.parse(written)
 
     @staticmethod
     async def _unless_gone(request: Any) -> bool:

@@ -19,7 +19,7 @@ from dragoman import metrics
 from dragoman.allocation import StoppedError
 from dragoman.controllers.clusterreader import Reader
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, Planned, compute
-from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.controllers.preemption.preemptions import Preemptions, take_over
 from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
 from dragoman.controllers.worker import in_daemon_thread
@@ -48,6 +48,8 @@ AGAIN: Final = 10.0
 """The same after a preemption has ended, or where one may begin later."""
 REST: Final = 3.0
 """Rest after a pass, in times of what it took: pods that come all the time are no load."""
+STANDS_DOWN: Final = 3600.0
+"""Seconds in which plans are only reported after kube-scheduler preempted for devices itself."""
 OBJECTS: Final = 20
 """Reports of one namespace; metrics count all plans."""
 _SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
@@ -71,6 +73,7 @@ class PreemptionController:
         stored: Returns pods without a node that another controller watches, reduced; None while
             they are not listed. Without it they are listed at each tick.
         preemptions: Carries plans out; None in mode report.
+        stood_down: Called when kube-scheduler turns out to preempt for devices itself.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
@@ -85,6 +88,7 @@ class PreemptionController:
         interval: float = INTERVAL,
         stored: Callable[[], Iterable[Mapping[str, Any]] | None] = lambda: None,
         preemptions: Preemptions | None = None,
+        stood_down: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._leading = leading
@@ -95,6 +99,8 @@ class PreemptionController:
         self._reports = Reports(client, recorder)
         self._stored = stored
         self._preemptions = preemptions
+        self._stood_down = stood_down
+        self._stands_down_until = self._refreshed = float("-inf")
         self._known: frozenset[str] = frozenset()
         self._ended = self._rested = float("-inf")
         self._left = self._unread = True
@@ -137,8 +143,11 @@ class PreemptionController:
 
     async def _carry_on(self, preemptions: Preemptions, waiting: bool) -> None:  # noqa: FBT001
         """Take preemptions further; without pods that wait, and without any, nothing is read."""
-        if not (waiting or preemptions.active or self._unread):
+        now = time.monotonic()
+        seldom = waiting and now - self._refreshed >= AGAIN
+        if not (seldom or preemptions.active or self._unread):
             return
+        self._refreshed = now
         running = len(preemptions.budget.running)
         await preemptions.refresh()
         await preemptions.advance()
@@ -235,6 +244,8 @@ class PreemptionController:
         """Begin preemptions; return for each plan with victims why not, empty where one began."""
         preemptions = self._preemptions
         assert preemptions is not None  # mode on
+        self._stand_down_if(found.in_tree)
+        await preemptions.refresh()
         held: dict[str, str] = {}
         started: list[str] = []
         for plan in found.plans:
@@ -242,23 +253,34 @@ class PreemptionController:
                 continue
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
-            why = _why_only_reported(plan, found) or await preemptions.why_not(
+            why = self._why_only_reported(plan, found) or await preemptions.why_not(
                 plan, devices, started
             )
-            if not why and await self._reports.delete(pod.namespace, pod.uid):
+            if not why:
+                await take_over(self._client, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
             held[pod.uid] = why
             started += [] if why else [plan.chosen.node]
         return held
 
+    def _stand_down_if(self, in_tree: bool) -> None:  # noqa: FBT001 — the only argument
+        now = time.monotonic()
+        if in_tree:
+            if now >= self._stands_down_until:
+                log.warning("kube-scheduler preempts for devices itself: plans are only reported")
+                self._stood_down()
+            self._stands_down_until = now + STANDS_DOWN
+        metrics.PREEMPTION_PAUSED.labels("in-tree").set(now < self._stands_down_until)
 
-def _why_only_reported(plan: Plan, found: Planned) -> str:
-    """Return why nothing is evicted for a pod although there is a plan; empty where it may be."""
-    if plan.only_reported:
-        return "Nothing is evicted"
-    if plan.subject.pod.pod.metadata.uid in found.extended:
-        return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"
-    return ""
+    def _why_only_reported(self, plan: Plan, found: Planned) -> str:
+        """Return why nothing is evicted for a pod although there is a plan; empty if it may be."""
+        if plan.only_reported:
+            return "Nothing is evicted"
+        if time.monotonic() < self._stands_down_until:
+            return "Nothing is evicted: kube-scheduler preempts for devices itself"
+        if plan.subject.pod.pod.metadata.uid in found.extended:
+            return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"
+        return ""
 
 
 def _measure(planned: Planned) -> None:

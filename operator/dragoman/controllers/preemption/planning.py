@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dragoman.allocation import DeviceID, Profile, TimeBudget, TooExpensiveError
+from dragoman.allocation import Cluster, DeviceID, Profile, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import Subject, of_pod
@@ -23,7 +23,9 @@ from dragoman.preemption.planner import Outcome, Plan, plan
 from dragoman.preemption.policy import Policy, ineligible, report_only
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve, out_of_service
-from dragoman.preemption.stored import Journal
+from dragoman.preemption.spending import Spending
+from dragoman.preemption.stored import Journal, digest
+from dragoman.preemption.trial import Trial
 
 NEEDED: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -50,6 +52,7 @@ class Planned:
         reserved: The devices that each plan with victims reserves, by the pod's UID.
         extended: UIDs of pods that need extended resources that classes serve: the scheduler
             makes their claims.
+        in_tree: Whether kube-scheduler preempts for devices itself.
     """
 
     plans: tuple[Plan, ...]
@@ -57,6 +60,7 @@ class Planned:
     seconds: float
     reserved: Mapping[str, tuple[DeviceID, ...]] = field(default_factory=dict)
     extended: frozenset[str] = frozenset()
+    in_tree: bool = False
 
 
 def compute(
@@ -111,7 +115,33 @@ def compute(
         for one in found_plans
         if Extended(cluster, one.subject).served
     )
-    return Planned(tuple(plans), left_out, time.thread_time() - began, reserved, extended)
+    in_tree = scheduler_preempts(facts, cluster)
+    spent_in_all = time.thread_time() - began
+    return Planned(tuple(plans), left_out, spent_in_all, reserved, extended, in_tree)
+
+
+def scheduler_preempts(facts: Facts, cluster: Cluster) -> bool:
+    """Whether kube-scheduler ends pods for their devices (KEP-5690), not only for cpu and memory.
+
+    A pod that it promised a node would not fit there if the pods that it ends kept their devices.
+    """
+    for pod in facts.world.pods.values():
+        name = str((pod.document.get("status") or {}).get("nominatedNodeName") or "")
+        node = facts.world.nodes.get(name)
+        ending = [one for one in facts.by_node.get(name, ()) if one.ending and one.preempted]
+        if pod.pod.node_name or node is None:
+            continue
+        if not any(facts.claims_of.get(one.uid) for one in ending):
+            continue
+        subject = of_pod(facts.world, pod)
+        load = facts.load(priority_of(pod.document))
+        trial = Trial(facts, cluster, load, subject, Spending())
+        trial.remove(ending, ())
+        fits = trial.fits(node) is not None or trial.spending.exceeded
+        trial.restore(ending, ())
+        if subject.wanted and not fits:
+            return True
+    return False
 
 
 def looked(
@@ -119,8 +149,12 @@ def looked(
 ) -> Look:
     """Compute the plan of a journal again, for its pod and node alone.
 
-    A journal is no instruction: only what this names may be evicted.
+    A journal is no instruction: only what this names may be evicted. Once its pods are being
+    evicted, others are left out: those that are evicted already would end in place of them.
     """
+    if journal.evictions:
+        policy = replace(policy, only=journal.victims)
+        snapshot = released(snapshot, journal.victims)
     world = parse(snapshot)
     pod = next((one for one in world.pods.values() if _is_of(one, journal)), None)
     if pod is None:
@@ -139,6 +173,35 @@ def looked(
     except TooExpensiveError:
         return Look(Sight.UNKNOWN)
     return sight_of(made, journal)
+
+
+def released(snapshot: Snapshot, victims: Collection[str]) -> Snapshot:
+    """Return a snapshot in which claims are released of victims that have ended.
+
+    The claim controller does it a moment after the end of a pod; until then the plan would seem to
+    hold no more.
+
+    Args:
+        snapshot: The cluster.
+        victims: Digests of the UIDs of pods that were to be evicted.
+    """
+    present = {(one.get("metadata") or {}).get("uid") for one in snapshot.of("pods")}
+
+    def ended(consumer: Mapping[str, Any]) -> bool:
+        uid = str(consumer.get("uid") or "")
+        return uid not in present and digest(uid) in victims
+
+    claims: list[Mapping[str, Any]] = []
+    for claim in snapshot.of("resourceclaims"):
+        status = claim.get("status") or {}
+        consumers = status.get("reservedFor") or ()
+        left = [one for one in consumers if not ended(one)]
+        if len(left) < len(consumers):
+            kept = {key: one for key, one in status.items() if left or key != "allocation"}
+            claims.append({**claim, "status": {**kept, "reservedFor": left}})
+        else:
+            claims.append(claim)
+    return replace(snapshot, objects={**snapshot.objects, "resourceclaims": tuple(claims)})
 
 
 def _is_of(pod: PodFact, journal: Journal) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
@@ -86,6 +86,10 @@ class Preemptions:
                     await self.carrier.delete_rule(name, rule)
         await self._forget()
 
+    async def advance_one(self, journal: Journal) -> None:
+        """Take one preemption a step further, and nothing else."""
+        await advance_all(self.carrier, [journal], self._rules)
+
     async def why_not(
         self, plan: Plan, reserved: Sequence[DeviceID], started: Sequence[str]
     ) -> str:
@@ -147,6 +151,26 @@ class Preemptions:
             except ApiError as error:
                 if error.code not in {404, _CONFLICT}:
                     raise
+
+
+async def take_over(client: Client, namespace: str, name: str) -> bool:
+    """Delete the report that a preemption takes the place of.
+
+    Returns:
+        Whether the name is free; False where a preemption has it.
+    """
+    path = DEVICEPREEMPTIONS.path(namespace, name)
+    found = await find(client, path)
+    if found is None:
+        return True
+    if mode_of(found) == PREEMPT:
+        return False
+    try:
+        await client.delete(path, {"preconditions": {"uid": found["metadata"]["uid"]}})
+    except ApiError as error:
+        if error.code not in {404, _CONFLICT}:
+            raise
+    return True
 
 
 def _add(rules: dict[str, dict[DeviceID, tuple[str, str]]], item: Mapping[str, Any]) -> None:

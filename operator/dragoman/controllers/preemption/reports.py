@@ -61,20 +61,6 @@ class Reports:
         self._said = {uid: note for uid, note in self._said.items() if uid in chosen}
         return kept
 
-    async def delete(self, namespace: str, name: str) -> bool:
-        """Delete a report that a preemption takes the place of; return whether it was one."""
-        path = DEVICEPREEMPTIONS.path(namespace, name)
-        try:
-            found = await self._client.get(path)
-        except ApiError as error:
-            if error.code == 404:
-                return True
-            raise
-        if mode_of(found) != REPORT:
-            return False
-        await self._delete(found["metadata"])
-        return True
-
     async def _delete(self, metadata: Mapping[str, Any]) -> None:
         path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
         await _unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from dragoman import metrics
 from dragoman.controllers.preemption.carrier import Carrier
@@ -21,6 +21,9 @@ from dragoman.preemption.stored import Limits
 from dragoman.settings import Settings
 
 Stored = Callable[[], Iterable[Mapping[str, Any]] | None]
+
+LEASE: Final = "dragoman-operator"
+"""What an Event about the operator regards."""
 
 log = logger("dragoman.preemption")
 
@@ -68,6 +71,7 @@ async def start(  # noqa: PLR0913 — the parts of one controller
             after=settings.preemption_after,
             stored=stored,
             preemptions=preemptions,
+            stood_down=lambda: _say_stand_down(recorder, settings.namespace),
         ).run()
 
 
@@ -105,6 +109,12 @@ def _poster(recorder: EventRecorder) -> Callable[[str, str, str, str, str], None
         recorder.post(pod, reason=reason, action="Preempting", note=note)
 
     return post
+
+
+def _say_stand_down(recorder: EventRecorder, namespace: str) -> None:
+    lease = ObjectReference("coordination.k8s.io/v1", "Lease", namespace, LEASE, "")
+    note = "kube-scheduler preempts for devices itself: plans are only reported for an hour."
+    recorder.warn(lease, reason="DevicePreemptionStandsDown", action="Preempting", note=note)
 
 
 def _observe(kind: str, outcome: str) -> None:

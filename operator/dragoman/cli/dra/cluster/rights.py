@@ -70,6 +70,19 @@ def evicting(*, delete: bool) -> tuple[Need, ...]:
     return (Need("delete", "pods") if delete else Need("create", "pods/eviction"),)
 
 
+def preempting(namespace: str) -> tuple[Need, ...]:
+    """Return what is needed to carry out a preemption for a pod of a namespace."""
+    group = "dragoman.dev"
+    return (
+        *(Need(verb, "devicetaintrules", DRA) for verb in ("list", "create", "delete")),
+        *(Need(verb, "resourceclaims", DRA, namespace) for verb in ("create", "delete")),
+        *evicting(delete=False),
+        Need("list", "devicepreemptions", group),
+        *(Need(verb, "devicepreemptions", group, namespace) for verb in ("create", "patch")),
+        Need("patch", "devicepreemptions/status", group, namespace),
+    )
+
+
 def of_command(
     command: str, namespace: str, plurals: Iterable[str], *, rules: bool, binding: bool
 ) -> tuple[Need, ...]:

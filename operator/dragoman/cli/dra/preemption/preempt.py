@@ -1,9 +1,8 @@
-"""`kubectl dra preempt`: which pods would have to end so that a pod gets its devices."""
+"""`kubectl dra preempt`: ends pods of lower priority so that a pod gets its devices."""
 
 from __future__ import annotations
 
 import sys
-import time
 from typing import Final
 
 import click
@@ -11,7 +10,6 @@ import click
 from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Progress, Unusable, show
 
 _EXAMPLES: Final = """\
 \b
@@ -20,19 +18,26 @@ Examples:
   kubectl dra preempt train-0 -n ml --dry-run -o json
   kubectl dra preempt ml/train-0 --dry-run --snapshot cluster.jsonl
   kubectl dra preempt ml/train-0 --dry-run --protect web --protect kube-system
+  kubectl dra preempt ml/train-0                # reserves, evicts, and waits for the place; asks
+  kubectl dra preempt ml/train-0 --abort        # stops it, and releases its devices
 
 \b
 Exit status:
-  0  a plan exists, or none is needed
+  0  a plan exists, or none is needed; without --dry-run: the pod has a node
   1  no plan: no node can be made to fit, or the pod may not preempt
   2  cannot tell: bad input, missing rights, an old snapshot, a search that is too large
+  3  the plan did not hold, or the pod got no node in time
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("pod", metavar="[NAMESPACE/]POD", shell_complete=completion.pods)
+@click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Ask no question before pods are evicted.")
 @click.option(
-    "--dry-run", is_flag=True, help="Print the plan and change nothing; nothing else is offered."
+    "--abort",
+    is_flag=True,
+    help="Stop the preemption for the pod: evict no further pod, and release reserved devices.",
 )
 @click.option(
     "--max-victims",
@@ -72,6 +77,8 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     pod: str,
     dry_run: bool,  # noqa: FBT001 — click passes by name
+    yes: bool,  # noqa: FBT001 — as above
+    abort: bool,  # noqa: FBT001 — as above
     max_victims: int,
     min_gap: int,
     protected: tuple[str, ...],
@@ -79,44 +86,31 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     timeout: float,
     output: str,
 ) -> None:
-    """Say which pods would have to end so that a pod gets its devices; nothing is changed.
+    """End pods of lower priority so that a pod gets its devices, or say which with --dry-run.
 
     Victims and nodes are those that kube-scheduler's default preemption would choose if it counted
     devices. PodDisruptionBudgets are always respected. DaemonSet and mirror pods, members of
     PodGroups and pods with the annotation dragoman.dev/preemptible: "false" never end for another.
+
+    Without --dry-run the devices are reserved by DeviceTaintRules that only the pod's claims
+    tolerate, the pods are evicted, and kube-scheduler places the pod. A preemption that the
+    operator has begun is followed. The command needs DevicePreemptions, in which it records what it
+    does, and the right to write them; where the chart's admission policy leaves that to the
+    operator, use preemption.mode=on.
     """
-    if not dry_run:
-        raise click.UsageError("this command evicts nothing: add --dry-run for the plan")
+    if abort and (dry_run or yes):
+        raise click.UsageError("--abort goes with neither --dry-run nor --yes")
+    if source.snapshot and not dry_run:
+        raise click.UsageError("a snapshot cannot be changed: add --dry-run for the plan")
     # Heavy, and not needed for --help.
-    from dragoman.allocation import TimeBudget, TooExpensiveError  # noqa: PLC0415
-    from dragoman.cli.dra.preemption import preempt_report, reading  # noqa: PLC0415
-    from dragoman.diagnosis.explain import cluster_of  # noqa: PLC0415
-    from dragoman.diagnosis.subject import of_pod  # noqa: PLC0415
-    from dragoman.inventory.inventory import take  # noqa: PLC0415
-    from dragoman.preemption.facts import Facts  # noqa: PLC0415
-    from dragoman.preemption.planner import plan  # noqa: PLC0415
+    from dragoman.cli.dra.preemption import acting  # noqa: PLC0415
     from dragoman.preemption.policy import Policy, Select  # noqa: PLC0415
 
-    world = source.world(reading.NEEDED)
-    reading.require(world)
-    key = pod if "/" in pod else f"{source.namespace}/{pod}"
-    found = world.pods.get(key)
-    if found is None:
-        raise Unusable(f"pod {key} not found, or it has ended")
+    namespace, _, name = pod.rpartition("/")
+    namespace = namespace or source.namespace
     select = Select.OPTED_IN if opted_in else Select.ALL
-    policy = Policy(min_gap, max_victims, select, protected, (found.scheduler,))
-    inventory = take(world, source.profile(world))
-    try:
-        with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
-            made = plan(
-                Facts.of(world),
-                of_pod(world, found),
-                cluster_of(inventory),
-                policy=policy,
-                progress=progress,
-            )
-    except TooExpensiveError:
-        raise Unusable(f"took more than {timeout:g} s; --timeout gives more") from None
-    report = preempt_report.report(world, made)
-    show(report, output)
-    sys.exit(report.status)
+    policy = Policy(min_gap, max_victims, select, protected)
+    command = acting.Command(source, namespace, name, policy, timeout, output)
+    if abort:
+        sys.exit(command.abort())
+    sys.exit(command.print_plan() if dry_run else command.preempt(yes=yes))

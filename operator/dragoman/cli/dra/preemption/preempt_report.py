@@ -1,4 +1,4 @@
-"""Table and document of `preempt --dry-run`."""
+"""Table and document of the plan of `preempt`."""
 
 from __future__ import annotations
 
@@ -37,11 +37,17 @@ _WORDS: Final = {
 }
 
 
-def report(world: World, plan: Plan) -> Report:
-    """Return a plan as it is printed."""
+def report(world: World, plan: Plan, last: str = "") -> Report:
+    """Return a plan as it is printed, with a last line."""
     said = (*reading.notes(world), *notes.common(world))
     status = _STATUS.get(plan.outcome, Exit.CLEAR)
-    return Report("PreemptionPlan", document(world, plan), (*_blocks(world, plan),), status, said)
+    return Report(
+        "PreemptionPlan",
+        document(world, plan),
+        (*_blocks(world, plan), *((last,) if last else ())),
+        status,
+        said,
+    )
 
 
 def _blocks(world: World, plan: Plan) -> Iterator[Table | str | Cell]:
@@ -69,7 +75,6 @@ def _blocks(world: World, plan: Plan) -> Iterator[Table | str | Cell]:
         case Outcome.UNKNOWN:
             yield "The search is too large to say which pods would have to end."
     yield from _refused(plan.refusals)
-    yield "Nothing was changed."
 
 
 def _chosen(world: World, plan: Plan, chosen: Candidate) -> Iterator[Table | str]:

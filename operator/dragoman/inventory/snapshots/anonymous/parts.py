@@ -46,6 +46,7 @@ from dragoman.inventory.snapshots.documents import (
     MAINTENANCE,
     OVERLAPPED,
     POD_CLAIM_ANNOTATION,
+    PREEMPTION,
 )
 
 _EFFECT: Final = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
@@ -94,7 +95,7 @@ def metadata(name: Treatment) -> Mapping[str, Tree]:
             EXTENDED_RESOURCE_ANNOTATION: words("true"),
             OVERLAPPED: words("true"),
         },
-        "labels": {MAINTENANCE: named("maintenance")},
+        "labels": {MAINTENANCE: named("maintenance"), PREEMPTION: UID},
     }
 
 

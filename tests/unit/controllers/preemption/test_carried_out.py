@@ -1,0 +1,50 @@
+"""What mode on carries out is what report mode says, in random worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from dragoman.controllers.preemption.planning import compute, looked
+from dragoman.preemption import journal as manifests
+from dragoman.preemption.planner import Outcome
+from dragoman.preemption.protocol import Sight
+from dragoman.preemption.stored import Eviction, Journal, digest
+from tests.unit.examples import examples
+from tests.unit.inventory.builders import snapshot
+from tests.unit.preemption import model
+from tests.unit.preemption.builders import LENIENT
+from tests.unit.preemption.builders import manifests as cluster
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
+def test_on_carries_out_what_report_says(seed: int) -> None:
+    world = model.random_world(Random(seed), f"s{seed}-", cpu=bool(seed % 2))
+    state = snapshot(*cluster(world))
+    (pod,) = [one for one in state.of("pods") if one["metadata"]["name"] == "train"]
+    planned = compute(state, {pod["metadata"]["uid"]}, LENIENT)
+    (made,) = planned.plans
+    if made.outcome is not Outcome.PLANNED or made.chosen is None:
+        return
+    uid = made.subject.pod.pod.metadata.uid
+    report = manifests.document(made)["spec"]
+    document = manifests.preempting(made, planned.reserved[uid], 1)
+    assert {**document["spec"], "mode": "Report"}.items() >= report.items()
+
+    document["metadata"]["uid"] = "uid-journal"
+    journal = Journal.parse(document)
+    look = looked(state, journal, LENIENT, lambda: False)
+
+    assert look.sight is Sight.SAME
+    assert look.victims == made.chosen.victims
+    # A process ended after the first eviction: the others follow, and no pod in place of them.
+    gone = {look.victims[0].pod.name}
+    rest = snapshot(*(one for one in cluster(world) if one["metadata"]["name"] not in gone))
+    begun = replace(journal, evictions=(Eviction(digest(look.victims[0].pod.uid), "", 1.0),))
+    after = looked(rest, begun, LENIENT, lambda: False)
+    assert after.sight in {Sight.SAME, Sight.ROOM}
+    assert {one.pod.name for one in after.victims} <= {one.pod.name for one in look.victims} - gone
+    fewer = replace(journal, victims=journal.victims - {digest(look.victims[0].pod.uid)})
+    assert looked(state, fewer, LENIENT, lambda: False).sight is Sight.CHANGED
