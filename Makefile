@@ -153,6 +153,10 @@ test-preemption-oracle: controlplane ## Compare victims with the real scheduler'
 		DRAGOMAN_PREEMPTION_DONE=build/preemption-oracle-$(or $(KUBERNETES),default) \
 		$(if $(KUBERNETES),DRAGOMAN_KUBERNETES=$(KUBERNETES)) $(PYTEST) -ra -s tests/e2e/preemption/test_oracle.py
 
+.PHONY: test-preemption
+test-preemption: controlplane ## Play RUNS random preemptions from SEED on with the real scheduler, and kill controllers (resumable)
+	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1)
+
 .PHONY: test-defrag
 test-defrag: setup ## Compare plans of moves with brute force in 1,000 small worlds
 	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q tests/unit/preemption/test_defrag.py

@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from urllib3.exceptions import HTTPError
+
 from dragoman.preemption.stored import digest
 from tests.e2e.preemption.conftest import PREEMPTIONS, install
 from tests.e2e.preemption.mortals import Leaders
@@ -37,6 +39,8 @@ BATCH: Final = 6
 ARRIVALS: Final = 10
 PATIENCE: Final = 120.0
 LEFT_AFTER: Final = 5.0
+TROUBLE: Final = (ApiError, OSError, HTTPError)
+"""What a test meets while the API server starts again."""
 KEY: Final = "dragoman.dev/preemption"
 KINDS: Final = ("plain", "plain", "templates", "shared claims", "partitions", "shares")
 DONE = Path("build/preemption-races")
@@ -97,6 +101,9 @@ class World:
         try:
             self._build()
             self._watch()
+        except (*TROUBLE, TimeoutError) as error:
+            # The API server was away, or the world never stood: nothing can be said of it.
+            self.run.outcome, self.run.detail = "not played", repr(error)
         finally:
             self._stop.set()
             for one in self._threads:
@@ -186,7 +193,7 @@ class World:
         claim = objects.claim(name, self.name, self.name)
         if tolerations:
             claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = list(tolerations)
-        with suppress(ApiError, OSError):
+        with suppress(*TROUBLE):
             self.api.create(claim)
             self.api.create(objects.pod(name, self.name, claims={"gpu": name}))
 
@@ -203,7 +210,7 @@ class World:
         released = 0.0
         while time.monotonic() - began < PATIENCE:
             time.sleep(0.1)
-            with suppress(ApiError, OSError):
+            with suppress(*TROUBLE):
                 if self._node("train"):
                     run.outcome, run.seconds = "placed", time.monotonic() - began
                     run.released = time.monotonic() - released if released else 0.0
@@ -293,14 +300,14 @@ class World:
         ]
 
     def _node(self, name: str) -> str:
-        with suppress(OSError):
+        with suppress(*TROUBLE):
             pod = self.api.find("pods", name, self.name)
             return str((pod or {}).get("spec", {}).get("nodeName") or "")
         return ""
 
     def _retried(self, call: Any) -> Any:
         for _ in range(100):
-            with suppress(OSError, ApiError):
+            with suppress(*TROUBLE):
                 return call()
             time.sleep(0.2)
         return call()
@@ -313,7 +320,7 @@ class World:
     def _clear(self) -> None:
         api, name = self.api, self.name
         for _ in range(50):
-            with suppress(ApiError, OSError):
+            with suppress(*TROUBLE):
                 api.delete_all("pods", name, gracePeriodSeconds=0)
                 for index in range(NODES):
                     for one in (f"-{self.driver}", "-counters"):
@@ -388,7 +395,8 @@ def stage() -> Iterator[ControlPlane]:
 
 def summary(runs: Sequence[Run]) -> Json:
     """Return the numbers of runs."""
-    honest = [one for one in runs if one.thief == ""]
+    played = [one for one in runs if one.outcome != "not played"]
+    honest = [one for one in played if one.thief == ""]
     placed = [one for one in honest if one.outcome == "placed"]
     took = sorted(one.released for one in placed if one.released)
     return {
@@ -396,7 +404,8 @@ def summary(runs: Sequence[Run]) -> Json:
         "problems": sum(bool(one.problems) for one in runs),
         "without thieves": len(honest),
         "placed of these": len(placed),
-        "with thieves": len(runs) - len(honest),
+        "with thieves": len(played) - len(honest),
+        "not played": len(runs) - len(played),
         "lost to thieves": sum(one.outcome == "lost" for one in runs),
         "released to bound p50": round(took[len(took) // 2], 2) if took else None,
         "released to bound p99": round(took[int(len(took) * 0.99)], 2) if took else None,

@@ -10,7 +10,8 @@ import pytest
 from tests.charts.rendering import NAMESPACE, RELEASE, render
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
-from tests.e2e.rbac import PREEMPTION_ACCOUNT
+from tests.e2e.rbac import OPERATOR_RULES, PREEMPTION_ACCOUNT
+from tests.e2e.running import OperatorProcess
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
@@ -53,6 +54,36 @@ def test_a_pod_of_high_priority_gets_the_device(ward: Ward) -> None:
     assert written["create pods/eviction"] == 1
     assert not [one for one in written if "resourceclaims/" in one]
     assert not ward.plane.audit.writes(PREEMPTION_ACCOUNT, since, refused=True)
+
+
+def test_the_command_needs_no_operator_that_preempts(preempting: Site, ward: Ward) -> None:
+    plane, name = ward.plane, ward.name
+    preempting.operator.stop()
+    try:
+        with OperatorProcess(plane, plane.user("dragoman", OPERATOR_RULES)):
+            ward.pod("low", priorityClassName="low")
+            ward.placed("low")
+            ward.pod("train", priorityClassName="high")
+            wait_for(lambda: refusal(ward, "train"), message="the scheduler's refusal")
+
+            said = ward.dra("preempt", "train", expected=(2,)).output
+            assert f"Evict this pod for {name}/train? Confirm with --yes" in said
+            assert ward.device_of("low")
+            said = ward.dra("preempt", "train", "--yes").output
+
+            assert f"Placed: placed on {ward.nodes[0]}" in said
+            assert ward.device_of("train")
+            assert ended(ward)["status"]["phase"] == "Placed"
+            said = ward.dra("preempt", "train", "--abort", expected=(1,)).output
+            assert f"No preemption for {name}/train is under way" in said
+    finally:
+        preempting.operator.start()
+
+
+def refusal(ward: Ward, name: str) -> str:
+    """Return what the scheduler says of a pod, empty before it has tried."""
+    status = ward.api.get("pods", name, ward.name).get("status", {})
+    return next((one.get("message", "") for one in status.get("conditions", ())), "")
 
 
 # Policies -----------------------------------------------------------------------------------------
