@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import CONFIGURED_ANNOTATION, MODE_ANNOTATION, ClaimMode
+from dragoman.controllers.claims.saferelease import SafeReleaseOptions
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
 from dragoman.devicecontrollers import DeviceControllers
 from dragoman.kube.client import Client
@@ -119,6 +120,7 @@ class Controllers:
             by_device=settings.requires_devices or settings.maintenance,
             workers=settings.workers,
             resync=settings.resync,
+            safe_release=self._safe_release(),
         )
         claims.register_metrics()
         self._manager.on_stop.append(claims.unregister_metrics)
@@ -131,6 +133,19 @@ class Controllers:
             podgroups=served.groups.api_version if served.groups else "have no claims",
         )
         return claims.informers
+
+    def _safe_release(self) -> SafeReleaseOptions | None:
+        settings = self._settings
+        if not settings.safe_release or settings.claims == "off":
+            return None
+        holds = settings.claims == "own"
+        if not holds:
+            log.warning(
+                "Claims are not released safely: another controller may release them; "
+                "--safe-release needs --claims=own",
+                mode=settings.claims,
+            )
+        return SafeReleaseOptions(holds, settings.safe_release_grace)
 
     def _stored_claims(self) -> ClaimController:
         """Return the claim controller; start one that only stores where there is none."""

@@ -77,6 +77,10 @@ FAULTS = _counter(
     "Faults of another claim controller that were seen, by fault.",
     ["fault"],
 )
+UNSAFE_DEPARTURES = _counter(
+    "dragoman_unsafe_departures_total",
+    "Pods with claims that left the API before their containers had ended, with --safe-release.",
+)
 PUBLISHED = _histogram(
     "dragoman_claim_publication_seconds",
     "Time from a pod's creation until its status names its claims. Creation times of the API "

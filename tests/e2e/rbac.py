@@ -58,6 +58,9 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
+SAFE_RELEASE_RULES = (rule("", "nodes", *READ),)
+"""What `--safe-release` needs besides; Leases of nodes are part of the tests' own rules."""
+
 
 def rules_without(*resources: str) -> tuple[Mapping[str, Any], ...]:
     """Return the operator's rules but for those of some resources, such as `pods/status`."""

@@ -1,8 +1,8 @@
-{{/* (dict "root" $ "component" … "name" … "account" … "rules" text "namespaced" bool "annotations"
+{{/* (dict "root" $ "component" … "name" … "account" … "rules" text "namespaced" bool "namespace" … "annotations"
 map): a role and its binding to one ServiceAccount of the release's namespace. */}}
 {{- define "dragoman.access" -}}
 {{- $role := ternary "Role" "ClusterRole" (default false .namespaced) -}}
-{{- $metadata := dict "root" .root "component" .component "name" .name "global" (not .namespaced) "annotations" (default dict .annotations) -}}
+{{- $metadata := dict "root" .root "component" .component "name" .name "global" (not .namespaced) "namespace" (default "" .namespace) "annotations" (default dict .annotations) -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ $role }}
 metadata:
@@ -22,6 +22,11 @@ subjects:
 - kind: ServiceAccount
   name: {{ .account | quote }}
   namespace: {{ include "dragoman.namespace" .root | quote }}
+{{- end -}}
+
+{{/* "true" where the operator looks how pods left. */}}
+{{- define "dragoman.safeRelease" -}}
+{{- and .Values.claims.safeRelease (ne .Values.claims.mode "off") -}}
 {{- end -}}
 
 {{/* "true" where the operator explains pods that wait for devices. */}}

@@ -5,6 +5,7 @@ from dragoman.claims.actions import (
     CreateClaim,
     DeleteClaim,
     PublishClaims,
+    RecordDepartures,
     RemoveFinalizer,
     UpdateReservedFor,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Plan",
     "PublishClaims",
     "Reason",
+    "RecordDepartures",
     "RemoveFinalizer",
     "UpdateReservedFor",
     "plan_claim",

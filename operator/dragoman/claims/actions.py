@@ -6,7 +6,11 @@ from typing import Any
 
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, Consumer, Metadata, Owner, Template
-from dragoman.model.claim import DELETE_PROTECTION, POD_CLAIM_ANNOTATION
+from dragoman.model.claim import (
+    DELETE_PROTECTION,
+    LEFT_CONSUMERS_ANNOTATION,
+    POD_CLAIM_ANNOTATION,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,24 @@ class UpdateReservedFor:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordDepartures:
+    """PATCH the annotation that records which consumers left before their containers had ended.
+
+    Attributes:
+        text: The whole annotation; empty to remove it.
+    """
+
+    reason: Reason
+    claim: Claim
+    text: str
+
+    def document(self) -> dict[str, Any]:
+        """Return the merge patch."""
+        annotations = {LEFT_CONSUMERS_ANNOTATION: self.text or None}
+        return {"metadata": {**precondition(self.claim.metadata), "annotations": annotations}}
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
     """PATCH the scheduler's finalizer away from a claim that holds no devices."""
 
@@ -142,7 +164,14 @@ class DeleteClaim:
         return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
 
 
-Action = CreateClaim | PublishClaims | UpdateReservedFor | RemoveFinalizer | DeleteClaim
+Action = (
+    CreateClaim
+    | PublishClaims
+    | UpdateReservedFor
+    | RecordDepartures
+    | RemoveFinalizer
+    | DeleteClaim
+)
 
 
 def precondition(metadata: Metadata) -> dict[str, str]:

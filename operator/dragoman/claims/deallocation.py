@@ -8,10 +8,13 @@ from dragoman.claims.facts import ClaimFacts, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.claims.reservation import (
     Reservations,
+    forget_departures,
     is_done,
     over_limit_notice,
+    record_departures,
     reservations,
     update_reserved_for,
+    waits,
 )
 from dragoman.model import Claim, Owner, Pod
 
@@ -43,7 +46,8 @@ def plan_claim(facts: ClaimFacts) -> Plan:
         plan = step(facts, reserved)
         if plan is not None:
             return plan
-    return Plan(pending=over_limit_notice(facts, reserved))
+    pending = over_limit_notice(facts, reserved) + waits(facts, reserved)
+    return Plan(pending=pending, left=reserved.left)
 
 
 def _unused_and_deleted(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
@@ -140,11 +144,13 @@ def _wait(reason: Reason, claim: Claim, message: str, seconds: float) -> Plan:
 
 
 STEPS = (
+    record_departures,
     update_reserved_for,
     _unused_and_deleted,
     _owner_is_done,
     _is_duplicate,
     _left_protected,
+    forget_departures,
 )
 """Tried in this order; the first plan is taken."""
 

@@ -6,18 +6,19 @@ from typing import Literal, NamedTuple
 
 from dragoman.claims.actions import Action
 from dragoman.claims.reasons import Reason
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.claims.saferelease import Left, SafeRelease
+from dragoman.model import Claim, Node, Pod, PodGroup, Template
 
 
 class LiveRead(NamedTuple):
     """An object that a planner must see live before it decides."""
 
-    resource: Literal["pods", "resourceclaims", "resourceclaimtemplates", "podgroups"]
+    resource: Literal["pods", "resourceclaims", "resourceclaimtemplates", "podgroups", "nodes"]
     namespace: str
     name: str
 
 
-Found = Pod | Claim | PodGroup | Template | None
+Found = Pod | Claim | PodGroup | Template | Node | None
 """The result of a live read: the object, or None where it does not exist."""
 
 LiveAnswers = Mapping[LiveRead, Found]
@@ -51,11 +52,13 @@ class Plan:
         pending: What is not done, and why.
         live_reads: Objects to read from the API server before anything is decided; the next plan
             has the results. A plan has actions or live reads, never both.
+        left: Consumers of a claim that stay reserved although their pods left the API.
     """
 
     actions: tuple[Action, ...] = ()
     pending: tuple[Pending, ...] = ()
     live_reads: tuple[LiveRead, ...] = ()
+    left: tuple[Left, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class ClaimFacts:
             it is there.
         unchanged_for: Seconds since this state of the claim was first seen.
         live: Results of live reads.
+        safe: For safe release; None where a claim is released as soon as its pods are gone.
     """
 
     claim: Claim
@@ -120,3 +124,4 @@ class ClaimFacts:
     owner_missing_for: float = 0.0
     unchanged_for: float = 0.0
     live: LiveAnswers = field(default_factory=dict)
+    safe: SafeRelease | None = None

@@ -76,6 +76,14 @@ class Reason(StrEnum):
         "LastConsumerGone",
         "The claim has no consumers any more: its devices are deallocated.",
     )
+    CONTAINERS_NOT_ENDED = (
+        "ContainersNotEnded",
+        "A pod left the API before its containers had ended; its node has to end them first.",
+    )
+    CONTAINERS_ENDED = (
+        "ContainersEnded",
+        "No pod that left the API keeps the claim any more; the record of it is removed.",
+    )
     CLAIM_DELETED = "ClaimDeleted", "A claim under deletion without consumers is deallocated."
     NOTHING_TO_PROTECT = (
         "NothingToProtect",

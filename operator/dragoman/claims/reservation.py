@@ -6,11 +6,13 @@ Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), wi
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman.claims.actions import UpdateReservedFor
+from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
 from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
-from dragoman.model import Claim, Consumer, Pod, PodGroup
+from dragoman.claims.saferelease import Left, NodeNotStored, SafeRelease, may_run
+from dragoman.model import Claim, Consumer, Node, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.departure import record, recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,14 @@ class Reservations:
         released: They no longer use the claim.
         added: They use it, and are not in reservedFor yet.
         over_limit: They wait, because reservedFor is full.
+        left: Those of `kept` whose pods left the API before their containers had ended.
     """
 
     kept: tuple[Consumer, ...]
     released: tuple[Consumer, ...]
     added: tuple[Consumer, ...]
     over_limit: tuple[Consumer, ...]
+    left: tuple[Left, ...] = ()
 
     @property
     def remaining(self) -> tuple[Consumer, ...]:
@@ -39,21 +43,46 @@ def reservations(facts: ClaimFacts) -> Reservations | tuple[LiveRead, ...]:
     """Return who uses the claim, or the live reads that must be done before that is known."""
     kept: list[Consumer] = []
     released: list[Consumer] = []
+    left: list[Left] = []
     live_reads: list[LiveRead] = []
     for consumer in facts.claim.consumers:
         uses = _uses(facts, consumer)
+        if uses is False and facts.safe is not None and consumer.is_pod:
+            uses = _may_run(facts, facts.safe, consumer)
         if isinstance(uses, LiveRead):
             live_reads.append(uses)
-        else:
-            (kept if uses else released).append(consumer)
+            continue
+        if isinstance(uses, Left):
+            left.append(uses)
+        (kept if uses else released).append(consumer)
     if live_reads:
-        return tuple(live_reads)
+        return tuple(dict.fromkeys(live_reads))
     wanted = _wanting(facts)
     room = RESERVED_FOR_LIMIT - len(kept)
-    return Reservations(tuple(kept), tuple(released), wanted[:room], wanted[room:])
+    return Reservations(tuple(kept), tuple(released), wanted[:room], wanted[room:], tuple(left))
 
 
-def _uses(facts: ClaimFacts, consumer: Consumer) -> bool | LiveRead:
+def _may_run(facts: ClaimFacts, safe: SafeRelease, consumer: Consumer) -> bool | LiveRead | Left:
+    """Whether containers of a pod that does not use the claim any more may still run."""
+    pod = facts.pods.get(consumer.name) or facts.live.get(_pod_read(facts, consumer))
+    if isinstance(pod, Pod) and pod.metadata.uid == consumer.uid:
+        return False  # it is still in the API, and has ended
+    nodes = {
+        read.name: found if isinstance(found, Node) else None
+        for read, found in facts.live.items()
+        if read.resource == "nodes"
+    }
+    verdict = may_run(facts.claim, consumer, safe, nodes)
+    if isinstance(verdict, NodeNotStored):
+        return LiveRead("nodes", "", verdict.name)
+    return verdict if verdict is not None else False
+
+
+def _pod_read(facts: ClaimFacts, consumer: Consumer) -> LiveRead:
+    return LiveRead("pods", facts.claim.metadata.namespace, consumer.name)
+
+
+def _uses(facts: ClaimFacts, consumer: Consumer) -> bool | LiveRead | Left:
     """Whether a consumer still uses the claim, or the live read that must be done first."""
     known: Pod | PodGroup | None
     if consumer.is_pod:
@@ -137,6 +166,39 @@ def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> Plan | Non
         reason = Reason.LAST_CONSUMER_GONE if unused else Reason.CONSUMERS_GONE
     action = UpdateReservedFor(reason, claim, reserved.remaining, deallocate)
     return Plan((action,), over_limit_notice(facts, reserved))
+
+
+def record_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+    """Plan the record of pods that left, before anything else: the next leader did not see them."""
+    known = recorded(facts.claim.left_consumers)
+    departures = [one.departure for one in reserved.left]
+    if all(one.uid in known and one.is_about(known[one.uid]) for one in departures):
+        return None
+    action = RecordDepartures(Reason.CONTAINERS_NOT_ENDED, facts.claim, record(departures))
+    return Plan((action,))
+
+
+def forget_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+    """Plan to remove the record from a claim that stays, once no pod of it is waited for."""
+    claim = facts.claim
+    if reserved.left or not claim.left_consumers or claim.metadata.deleting:
+        return None
+    return Plan((RecordDepartures(Reason.CONTAINERS_ENDED, claim, ""),))
+
+
+def waits(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
+    """Return what users are told of consumers that left, and when they are looked at again."""
+    namespace = facts.claim.metadata.namespace
+    return tuple(
+        Pending(
+            Reason.CONTAINERS_NOT_ENDED,
+            one.consumer.name,
+            one.message(namespace),
+            after=one.after,
+            report=True,
+        )
+        for one in reserved.left
+    )
 
 
 def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:

@@ -85,6 +85,20 @@ Examples:
     help="How long no other controller must be active before auto becomes own.",
 )
 @click.option(
+    "--safe-release/--no-safe-release",
+    default=DEFAULTS.safe_release,
+    help="Keep the claim of a pod that left the API before its containers had ended, as after a "
+    "force deletion, until its node has ended them or is given up. With --claims=own; otherwise "
+    "such pods are only reported. The operator then reads nodes and their Leases.",
+)
+@click.option(
+    "--safe-release-grace",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.safe_release_grace,
+    metavar="SECONDS",
+    help="The grace period that is assumed of a pod that left while no operator ran.",
+)
+@click.option(
     "--podgroup-claims",
     type=click.Choice(get_args(PodGroupClaims)),
     default=DEFAULTS.podgroup_claims,

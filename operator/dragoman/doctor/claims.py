@@ -11,6 +11,7 @@ from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.objects import ClaimFact, PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.departure import recorded
 
 NEAR_LIMIT: Final = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""
@@ -189,6 +190,9 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_used(facts: Facts, claim: ClaimFact) -> bool:
+    left = recorded(claim.claim.left_consumers)
+    if any(one.uid in left for one in claim.claim.consumers):
+        return True  # a node has to end containers first: `DragomanContainersNotEnded` tells
     return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.claim.consumers)
 
 

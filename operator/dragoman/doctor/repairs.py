@@ -16,6 +16,7 @@ from dragoman.inventory.facts.objects import ClaimFact, PodFact
 from dragoman.inventory.facts.parser import claim_fact, pod_fact
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION
+from dragoman.model.departure import recorded
 
 RELEASE: Final = "Release"
 ADOPT: Final = "Adopt"
@@ -52,12 +53,13 @@ class Refusal:
 Plan = Write | Refusal
 
 
-def plan_release(claim: Document, pods: Iterable[Document]) -> Plan:
+def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = False) -> Plan:
     """Plan the release of a claim's devices.
 
     Args:
         claim: The ResourceClaim as the API server has it.
         pods: All pods of its namespace.
+        force: Whether to release it also from pods that left the API before their containers ended.
 
     Returns:
         A write that clears allocation and reservations, or, where a deleted claim holds no devices,
@@ -74,6 +76,13 @@ def plan_release(claim: Document, pods: Iterable[Document]) -> Plan:
     user = _user(fact, [pod_fact(reduced("pods", pod)) for pod in pods])
     if user:
         return Refusal(user)
+    waits = _waits(fact)
+    if waits and not force:
+        return Refusal(
+            f"claim {fact.key} {waits}: delete its Node, or taint it "
+            "node.kubernetes.io/out-of-service, once the machine is off; "
+            "--force releases the devices although containers may still use them"
+        )
     count = len(fact.results)
     status = {"allocation": None, "reservedFor": None}
     return Write(
@@ -109,6 +118,13 @@ def _user(fact: ClaimFact, pods: list[PodFact]) -> str:
             where = f"on node {pod.pod.node_name}"
             return f"pod {pod.pod.metadata.name} {where} uses claim {fact.key}: delete it first"
     return ""
+
+
+def _waits(fact: ClaimFact) -> str:
+    """Say which pod that left the API keeps a claim; empty where none does."""
+    left = recorded(fact.claim.left_consumers)
+    found = (left[one.uid] for one in fact.claim.consumers if one.uid in left)
+    return next((one.waits(fact.claim.metadata.namespace) for one in found), "")
 
 
 def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.facts.objects import ClaimFact, PodFact, Result, World
 from dragoman.model.claim import Consumer
+from dragoman.model.departure import Departure, recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class User:
         resource: Plural, as `pods`.
         pod: The pod itself; None where it was not read or is not a pod.
         containers: Names of the containers that use the request.
+        departure: How the pod left the API, where its containers may still run; else None.
     """
 
     namespace: str
@@ -28,6 +30,12 @@ class User:
     resource: str = "pods"
     pod: PodFact | None = None
     containers: tuple[str, ...] = ()
+    departure: Departure | None = None
+
+    @property
+    def waits(self) -> str:
+        """As in `waits for node-4 to end ml/trainer-0`; empty where the claim waits for nothing."""
+        return self.departure.waits(self.namespace) if self.departure is not None else ""
 
     @property
     def key(self) -> str:
@@ -79,6 +87,7 @@ def _users(
     groups: Mapping[tuple[str, str], list[PodFact]],
 ) -> Iterator[User]:
     namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
+    left = recorded(claim.claim.left_consumers)
     for consumer in claim.claim.consumers:
         pod = by_uid.get(consumer.uid) if consumer.is_pod else None
         found = [] if pod is None else [pod]
@@ -89,7 +98,8 @@ def _users(
             containers = containers_of(one, claim, request)
             yield User(namespace, one.pod.metadata.name, "pods", one, containers)
         if not found:
-            yield User(namespace, consumer.name, _resource(consumer))
+            departure = left.get(consumer.uid)
+            yield User(namespace, consumer.name, _resource(consumer), departure=departure)
 
 
 def _resource(consumer: Consumer) -> str:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dragoman.model.fields import Document, MalformedObjectError
     from dragoman.model.holder import ClaimEntry, Holder
     from dragoman.model.metadata import Metadata, Owner
+    from dragoman.model.node import Node
     from dragoman.model.pod import Pod
     from dragoman.model.podgroup import PodGroup
 
@@ -24,6 +25,7 @@ __all__ = [
     "MalformedObjectError",
     "Metadata",
     "Namespace",
+    "Node",
     "Owner",
     "Pod",
     "PodGroup",
@@ -38,6 +40,7 @@ _MODULES = {
     "fields": ("Document", "MalformedObjectError"),
     "holder": ("ClaimEntry", "Holder"),
     "metadata": ("Metadata", "Owner"),
+    "node": ("Node",),
     "pod": ("Pod",),
     "podgroup": ("PodGroup",),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -14,6 +15,8 @@ POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 """The finalizer that the scheduler sets before it allocates."""
+LEFT_CONSUMERS_ANNOTATION = "dragoman.dev/left-consumers"
+"""Pods in `status.reservedFor` that left the API before their containers had ended."""
 HOLD_PREFIX = "dragoman-hold-"
 """How the names of claims begin that keep a device out of service."""
 RESERVED_FOR_LIMIT = 256
@@ -75,6 +78,8 @@ class Claim:
         admin_access: Whether a request asks for admin access (KEP-5018).
         allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
         hold: Of a claim with the name of a held one: its metadata and allocation; None of others.
+        node_name: The node that the allocation is for; empty where devices have several or none.
+        left_consumers: The annotation of that name; empty where there is none.
     """
 
     metadata: Metadata
@@ -87,6 +92,8 @@ class Claim:
     devices: tuple[AllocatedDevice, ...] = ()
     allocated_at: str = ""
     hold: Document | None = field(default=None, hash=False)
+    node_name: str = ""
+    left_consumers: str = ""
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -106,6 +113,11 @@ class Claim:
             devices=parse_results(status),
             allocated_at=_allocated_at(status),
             hold=_hold(metadata, status),
+            node_name=_node_name(status),
+            left_consumers=optional_text(
+                annotations, LEFT_CONSUMERS_ANNOTATION, "metadata.annotations."
+            )
+            or "",
         )
 
     @property
@@ -182,6 +194,20 @@ def asks_admin_access(spec: Document, within: str) -> bool:
 def _allocated_at(status: Document) -> str:
     allocation = mapping(status, "allocation", "status.")
     return optional_text(allocation, "allocationTimestamp", "status.allocation.") or ""
+
+
+def _node_name(status: Document) -> str:
+    """Return the node of the selector that the allocator writes for devices of one node."""
+    within = "status.allocation."
+    selector = mapping(mapping(status, "allocation", "status."), "nodeSelector", within)
+    terms = items(selector, "nodeSelectorTerms", f"{within}nodeSelector.")
+    if len(terms) != 1:
+        return ""
+    for one in items(terms[0], "matchFields", f"{within}nodeSelector.nodeSelectorTerms[]."):
+        values = one.get("values")
+        if one.get("key") == "metadata.name" and isinstance(values, list) and len(values) == 1:
+            return intern(str(values[0]))
+    return ""
 
 
 def _hold(metadata: Document, status: Document) -> Document | None:

@@ -37,6 +37,16 @@ def optional_text(document: Document, key: str, within: str = "") -> str | None:
     raise _mismatch(within + key, "a string", found)
 
 
+def optional_number(document: Document, key: str, within: str = "") -> float | None:
+    """Return the number under a key, or None where it is absent or null."""
+    found = document.get(key)
+    if found is None:
+        return None
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return found
+    raise _mismatch(within + key, "a number", found)
+
+
 def mapping(document: Document, key: str, within: str = "") -> Document:
     """Return the object under a key; absent and null are the empty object."""
     found = document.get(key)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from dragoman.model.fields import Document, items, mapping, optional_text
+from dragoman.model.fields import Document, items, mapping, optional_number, optional_text
 from dragoman.model.holder import Holder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
 
 STOCK_MANAGER = "ResourceClaimController"
 """Field manager of the claim controller in kube-controller-manager."""
+DEFAULT_GRACE = 30.0
+"""Seconds that containers have to end where a pod does not say (API: PodSpec)."""
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 
@@ -24,6 +26,9 @@ class Pod(Holder):
         stock_stamp: When the stock controller last wrote the pod's status, as an API timestamp;
             empty if it never did. From `metadata.managedFields`.
         extended_claim: `status.extendedResourceClaimStatus.resourceClaimName`, or None.
+        grace: Seconds that its containers have to end, the longer of
+            `spec.terminationGracePeriodSeconds` and `metadata.deletionGracePeriodSeconds`: after a
+            deletion with grace 0 kubelet still gives them what the spec says.
     """
 
     phase: str = ""
@@ -31,6 +36,7 @@ class Pod(Holder):
     group_name: str | None = None
     extended_claim: str | None = None
     stock_stamp: str = ""
+    grace: float = DEFAULT_GRACE
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -49,6 +55,7 @@ class Pod(Holder):
                 extended, "resourceClaimName", "status.extendedResourceClaimStatus."
             ),
             stock_stamp=_stock_stamp(mapping(body, "metadata")),
+            grace=_grace(spec, mapping(body, "metadata")),
         )
 
     @property
@@ -77,6 +84,12 @@ class Pod(Holder):
         yield from Holder.claim_names(self)
         if self.extended_claim is not None:
             yield self.extended_claim
+
+
+def _grace(spec: Document, metadata: Document) -> float:
+    of_spec = optional_number(spec, "terminationGracePeriodSeconds", "spec.")
+    deletion = optional_number(metadata, "deletionGracePeriodSeconds", "metadata.")
+    return max(DEFAULT_GRACE if of_spec is None else of_spec, deletion or 0.0)
 
 
 def _stock_stamp(metadata: Document) -> str:

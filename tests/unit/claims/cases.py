@@ -11,6 +11,7 @@ from dragoman.claims import (
     CreateClaim,
     DeleteClaim,
     PublishClaims,
+    RecordDepartures,
     RemoveFinalizer,
     UpdateReservedFor,
 )
@@ -81,6 +82,8 @@ def describe(action: Action) -> str:
             names = [consumer.name for consumer in action.consumers] or ["nobody"]
             done = f"reserve for {', '.join(names)}"
             done += " and free the devices" if action.deallocate else ""
+        case RecordDepartures():
+            done = f"record {action.text}"
         case RemoveFinalizer():
             done = f"unprotect {action.claim.metadata.name}"
         case DeleteClaim():

@@ -16,6 +16,7 @@ from dragoman.claims import (
     LiveRead,
     Plan,
     PublishClaims,
+    RecordDepartures,
     RemoveFinalizer,
     UpdateReservedFor,
     plan_claim,
@@ -226,7 +227,7 @@ def send(server: Server, action: Action) -> Json:
             return server.post(action.document("resource.k8s.io/v1"))
         case PublishClaims() | UpdateReservedFor():
             return server.patch(place, action.document(), "status")
-        case RemoveFinalizer():
+        case RemoveFinalizer() | RecordDepartures():
             return server.patch(place, action.document())
         case DeleteClaim():
             return server.delete(place, action.document()["preconditions"])

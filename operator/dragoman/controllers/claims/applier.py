@@ -12,6 +12,7 @@ from dragoman.claims import (
     CreateClaim,
     DeleteClaim,
     PublishClaims,
+    RecordDepartures,
     RemoveFinalizer,
     UpdateReservedFor,
 )
@@ -89,7 +90,7 @@ class Applier:
                 return await self._create(action)
             case PublishClaims():
                 return await self._publish(action)
-            case UpdateReservedFor() | RemoveFinalizer():
+            case UpdateReservedFor() | RemoveFinalizer() | RecordDepartures():
                 return await self._update_claim(action)
             case DeleteClaim():
                 return await self._delete(action)
@@ -181,11 +182,15 @@ class Applier:
         )
         return Outcome.DONE
 
-    async def _update_claim(self, action: UpdateReservedFor | RemoveFinalizer) -> Outcome:
+    async def _update_claim(
+        self, action: UpdateReservedFor | RemoveFinalizer | RecordDepartures
+    ) -> Outcome:
         claim = action.claim
+        fields: dict[str, int] = {}
         if isinstance(action, RemoveFinalizer):
             subresource, message = "", "Removed finalizer of ResourceClaim"
-            fields = {}
+        elif isinstance(action, RecordDepartures):
+            subresource, message = "", "Recorded which consumers left"
         else:
             subresource = "status"
             message = "Deallocated ResourceClaim" if action.deallocate else "Updated reservedFor"

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from dragoman import __version__
 from dragoman.controllers.claims.gather import age
+from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 
@@ -16,8 +17,9 @@ from dragoman.model import Claim, Pod
 class ClaimCollector(Collector):
     """Gauges computed from the stores at each scrape."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, safe: SafeReleaser | None = None) -> None:
         self._state = state
+        self._safe = safe
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics without samples, for documentation."""
@@ -34,17 +36,28 @@ class ClaimCollector(Collector):
             "dragoman_oldest_waiting_pod_seconds", "Age of the oldest of them; 0 for none."
         )
         yield GaugeMetricFamily(
+            "dragoman_left_consumers",
+            "Pods that keep a claim although they left the API; with --safe-release only.",
+        )
+        yield GaugeMetricFamily(
+            "dragoman_oldest_left_consumer_seconds",
+            "Time since the first of them left; 0 for none.",
+        )
+        yield GaugeMetricFamily(
             "dragoman_build_info", "1; the labels are the versions.", labels=["version", "python"]
         )
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics as of now."""
-        claims, waiting, oldest, build = families = tuple(self.describe())
+        claims, waiting, oldest, left, oldest_left, build = families = tuple(self.describe())
         for labels, number in sorted(Counter(map(_labels, self._state.claims)).items()):
             claims.add_metric(labels, number)
         since = sorted(pod.metadata.created for pod in self._state.pods if is_waiting(pod))
         waiting.add_metric([], len(since))
         oldest.add_metric([], age(since[0]) if since else 0.0)
+        kept = self._safe.left.values() if self._safe is not None else ()
+        left.add_metric([], sum(map(len, kept)))
+        oldest_left.add_metric([], self._safe.oldest() if self._safe is not None else 0.0)
         build.add_metric([__version__, platform.python_version()], 1)
         yield from families
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from dragoman.claims.mode import Activity
 from dragoman.controllers.claims.applier import Applier
@@ -12,6 +13,7 @@ from dragoman.controllers.claims.informers import Informers
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.reconciler import Reconciler
+from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
@@ -40,6 +42,7 @@ class ClaimController:
         by_device: Whether claims are also found by the devices that they were allocated.
         workers: How many keys of each lane are reconciled at the same time.
         resync: Seconds between full passes over everything that is stored.
+        safe_release: Whether claims stay reserved for pods that left before their containers ended.
 
     Attributes:
         state: The stored facts.
@@ -47,6 +50,7 @@ class ClaimController:
         handlers: Event handlers, which store facts and enqueue keys.
         informers: Where the event handlers are fed.
         active: Whether claims are reconciled.
+        safe: Remembers how pods left; None without safe release.
         other: Observes another claim controller.
     """
 
@@ -62,6 +66,7 @@ class ClaimController:
         by_device: bool = False,
         workers: int = 32,
         resync: float = 600.0,
+        safe_release: SafeReleaseOptions | None = None,
     ) -> None:
         self.state = ClusterState(groups_served=served.groups is not None, by_device=by_device)
         self.queue: WorkQueue[Key] = WorkQueue(
@@ -71,6 +76,10 @@ class ClaimController:
         self.other = OtherController(self.state, self._other_seen, events.fault)
         self.handlers = EventHandlers(self.state, self.queue, self.other)
         self.informers = Informers.of(self.handlers, client, served)
+        self.safe: SafeReleaser | None = None
+        if safe_release is not None:
+            self.safe = SafeReleaser(client, self.handlers, events.unsafe, safe_release)
+            self.informers = replace(self.informers, nodes=self.safe.nodes)
         reconciler = Reconciler(
             self.state,
             self.queue,
@@ -78,6 +87,7 @@ class ClaimController:
             mode=mode,
             applier=Applier(client, served, self.handlers, self.informers.claims, may_write),
             events=events,
+            safe=self.safe,
         )
         self._mode = mode
         self.active = active
@@ -90,7 +100,7 @@ class ClaimController:
             resync=resync,
             describe=Key._asdict,
         )
-        self._collector = ClaimCollector(self.state)
+        self._collector = ClaimCollector(self.state, self.safe)
 
     def unready(self) -> str | None:
         """Return None once the informers have listed everything, else a sentence."""
@@ -116,11 +126,14 @@ class ClaimController:
         if not self.active:
             return
         async with asyncio.TaskGroup() as tasks:
-            following = tasks.create_task(self._follow_mode())
+            beside = [tasks.create_task(self._follow_mode())]
+            if self.safe is not None:
+                beside.append(tasks.create_task(self.safe.run()))
             try:
                 await self._controller.run()
             finally:
-                following.cancel()
+                for task in beside:
+                    task.cancel()
 
     async def _follow_mode(self) -> None:
         while True:

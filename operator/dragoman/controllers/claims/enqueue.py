@@ -1,5 +1,6 @@
 """Event handlers: they store a fact and enqueue the keys that its change concerns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -44,12 +45,14 @@ class EventHandlers:
         queue: Receives the keys that a change concerns.
         other: Observes each change before it is stored.
         observers: Other controllers that need the same facts.
+        departed: Called with a pod that left the API, as it was stored and as it was deleted.
     """
 
     state: ClusterState
     queue: WorkQueue[Key]
     other: OtherController
     observers: list[Observer] = field(default_factory=list)
+    departed: Callable[[Pod | None, Pod], None] = lambda _known, _pod: None
 
     def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
         """Store a pod that was added or changed, and enqueue it and its claims.
@@ -69,6 +72,7 @@ class EventHandlers:
         for observer in self.observers:
             observer.pod_changed(known, pod)
         if known is not None and known.metadata.uid != pod.metadata.uid:
+            self.departed(known, known)
             self._enqueue_claims(known)
         self._enqueue_pod(pod, by)
 
@@ -76,6 +80,7 @@ class EventHandlers:
         """Delete a pod, and enqueue the claims that it used."""
         metadata = pod.metadata
         known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.departed(known, pod)
         self.state.times.forget(metadata.uid)
         if known is not None:
             for observer in self.observers:

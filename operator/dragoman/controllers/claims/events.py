@@ -17,6 +17,7 @@ EVENT_REASONS = {
     Reason.CLAIM_MISSING: "ResourceClaimNotFound",
     Reason.CLAIM_FOREIGN: "ForeignResourceClaim",
     Reason.RESERVATIONS_FULL: "ReservedForFull",
+    Reason.CONTAINERS_NOT_ENDED: "ContainersNotEnded",
 }
 """Reasons in Events where they are not the stock controller's FailedResourceClaimCreation."""
 
@@ -60,6 +61,13 @@ class ClaimEvents:
         if not self.may_write():
             return  # the leader observes it as well, and one Event is enough
         self.recorder.warn(_reference(pod), reason=fault.value, action="Watching", note=note)
+
+    def unsafe(self, claim: Claim, note: str) -> None:
+        """Report that devices may be given to a pod while containers of another one run."""
+        if not self.may_write():
+            return  # the leader saw the pod leave as well
+        key = Key("claim", claim.metadata.namespace, claim.metadata.name)
+        self._warn(key, Reason.CONTAINERS_NOT_ENDED.value, note, "")
 
     def regarding(self, key: Key) -> ObjectReference | None:
         """Return a reference to the object of a key, None where it is not stored."""

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from dragoman.claims import ClaimFacts, HolderFacts, Plan, plan_claim, plan_group, plan_pod
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.livereads import LiveReads
+from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
 
@@ -13,18 +14,25 @@ IDLE = "idle"
 
 
 class Gatherer:
-    """Gathers facts from the stores, and calls the planner of a key."""
+    """Gathers facts from the stores, and calls the planner of a key.
 
-    def __init__(self, state: ClusterState) -> None:
+    Args:
+        state: The stores.
+        safe: What is known for safe release; None without it.
+    """
+
+    def __init__(self, state: ClusterState, safe: SafeReleaser | None = None) -> None:
         self._state = state
+        self._safe = safe
 
     def plan(self, key: Key, live: LiveReads) -> Plan | None:
         """Return the plan of a key, or None where its object is not stored."""
         found = self._state.get(*key)
-        if found is None:
-            return None
-        if isinstance(found, Claim):
-            return plan_claim(self._claim_facts(found, live))
+        if found is None or isinstance(found, Claim):
+            planned = plan_claim(self._claim_facts(found, live)) if found is not None else None
+            if self._safe is not None:
+                self._safe.planned(key, planned)
+            return planned
         plan = plan_pod if isinstance(found, Pod) else plan_group
         return plan(self._holder_facts(found, live))
 
@@ -76,6 +84,7 @@ class Gatherer:
             owner_missing_for=elapsed(uid, "ownerless", holds=self._owner_is_missing(claim)),
             unchanged_for=elapsed(uid, IDLE, holds=idle, version=metadata.resource_version),
             live=live.live,
+            safe=self._safe.facts(claim) if self._safe is not None else None,
         )
 
     def _age(self, holder: Pod | PodGroup) -> float:

@@ -10,7 +10,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import PODS
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.model import Claim, Node, Pod, PodGroup, Template
 
 _POD_MARKS = (b'"resourceClaims":[', b'"extendedResourceClaimStatus":')
 
@@ -24,12 +24,14 @@ class Informers:
         claims: Of ResourceClaims.
         templates: Of ResourceClaimTemplates.
         groups: Of PodGroups; None where they are not served.
+        nodes: Of Nodes; None without safe release.
     """
 
     pods: Informer[Pod]
     claims: Informer[Claim]
     templates: Informer[Template]
     groups: Informer[PodGroup] | None
+    nodes: Informer[Node] | None = None
 
     @classmethod
     def of(cls, handlers: EventHandlers, client: Client, served: Served) -> Self:
@@ -74,7 +76,8 @@ class Informers:
 
     def __iter__(self) -> Iterator[Informer[Any]]:
         """Iterate over the informers of served resources."""
-        return iter([one for one in (self.pods, self.claims, self.templates, self.groups) if one])
+        every = (self.pods, self.claims, self.templates, self.groups, self.nodes)
+        return iter([one for one in every if one])
 
 
 def uses_claims(content: bytes) -> bool:

@@ -58,6 +58,7 @@ class LiveReader:
             "resourceclaims": informers.claims,
             "resourceclaimtemplates": informers.templates,
             "podgroups": informers.groups,
+            "nodes": informers.nodes,
         }
         self._by_kind: dict[str, Informer[Any] | None] = {
             "pod": informers.pods,

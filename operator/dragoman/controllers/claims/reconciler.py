@@ -14,6 +14,7 @@ from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.informers import Informers
 from dragoman.controllers.claims.livereads import LiveReader, LiveReads
 from dragoman.controllers.claims.mode import ClaimMode
+from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.controller import LONGEST_RETRY, NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -39,6 +40,7 @@ class Reconciler:
         mode: The claim mode.
         applier: Writes.
         events: Reports to users.
+        safe: What is known for safe release; None without it.
     """
 
     def __init__(  # noqa: PLR0913 — one argument per collaborator
@@ -50,12 +52,13 @@ class Reconciler:
         mode: ClaimMode,
         applier: Applier,
         events: ClaimEvents,
+        safe: SafeReleaser | None = None,
     ) -> None:
         self._queue = queue
         self._mode = mode
         self._applier = applier
         self._events = events
-        self._gatherer = Gatherer(state)
+        self._gatherer = Gatherer(state, safe)
         self._reader = LiveReader(informers)
 
     async def reconcile(self, key: Key) -> None:

@@ -15,6 +15,7 @@ Tree = bool | Mapping[str, Any] | list[Any]
 
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+LEFT_CONSUMERS_ANNOTATION: Final = "dragoman.dev/left-consumers"
 REASON: Final = "dragoman.dev/reason"
 AUTHOR: Final = "dragoman.dev/author"
 DEVICE: Final = "dragoman.dev/device"
@@ -55,6 +56,7 @@ _METADATA: Final[Mapping[str, Tree]] = {
     "annotations": {
         POD_CLAIM_ANNOTATION: True,
         EXTENDED_RESOURCE_ANNOTATION: True,
+        LEFT_CONSUMERS_ANNOTATION: True,
         REASON: True,
         AUTHOR: True,
         DEVICE: True,

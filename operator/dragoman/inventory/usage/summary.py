@@ -155,7 +155,10 @@ def _users(devices: Iterable[Device]) -> tuple[tuple[str, int], ...]:
 
 def holder_names(holding: Holding) -> tuple[str, ...]:
     """Return the consumers of an allocation, or its claim where it has none."""
-    return tuple(user.key for user in holding.users) or (f"claim {holding.claim.key}",)
+    names = tuple(
+        f"{user.key} ({user.waits})" if user.waits else user.key for user in holding.users
+    )
+    return names or (f"claim {holding.claim.key}",)
 
 
 def waiting_pods(inventory: Inventory) -> tuple[Waiting, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import click
@@ -16,11 +17,12 @@ _EXAMPLES: Final = """\
 Examples:
   kubectl dra release notebook-old -n ml --dry-run
   kubectl dra release ml/notebook-old
+  kubectl dra release ml/trainer --force      # although containers of its pod may still run
 
 \b
 Exit status:
   0  the devices are released, or the claim holds none
-  1  a pod uses the claim; nothing was written
+  1  a pod uses the claim, or its containers may still run; nothing was written
   2  the claim does not exist or changed at that moment, rights are missing, or bad input
 """
 
@@ -28,9 +30,14 @@ Exit status:
 @click.command(epilog=_EXAMPLES)
 @click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=complete_claim)
 @click.option("--dry-run", is_flag=True, help="Let the API server check the write, and not do it.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Release devices also while safe release waits for a node to end the containers of a pod.",
+)
 @connected
 @output_option
-def release(source: Source, claim: str, dry_run: bool, output: Output) -> None:  # noqa: FBT001 — click's way
+def release(source: Source, claim: str, dry_run: bool, force: bool, output: Output) -> None:  # noqa: FBT001 — click's way
     """Free the devices of one claim that no pod uses; the claim itself stays.
 
     The claim and the pods of its namespace are read live, and the one write fails where the claim
@@ -38,4 +45,5 @@ def release(source: Source, claim: str, dry_run: bool, output: Output) -> None: 
     """
     from dragoman.doctor.repairs import plan_release  # noqa: PLC0415 — heavy, not for --help
 
-    repair(source, claim, plan_release, dry_run=dry_run, output=output)
+    planner = partial(plan_release, force=force)
+    repair(source, claim, planner, dry_run=dry_run, output=output)

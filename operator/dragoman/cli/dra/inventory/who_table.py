@@ -182,6 +182,7 @@ def _states(inventory: Inventory, device: Device, holding: Holding | None) -> It
         health = _health(user, device)
         if health:
             yield f"{health.lower()} for pod {user.key}"
+    yield from filter(None, (user.waits for user in (holding.users if holding else ())))
 
 
 def _uuid(content: Content | None) -> str:
@@ -226,6 +227,7 @@ def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
             "since": holding.claim.since if holding else None,
             "pod": user.key if user else None,
             "containers": list(user.containers) if user else [],
+            "waitsForNode": user.departure.node if user and user.departure else None,
         }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dragoman.inventory.snapshots.anonymous.departures import DEPARTURES
 from dragoman.inventory.snapshots.anonymous.treatments import (
     API_VERSION,
     ATTRIBUTE,
@@ -43,6 +44,7 @@ from dragoman.inventory.snapshots.anonymous.walk import (
 from dragoman.inventory.snapshots.documents import (
     EXTENDED_RESOURCE_ANNOTATION,
     KINDS,
+    LEFT_CONSUMERS_ANNOTATION,
     MAINTENANCE,
     OVERLAPPED,
     POD_CLAIM_ANNOTATION,
@@ -93,6 +95,7 @@ def metadata(name: Treatment) -> Mapping[str, Tree]:
         "annotations": {
             POD_CLAIM_ANNOTATION: ENTRY,
             EXTENDED_RESOURCE_ANNOTATION: words("true"),
+            LEFT_CONSUMERS_ANNOTATION: DEPARTURES,
             OVERLAPPED: words("true"),
         },
         "labels": {MAINTENANCE: named("maintenance"), PREEMPTION: UID},
