@@ -187,7 +187,7 @@ def forget_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
 
 
 def waits(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
-    """Return what users are told of consumers that left, and when they are looked at again."""
+    """Return what is reported of consumers that left, and when they are planned again."""
     namespace = facts.claim.metadata.namespace
     return tuple(
         Pending(

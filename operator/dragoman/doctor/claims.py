@@ -192,7 +192,7 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
 def _is_used(facts: Facts, claim: ClaimFact) -> bool:
     left = recorded(claim.claim.left_consumers)
     if any(one.uid in left for one in claim.claim.consumers):
-        return True  # a node has to end containers first: `DragomanContainersNotEnded` tells
+        return True  # a node has to end containers first
     return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.claim.consumers)
 
 

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.doctor import claims, devices, faults, holds, pools, webhooks
+from dragoman.doctor import (
+    claims,
+    devices,
+    faults,
+    holds,
+    names,
+    over_time,
+    pools,
+    slices,
+    webhooks,
+)
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 
@@ -32,9 +42,21 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.TAINTED_IN_USE: (devices.tainted_in_use, ("resourceslices", "resourceclaims")),
     Id.HOLD_STALE: (holds.hold_stale, ("resourceslices", "resourceclaims")),
     Id.ADMIN_OVERLAP: (devices.admin_overlap, ("resourceslices", "resourceclaims")),
+    Id.NAME_OWN_DOMAIN: (names.name_own_domain, ("resourceslices",)),
+    Id.NAME_NON_STANDARD: (names.name_non_standard, ("resourceslices",)),
+    Id.NAME_MIXED_TYPE: (names.name_mixed_type, ("resourceslices",)),
+    Id.SLICE_UNOWNED: (slices.slice_unowned, ("resourceslices",)),
+    Id.COUNTER_OVERDRAWN: (slices.counter_overdrawn, ("resourceslices",)),
+    Id.POLICY_DEFAULT_TOO_BIG: (slices.policy_default_too_big, ("resourceslices",)),
+    Id.SLICE_WRITE_STORM: (over_time.slice_write_storm, ("resourceslices",)),
+    Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
     Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
 }
 """Every rule, and the resources without which it finds nothing or only a part."""
+
+
+OVER_TIME: Final = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
+"""Rules that compare two readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +66,12 @@ class Diagnosis:
     Attributes:
         findings: The worst first, then by id and subject.
         partial: Rules whose facts are incomplete, with the resources that were not read.
+        unjudged: Rules that need an earlier reading, where there was none.
     """
 
     findings: tuple[Finding, ...]
     partial: Mapping[Id, tuple[str, ...]]
+    unjudged: tuple[Id, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """Return how many findings have a severity."""
@@ -73,4 +97,5 @@ def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
         for key in chosen
         if (missing := tuple(plural for plural in RULES[key][1] if not facts.read(plural)))
     }
-    return Diagnosis(tuple(findings), partial)
+    unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
+    return Diagnosis(tuple(findings), partial, unjudged)

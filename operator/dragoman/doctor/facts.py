@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.doctor.finding import Subject
 from dragoman.inventory.ages import seconds
@@ -14,6 +14,9 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from dragoman.doctor.over_time import Reading
 
 _EMPTY: Final[Document] = {}
 
@@ -41,11 +44,13 @@ class Facts:
         snapshot: The objects as they were read.
         inventory: What was computed from them.
         thresholds: What is too young to be wrong.
+        before: What an earlier reading showed; None where there was none.
     """
 
     snapshot: Snapshot
     inventory: Inventory
     thresholds: Thresholds = field(default_factory=Thresholds)
+    before: Reading | None = None
 
     def age(self, then: str) -> float:
         """Return the seconds since an API timestamp; 0 where it is none."""

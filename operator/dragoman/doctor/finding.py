@@ -41,6 +41,14 @@ class Id(StrEnum):
     TAINTED_IN_USE = "TaintedInUse"
     HOLD_STALE = "HoldStale"
     ADMIN_OVERLAP = "AdminOverlap"
+    NAME_OWN_DOMAIN = "NameOwnDomain"
+    NAME_NON_STANDARD = "NameNonStandard"
+    NAME_MIXED_TYPE = "NameMixedType"
+    SLICE_UNOWNED = "SliceUnowned"
+    COUNTER_OVERDRAWN = "CounterOverdrawn"
+    POLICY_DEFAULT_TOO_BIG = "PolicyDefaultTooBig"
+    SLICE_WRITE_STORM = "SliceWriteStorm"
+    SLICES_MISSING = "SlicesMissing"
     KNOWN_FAULT = "KnownFault"
 
 
@@ -60,6 +68,14 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
         Id.DRIVER_SILENT: Severity.WARNING,
         Id.TAINTED_IN_USE: Severity.WARNING,
         Id.HOLD_STALE: Severity.WARNING,
+        Id.NAME_OWN_DOMAIN: Severity.WARNING,
+        Id.NAME_NON_STANDARD: Severity.WARNING,
+        Id.NAME_MIXED_TYPE: Severity.WARNING,
+        Id.SLICE_UNOWNED: Severity.WARNING,
+        Id.COUNTER_OVERDRAWN: Severity.WARNING,
+        Id.POLICY_DEFAULT_TOO_BIG: Severity.WARNING,
+        Id.SLICE_WRITE_STORM: Severity.WARNING,
+        Id.SLICES_MISSING: Severity.WARNING,
         Id.ADMIN_OVERLAP: Severity.INFO,
         Id.KNOWN_FAULT: Severity.INFO,
     }

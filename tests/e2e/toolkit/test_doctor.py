@@ -55,6 +55,8 @@ class Ward:
         metadata = whole["metadata"]
         deleted = metadata.pop("deletionTimestamp", None)
         made = self.api.create(whole)
+        if whole["kind"] == "Node":
+            self._uids[f"uid-of-node-{metadata['name']}"] = made["metadata"]["uid"]
         if whole["kind"] == "Pod":
             mark = f"uid-of-{metadata['namespace']}-{metadata['name']}"
             self._uids[mark] = made["metadata"]["uid"]

@@ -62,6 +62,8 @@ class World:
         node, part = f"{self.name}-n{index}", pool.pop("part", 0)
         made = objects.resource_slice(node, [*devices], self.driver, f"{node}-{part}")
         made["spec"]["pool"].update(pool)
+        owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-of-node-{node}"}
+        made["metadata"]["ownerReferences"] = [owner]
         return made
 
     def device_class(self, **spec: Any) -> Json:
@@ -376,6 +378,74 @@ def _known_fault(world: World) -> Case:
     )
 
 
+def _named(world: World, *attributes: Json) -> tuple[Json, ...]:
+    """Return a node with one device for each map of attributes."""
+    devices = [{"name": f"d{index}", "attributes": one} for index, one in enumerate(attributes)]
+    return (world.node(), world.slice(devices))
+
+
+def _name_own_domain(world: World) -> Case:
+    name = f"{world.driver}/model"
+    return Case(
+        Id.NAME_OWN_DOMAIN,
+        f"{world.driver} {name}",
+        _named(world, {"model": {"string": "a"}, name: {"string": "b"}}),
+        _named(world, {"model": {"string": "a"}, f"other.{name}": {"string": "b"}}),
+    )
+
+
+def _name_non_standard(world: World) -> Case:
+    name = "resource.kubernetes.io/pciRoot"
+    return Case(
+        Id.NAME_NON_STANDARD,
+        f"{world.driver} {name}",
+        _named(world, {name: {"string": "pci0000:00"}}),
+        _named(world, {"resource.kubernetes.io/pcieRoot": {"string": "pci0000:00"}}),
+    )
+
+
+def _name_mixed_type(world: World) -> Case:
+    return Case(
+        Id.NAME_MIXED_TYPE,
+        f"{world.driver} index",
+        _named(world, {"index": {"int": 1}}, {"index": {"string": "2"}}),
+        _named(world, {"index": {"int": 1}}, {"index": {"int": 2}}),
+    )
+
+
+def _slice_unowned(world: World) -> Case:
+    owned = world.slice()
+    bare = copy.deepcopy(owned)
+    del bare["metadata"]["ownerReferences"]
+    about = f"{world.driver}/{world.name}-n0"
+    return Case(Id.SLICE_UNOWNED, about, (world.node(), bare), (world.node(), owned))
+
+
+def _counter_overdrawn(world: World) -> Case:
+    sets = world.slice((), resourceSliceCount=2)
+    sets["spec"]["sharedCounters"] = [{"name": "card", "counters": {"memory": {"value": "4Gi"}}}]
+    del sets["spec"]["devices"]
+
+    def pool(need: str) -> tuple[Json, ...]:
+        consumed = [{"counterSet": "card", "counters": {"memory": {"value": need}}}]
+        device = {"name": "d0", "consumesCounters": consumed}
+        return (world.node(), sets, world.slice([device], part=1, resourceSliceCount=2))
+
+    about = f"{world.driver}/{world.name}-n0"
+    return Case(Id.COUNTER_OVERDRAWN, about, pool("5Gi"), pool("4Gi"))
+
+
+def _policy_default_too_big(world: World) -> Case:
+    def shared(default: str) -> tuple[Json, ...]:
+        policy = {"default": default, "validRange": {"min": "1Gi"}}
+        capacity = {"memory": {"value": "4Gi", "requestPolicy": policy}}
+        device = {"name": "d0", "allowMultipleAllocations": True, "capacity": capacity}
+        return (world.node(), world.slice([device]))
+
+    about = f"{world.driver}/{world.name}-n0"
+    return Case(Id.POLICY_DEFAULT_TOO_BIG, about, shared("5Gi"), shared("4Gi"))
+
+
 _MAKERS: tuple[Callable[[World], Case], ...] = (
     _pool_incomplete,
     _pool_invalid,
@@ -392,6 +462,12 @@ _MAKERS: tuple[Callable[[World], Case], ...] = (
     _tainted_in_use,
     _hold_stale,
     _admin_overlap,
+    _name_own_domain,
+    _name_non_standard,
+    _name_mixed_type,
+    _slice_unowned,
+    _counter_overdrawn,
+    _policy_default_too_big,
     _known_fault,
 )
 

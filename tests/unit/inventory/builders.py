@@ -42,6 +42,8 @@ def pool(node: str, devices: Any = 1, driver: str = DRIVER, part: int = 0, **mor
     """Make a slice of a node's pool; `more` changes `spec.pool`."""
     made = objects.resource_slice(node, devices, driver, f"{node}-{driver}-{part}")
     made["spec"]["pool"].update(more)
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-of-node-{node}"}
+    made["metadata"]["ownerReferences"] = [owner]
     return made
 
 

@@ -17,6 +17,7 @@ from dragoman.controllers.worker import in_daemon_thread
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
+from dragoman.doctor.over_time import Reading
 from dragoman.doctor.pools import REGISTRATION
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
@@ -67,6 +68,7 @@ class FindingsController:
         self._recorder = recorder
         self._ended = float("-inf")
         self._reported: dict[tuple[Id, str], float] = {}
+        self._before: Reading | None = None
 
     async def run(self) -> None:
         """Examine the cluster whenever it is due, until cancelled."""
@@ -89,6 +91,7 @@ class FindingsController:
             # The new leader counts from now on.
             metrics.FINDINGS.clear()
             self._ended = float("-inf")
+            self._before = None
         elif time.monotonic() - self._ended >= self._interval:
             await self._examine()
             self._ended = time.monotonic()
@@ -97,7 +100,7 @@ class FindingsController:
         began = time.monotonic()
         reader = Reader(self._client, "", wanted=concerns_devices)
         snapshot = await reader.read(RESOURCES)
-        diagnosis = await in_daemon_thread(diagnose, snapshot)
+        diagnosis, self._before = await in_daemon_thread(diagnose, snapshot, self._before)
         if not self._leading():
             return
         _measure(diagnosis)
@@ -140,10 +143,11 @@ class FindingsController:
         )
 
 
-def diagnose(snapshot: Snapshot) -> Diagnosis:
-    """Run all rules over a snapshot."""
+def diagnose(snapshot: Snapshot, before: Reading | None = None) -> tuple[Diagnosis, Reading]:
+    """Run all rules over a snapshot; return also what the next one is compared with."""
     world = parse(snapshot)
-    return examine(Facts(snapshot, take(world, server_profile(world))))
+    facts = Facts(snapshot, take(world, server_profile(world)), before=before)
+    return examine(facts), Reading.of(facts)
 
 
 def concerns_devices(plural: str, document: Mapping[str, Any]) -> bool:

@@ -160,7 +160,10 @@ KEPT: Final[Mapping[str, Tree]] = {
         },
     },
     "resourceclaimtemplates": {"metadata": _METADATA, "spec": {"spec": _CLAIM_SPEC}},
-    "resourceslices": {"metadata": _METADATA, "spec": True},
+    "resourceslices": {  # `generation` counts the changes of its spec.
+        "metadata": {**_METADATA, "generation": True},
+        "spec": True,
+    },
     "deviceclasses": {
         "metadata": _METADATA,
         "spec": {"selectors": True, "extendedResourceName": True, "config": _CONFIG},

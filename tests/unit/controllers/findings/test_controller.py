@@ -196,7 +196,7 @@ def test_pods_without_devices_are_not_kept() -> None:
 def test_an_unknown_release_is_examined_as_the_newest_known() -> None:
     whole = builders.snapshot(*lost())
     later = type(whole)(whole.taken, "v1.99.0", whole.objects)
-    assert [one.id for one in diagnose(later).findings] == [Id.DEVICE_LOST]
+    assert [one.id for one in diagnose(later)[0].findings] == [Id.DEVICE_LOST]
 
 
 async def test_an_examination_keeps_no_process_from_ending(
@@ -206,9 +206,9 @@ async def test_an_examination_keeps_no_process_from_ending(
     threads: list[threading.Thread] = []
     diagnose = module.diagnose
 
-    def noted(snapshot: Any) -> Any:
+    def noted(*arguments: Any) -> Any:
         threads.append(threading.current_thread())
-        return diagnose(snapshot)
+        return diagnose(*arguments)
 
     monkeypatch.setattr(module, "diagnose", noted)
     async with running(Server(lost())):

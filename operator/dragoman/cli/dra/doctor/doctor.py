@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +20,9 @@ from dragoman.doctor.finding import ORDER, Id, Severity
 
 if TYPE_CHECKING:
     from dragoman.doctor.examination import Diagnosis
-    from dragoman.doctor.facts import Thresholds
+    from dragoman.doctor.facts import Facts, Thresholds
     from dragoman.doctor.finding import Finding
+    from dragoman.doctor.over_time import Reading
     from dragoman.inventory.facts.objects import World
 
 _EXAMPLES: Final = """\
@@ -29,6 +32,7 @@ Examples:
   kubectl dra doctor -n ml                      # findings about objects of one namespace
   kubectl dra doctor --severity error           # only what needs to be repaired
   kubectl dra doctor --only ClaimIdle --idle-after 86400
+  kubectl dra doctor --for 30s                  # what needs two readings, too
   kubectl dra doctor -o json | jq -r '.findings[] | select(.id == "ClaimIdle") | .object.text'
 
 \b
@@ -42,6 +46,17 @@ STACKED: Final = 120
 """Columns below which each finding is a block: its sentences would fold into a narrow column."""
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 _SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
+
+
+_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|m|h)?", re.ASCII)
+
+
+def observation(_: click.Context, __: click.Parameter, text: str) -> float:
+    """Return the seconds of a duration; raise BadParameter saying what was found."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"expected a time such as 30s or 2m, found {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]
 
 
 @click.command(epilog=_EXAMPLES)
@@ -75,6 +90,15 @@ _SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INF
     metavar="SECONDS",
     help="How long drivers may take to publish a pool, and controllers to release a claim.",
 )
+@click.option(
+    "--for",
+    "observe",
+    default="0s",
+    metavar="DURATION",
+    callback=observation,
+    help="Read the cluster a second time after this time, as 30s or 2m: SliceWriteStorm and "
+    "SlicesMissing compare two readings.",
+)
 @watched
 @connected
 @output_option
@@ -84,6 +108,7 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     severity: str,
     idle_after: float,
     settle_after: float,
+    observe: float,
     every: float,
     output: Output,
 ) -> None:
@@ -91,19 +116,29 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
     Nothing is changed. `release` and `adopt` repair one claim each.
     """
-    from dragoman.doctor.facts import Thresholds  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.doctor import over_time  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.doctor.facts import Thresholds  # noqa: PLC0415 — as above
 
     thresholds = Thresholds(settle=settle_after, idle=idle_after)
 
+    if observe and source.snapshot:
+        raise click.UsageError("--for has nothing to wait for in a snapshot")
+    chosen = [Id(one) for one in only]
+    readings: list[Reading] = []
+
     def answer(source: Source) -> Report:
-        return _answer(source, only, severity, thresholds)
+        if observe and not readings:
+            readings.append(over_time.Reading.of(_facts(source, thresholds)))
+            time.sleep(observe)
+        # With --watch each reading is compared with the first one.
+        facts = _facts(source, thresholds, *readings)
+        return _answer(source, facts, chosen, severity)
 
     watching.answer(source, answer, output, every)
 
 
-def _answer(source: Source, only: tuple[str, ...], severity: str, thresholds: Thresholds) -> Report:
-    from dragoman.doctor.examination import examine  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.doctor.facts import Facts  # noqa: PLC0415 — as above
+def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> Facts:
+    from dragoman.doctor.facts import Facts  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.inventory.snapshots.documents import KINDS, PLANNING  # noqa: PLC0415 — as above
@@ -111,9 +146,13 @@ def _answer(source: Source, only: tuple[str, ...], severity: str, thresholds: Th
     needed = [one for one in KINDS.values() if one not in {"resourcequotas", *PLANNING}]
     snapshot = source.read(needed)
     world = parse(snapshot)
-    inventory = take(world, source.profile(world))
-    facts = Facts(snapshot, inventory, thresholds)
-    diagnosis = examine(facts, [Id(one) for one in only])
+    return Facts(snapshot, take(world, source.profile(world)), thresholds, before)
+
+
+def _answer(source: Source, facts: Facts, only: list[Id], severity: str) -> Report:
+    from dragoman.doctor.examination import examine  # noqa: PLC0415 — heavy, not for --help
+
+    diagnosis = examine(facts, only)
     least = ORDER.index(Severity(severity))
     shown = [
         one
@@ -121,7 +160,7 @@ def _answer(source: Source, only: tuple[str, ...], severity: str, thresholds: Th
         if ORDER.index(one.severity) <= least
         and source.namespace_option in ("", one.subject.namespace)
     ]
-    return _report(world, diagnosis, shown)
+    return _report(facts.inventory.world, diagnosis, shown)
 
 
 def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
@@ -137,6 +176,7 @@ def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
             "infos": counts[Severity.INFO],
         },
         "partial": {str(key): list(missing) for key, missing in diagnosis.partial.items()},
+        "notJudged": [*map(str, diagnosis.unjudged)],
     }
     return Report(
         "Diagnosis",
@@ -177,6 +217,9 @@ def _partial(diagnosis: Diagnosis) -> Iterator[str]:
     if missing:
         rules = ", ".join(str(key) for key in diagnosis.partial)
         yield f"{', '.join(missing)} could not be read: {rules} did not see everything"
+    if diagnosis.unjudged:
+        rules = " and ".join(map(str, diagnosis.unjudged))
+        yield f"{rules}: not judged, they compare two readings of a cluster: --for 30s"
 
 
 def _document(finding: Finding) -> dict[str, Any]:

@@ -185,7 +185,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Tree]]] = {
     },
     "resourceclaimtemplates": {"metadata": metadata(OBJECT), "spec": {"spec": CLAIM_SPEC}},
     "resourceslices": {
-        "metadata": metadata(named("slice")),
+        "metadata": {**metadata(named("slice")), "generation": number},
         "spec": {
             "driver": DRIVER,
             "pool": {"name": NODE_NAME, "generation": number, "resourceSliceCount": number},

@@ -1,0 +1,207 @@
+"""Findings about names and types of what drivers publish: the API server accepts all of them.
+
+Sources: validation of ResourceSlices in Kubernetes 1.36.3, tried with faulty slices; package
+deviceattribute of k8s.io/dynamic-resource-allocation for the names of the standard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman.allocation.facts.objects import Content
+from dragoman.allocation.rules.attributes import scalar
+from dragoman.doctor.devices import few
+from dragoman.doctor.facts import Facts
+from dragoman.doctor.finding import Finding, Id
+from dragoman.inventory.pools.pools import Pool
+from dragoman.spelling import closest
+
+STANDARD: Final = "resource.kubernetes.io"
+STANDARD_TYPES: Final[Mapping[str, str]] = {
+    "pcieRoot": "string",
+    "pciBusID": "string",
+    "numaNode": "int",
+}
+_PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+
+
+@dataclass
+class _Uses:
+    """Where a name is published.
+
+    Attributes:
+        pool: The first pool that has it.
+        devices: Which devices have it, as `pool/device`.
+        types: Of an attribute, with the first device of each.
+        values: Some of its values.
+        twins: Devices that have the name with and without the driver's domain.
+    """
+
+    pool: Pool
+    devices: list[str] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+    values: list[object] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
+
+    @property
+    def since(self) -> str:
+        return self.pool.since
+
+
+Names = Mapping[tuple[str, str], _Uses]
+"""By driver and name as it is published."""
+
+
+def name_own_domain(facts: Facts) -> Iterator[Finding]:
+    """A driver writes its own domain before a name, which is the same name without it.
+
+    The scheduler puts a name without a domain into the driver's domain, in selectors, in
+    `matchAttribute` and in `distinctAttribute`, in 1.34 to 1.37; of two forms on one device a
+    selector sees either. Requests of capacity compare the text.
+    """
+    for (driver, name), uses in sorted(_published(facts, capacity=True).items()):
+        domain, slash, local = name.partition("/")
+        if not slash or domain != driver:
+            continue
+        if uses.twins:
+            effect = (
+                f"{few(uses.twins)} also has {local}, which is the same name: a selector reads one "
+                "of both, which one is not defined; constraints read the one with the domain"
+            )
+        else:
+            effect = (
+                f"selectors read it as {local}, but a request of capacity has to write {name} as "
+                "well"
+            )
+        yield _finding(
+            facts, Id.NAME_OWN_DOMAIN, uses, f"{driver} {name}", effect, f"publish {local}"
+        )
+
+
+def name_non_standard(facts: Facts) -> Iterator[Finding]:
+    """A name of the standard's domain is none of the standard, or its value has another form."""
+    for (driver, name), uses in sorted(_published(facts).items()):
+        domain, _, local = name.partition("/")
+        if domain != STANDARD:
+            continue
+        wrong = [one for one in uses.values if local == "pciBusID" and not _is_address(one)]
+        if local not in STANDARD_TYPES:
+            guess = closest(local, STANDARD_TYPES, edits=3)
+            effect = f"{STANDARD} has no {local}: matchAttribute finds no other driver's devices"
+            remedy = f"publish {STANDARD}/{guess}" if guess else f"publish {local} without a domain"
+        elif wrong:
+            effect = (
+                f"{wrong[0]} is no PCI address such as 0000:0f:00.0: no device of another driver "
+                "matches it"
+            )
+            remedy = "publish domain:bus:device.function"
+        else:
+            continue
+        yield _finding(facts, Id.NAME_NON_STANDARD, uses, f"{driver} {name}", effect, remedy)
+
+
+def name_mixed_type(facts: Facts) -> Iterator[Finding]:
+    """Devices of a driver have one attribute with several types, or not with the standard's."""
+    for (driver, name), uses in sorted(_published(facts).items()):
+        domain, _, local = name.partition("/")
+        wanted = STANDARD_TYPES.get(local, "") if domain == STANDARD else ""
+        wrong = {kind: one for kind, one in uses.types.items() if wanted and kind != wanted}
+        if wrong:
+            kind, device = next(iter(wrong.items()))
+            effect = (
+                f"{device} has a value of type {kind}, the standard is {wanted}: matchAttribute "
+                "finds no common value with other drivers"
+            )
+            remedy = f"publish it as {wanted}"
+        elif len(uses.types) > 1:
+            shown = ", ".join(f"{kind} on {device}" for kind, device in uses.types.items())
+            effect = (
+                f"{shown}: a selector that compares it fails on the others (no such overload), "
+                "which ends the pod's attempt; matchAttribute finds no common value"
+            )
+            remedy = "publish it with one type"
+        else:
+            continue
+        yield _finding(facts, Id.NAME_MIXED_TYPE, uses, f"{driver} {name}", effect, remedy)
+
+
+def _finding(  # noqa: PLR0913, PLR0917 — the parts of a finding
+    facts: Facts, key: Id, uses: _Uses, text: str, effect: str, remedy: str
+) -> Finding:
+    count = len(uses.devices)
+    message = f"on {count} device{'s' if count != 1 else ''}: {effect}"
+    todo = f"report it to the driver's makers: {remedy}"
+    return Finding(key, facts.pool_subject(uses.pool, text), message, todo, uses.since)
+
+
+def _published(facts: Facts, *, capacity: bool = False) -> Names:
+    """Return the names of attributes, and of capacities where wanted, of all current slices."""
+    found: dict[tuple[str, str], _Uses] = {}
+    known: dict[int, _Content] = {}
+    for pool in facts.inventory.pools.values():
+        for one in pool.slices:
+            for device in one.devices:
+                key = id(device.content)
+                content = known.get(key) or known.setdefault(key, _Content.of(device.content))
+                where = f"{pool.id.pool}/{device.name}"
+                for name, (kind, value) in content.names(capacity=capacity).items():
+                    uses = found.setdefault((pool.id.driver, name), _Uses(pool))
+                    uses.devices.append(where)
+                    if kind:
+                        uses.types.setdefault(kind, where)
+                    if value is not None and len(uses.values) < _VALUES:
+                        uses.values.append(value)
+                    if name in content.twins:
+                        uses.twins.append(where)
+    return found
+
+
+_VALUES: Final = 1000
+"""Values of one name that are compared with the standard's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The names of devices that look alike.
+
+    Attributes:
+        attributes: Type and value by name.
+        capacities: Names of capacities.
+        twins: Names that stand beside their form without the driver's domain.
+    """
+
+    attributes: Mapping[str, tuple[str, object]]
+    capacities: Mapping[str, tuple[str, object]]
+    twins: frozenset[str]
+
+    @classmethod
+    def of(cls, content: Content) -> _Content:
+        """Read the names of a device."""
+        attributes = {name: _typed(value) for name, value in content.attributes.items()}
+        twins = set()
+        prefix = f"{content.driver}/"
+        for names in (content.attributes, content.capacity):
+            own = (name for name in names if name.startswith(prefix))
+            twins |= {name for name in own if name.removeprefix(prefix) in names}
+        capacities: dict[str, tuple[str, object]] = dict.fromkeys(content.capacity, ("", None))
+        return cls(attributes, capacities, frozenset(twins))
+
+    def names(self, *, capacity: bool) -> Mapping[str, tuple[str, object]]:
+        """Return type and value by name."""
+        return {**self.capacities, **self.attributes} if capacity else self.attributes
+
+
+_LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
+
+
+def _typed(value: Mapping[str, object]) -> tuple[str, object]:
+    """Return the type and value of an attribute; a list has the type of its elements (KEP-5491)."""
+    kind, one = scalar(value)
+    return (kind, one) if kind else (next((_LISTS[k] for k in value if k in _LISTS), ""), None)
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and _PCI.fullmatch(value) is not None

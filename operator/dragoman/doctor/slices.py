@@ -1,0 +1,127 @@
+"""Findings about slices that the API server accepts, and whose devices are never allocated.
+
+Source: the API server validates one slice at a time, so that nothing compares a device with the
+counters of its pool, or the default of a request policy with its capacity (Kubernetes 1.36.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dragoman.allocation import Code, DeviceID, Reason
+from dragoman.allocation.facts.amounts import Amount
+from dragoman.allocation.facts.objects import Content
+from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
+from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.inventory.pools.pools import Pool
+
+MAKERS = "report it to the driver's makers: "
+
+
+def slice_unowned(facts: Facts) -> Iterator[Finding]:
+    """A slice of a node has no owner, so that it stays when the node is deleted."""
+    for pool in facts.inventory.pools.values():
+        bare = [one.name for one in pool.slices if one.node_name and not _owned(facts, one.name)]
+        if bare:
+            metadata = part(facts.slices.get(bare[0]), "metadata")
+            count = f"{len(bare)} slice{'s' if len(bare) != 1 else ''}"
+            yield Finding(
+                Id.SLICE_UNOWNED,
+                Subject(str(pool.id), "ResourceSlice", bare[0], uid=str(metadata.get("uid") or "")),
+                f"{count} without an owner: once the node is deleted, the scheduler still sees "
+                "their devices",
+                f"{MAKERS}a slice needs its Node, or the driver's workload, as owner",
+                str(metadata.get("creationTimestamp") or ""),
+            )
+
+
+def _owned(facts: Facts, name: str) -> bool:
+    return bool(listed(facts.slices.get(name), "metadata", "ownerReferences"))
+
+
+def counter_overdrawn(facts: Facts) -> Iterator[Finding]:
+    """A device takes more of a counter than its set holds, so that it is never allocated."""
+    for pool in facts.inventory.pools.values():
+        sets = {one.name: one.counters for each in pool.slices for one in each.shared_counters}
+        found = [
+            (device.name, reason)
+            for each in pool.slices
+            for device in each.devices
+            if (reason := _overdrawn(pool, device.name, device.content, sets))
+        ]
+        if found:
+            yield _never(
+                facts, Id.COUNTER_OVERDRAWN, pool, found, "a device takes what a set holds"
+            )
+
+
+def _overdrawn(
+    pool: Pool, name: str, content: Content, sets: Mapping[str, Mapping[str, Amount]]
+) -> Reason | None:
+    for consumed in content.consumes:
+        holds = sets.get(consumed.counter_set, {})
+        for counter, need in consumed.counters.items():
+            if counter in holds and need.nanos > holds[counter].nanos:
+                details = {
+                    "set": consumed.counter_set,
+                    "counter": counter,
+                    "need": str(need),
+                    "free": str(holds[counter]),
+                    "holders": "none",
+                }
+                return Reason(Code.COUNTERS_EXCEEDED, device=_id(pool, name), details=details)
+    return None
+
+
+def policy_default_too_big(facts: Facts) -> Iterator[Finding]:
+    """A request that names no amount takes more of a capacity than the device has."""
+    for pool in facts.inventory.pools.values():
+        found = [
+            (device.name, reason)
+            for each in pool.slices
+            for device in each.devices
+            if device.content.shareable
+            and (reason := _too_big(facts, pool, device.name, device.content))
+        ]
+        if found:
+            remedy = "a default is at most the capacity; until then name an amount in each request"
+            yield _never(facts, Id.POLICY_DEFAULT_TOO_BIG, pool, found, remedy)
+
+
+def _too_big(facts: Facts, pool: Pool, name: str, content: Content) -> Reason | None:
+    try:
+        consumed = consumption(None, content.capacity, facts.inventory.profile)
+    except (CapacityError, PolicyError):
+        return None  # another fault, which the allocator tells by itself
+    for capacity, amount in consumed.items():
+        value = content.capacity[capacity].value
+        if amount.nanos > value.nanos:
+            details = {
+                "capacity": capacity,
+                "free": str(value),
+                "value": str(value),
+                "rounded": str(amount),
+                "holders": "none",
+            }
+            return Reason(Code.CAPACITY_EXCEEDED, device=_id(pool, name), details=details)
+    return None
+
+
+def _id(pool: Pool, device: str) -> DeviceID:
+    return DeviceID(pool.id.driver, pool.id.pool, device)
+
+
+def _never(
+    facts: Facts, key: Id, pool: Pool, found: list[tuple[str, Reason]], remedy: str
+) -> Finding:
+    first, reason = found[0]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    answer = str(reason._replace(device=None)).removesuffix(" (held by none)")
+    return Finding(
+        key,
+        facts.pool_subject(pool),
+        f"{first}{more}: never allocated, because {answer}",
+        f"{MAKERS}{remedy}",
+        pool.since,
+    )
