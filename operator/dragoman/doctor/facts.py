@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.doctor.finding import Subject
 from dragoman.inventory.ages import seconds
@@ -14,9 +14,6 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from dragoman.doctor.over_time import Reading
 
 _EMPTY: Final[Document] = {}
 
@@ -34,6 +31,25 @@ class Thresholds:
     settle: float = 300.0
     idle: float = 3600.0
     held: float = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an earlier reading showed of slices.
+
+    Attributes:
+        taken: When, as an API timestamp.
+        generations: `metadata.generation`, which counts changes, by UID of the slice.
+        pools: Driver and node of the pools of nodes.
+        daemonsets: UIDs of the DaemonSets of a driver.
+        ready: Nodes with a ready plugin pod, by UID of its DaemonSet.
+    """
+
+    taken: str
+    generations: Mapping[str, int]
+    pools: frozenset[tuple[str, str]]
+    daemonsets: Mapping[str, frozenset[str]]
+    ready: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True)

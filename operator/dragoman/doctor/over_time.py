@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
-from dragoman.doctor.facts import Facts, part
+from dragoman.doctor.facts import Facts, Reading, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.pools import Plugins, is_ready
 from dragoman.inventory.ages import seconds
@@ -20,46 +19,27 @@ FEWEST_WRITES = 3
 """Changes between two readings below which a pool may just have been published."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What an earlier reading showed of slices.
-
-    Attributes:
-        taken: When, as an API timestamp.
-        generations: `metadata.generation`, which counts changes, by UID of the slice.
-        pools: Driver and node of the pools of nodes.
-        daemonsets: UIDs of the DaemonSets of a driver.
-        ready: Nodes with a ready plugin pod, by UID of its DaemonSet.
-    """
-
-    taken: str
-    generations: Mapping[str, int]
-    pools: frozenset[tuple[str, str]]
-    daemonsets: Mapping[str, frozenset[str]]
-    ready: Mapping[str, frozenset[str]]
-
-    @classmethod
-    def of(cls, facts: Facts) -> Reading:
-        """Note what a later reading is compared with."""
-        plugins = Plugins.of(facts)
-        of_nodes = [pool for pool in facts.inventory.pools.values() if pool.node]
-        daemonsets: defaultdict[str, set[str]] = defaultdict(set)
-        # One pool of a driver stands for all: which DaemonSet is the driver's takes long to find.
-        for driver, pool in {pool.id.driver: pool for pool in of_nodes}.items():
-            for pods in plugins.of_driver(facts, pool):
-                owner = pods[0].pod.metadata.owner
-                if owner is not None:
-                    daemonsets[driver].add(owner.uid)
-        return cls(
-            taken=facts.snapshot.taken,
-            generations=_generations(facts),
-            pools=frozenset((pool.id.driver, pool.node) for pool in of_nodes),
-            daemonsets={driver: frozenset(uids) for driver, uids in daemonsets.items()},
-            ready={
-                uid: frozenset(pod.pod.node_name for pod in pods if is_ready(pod))
-                for uid, pods in plugins.pods.items()
-            },
-        )
+def reading(facts: Facts) -> Reading:
+    """Note what a later reading is compared with."""
+    plugins = Plugins.of(facts)
+    of_nodes = [pool for pool in facts.inventory.pools.values() if pool.node]
+    daemonsets: defaultdict[str, set[str]] = defaultdict(set)
+    # One pool of a driver stands for all: which DaemonSet is the driver's takes long to find.
+    for driver, pool in {pool.id.driver: pool for pool in of_nodes}.items():
+        for pods in plugins.of_driver(facts, pool):
+            owner = pods[0].pod.metadata.owner
+            if owner is not None:
+                daemonsets[driver].add(owner.uid)
+    return Reading(
+        taken=facts.snapshot.taken,
+        generations=_generations(facts),
+        pools=frozenset((pool.id.driver, pool.node) for pool in of_nodes),
+        daemonsets={driver: frozenset(uids) for driver, uids in daemonsets.items()},
+        ready={
+            uid: frozenset(pod.pod.node_name for pod in pods if is_ready(pod))
+            for uid, pods in plugins.pods.items()
+        },
+    )
 
 
 def slice_write_storm(facts: Facts) -> Iterator[Finding]:
@@ -96,7 +76,7 @@ def slices_missing(facts: Facts) -> Iterator[Finding]:
     before = facts.before
     if before is None or not facts.read("pods"):
         return
-    now = Reading.of(facts)
+    now = reading(facts)
     for driver in sorted({*now.daemonsets, *before.daemonsets}):
         every = now.daemonsets.get(driver, frozenset()) | before.daemonsets.get(driver, frozenset())
         for uid in sorted(every):

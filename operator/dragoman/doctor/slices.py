@@ -93,7 +93,7 @@ def _too_big(facts: Facts, pool: Pool, name: str, content: Content) -> Reason | 
     try:
         consumed = consumption(None, content.capacity, facts.inventory.profile)
     except (CapacityError, PolicyError):
-        return None  # another fault, which the allocator tells by itself
+        return None  # another fault, which the allocator reports
     for capacity, amount in consumed.items():
         value = content.capacity[capacity].value
         if amount.nanos > value.nanos:

@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.allocation import profile
 from dragoman.doctor.examination import Diagnosis, examine
-from dragoman.doctor.facts import Facts, Thresholds
+from dragoman.doctor.facts import Facts, Reading, Thresholds
 from dragoman.doctor.finding import Finding, Id
-from dragoman.doctor.over_time import Reading
+from dragoman.doctor.over_time import reading
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -35,7 +35,7 @@ def facts(manifests: Sequence[Json], second: int, before: Reading | None = None)
 
 def compared(before: Sequence[Json], after: Sequence[Json]) -> list[Finding]:
     """Return the findings over time of two readings, 30 seconds apart."""
-    first = Reading.of(facts(before, 0))
+    first = reading(facts(before, 0))
     found = examine(facts(after, 30, first))
     assert found.unjudged == ()
     return [one for one in found.findings if one.id in (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)]

@@ -15,9 +15,9 @@ from dragoman import metrics
 from dragoman.controllers.clusterreader import Reader
 from dragoman.controllers.worker import in_daemon_thread
 from dragoman.doctor.examination import Diagnosis, examine
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.facts import Facts, Reading, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
-from dragoman.doctor.over_time import Reading
+from dragoman.doctor.over_time import reading
 from dragoman.doctor.pools import REGISTRATION
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
@@ -147,7 +147,7 @@ def diagnose(snapshot: Snapshot, before: Reading | None = None) -> tuple[Diagnos
     """Run all rules over a snapshot; return also what the next one is compared with."""
     world = parse(snapshot)
     facts = Facts(snapshot, take(world, server_profile(world)), before=before)
-    return examine(facts), Reading.of(facts)
+    return examine(facts), reading(facts)
 
 
 def concerns_devices(plural: str, document: Mapping[str, Any]) -> bool:

@@ -20,9 +20,8 @@ from dragoman.doctor.finding import ORDER, Id, Severity
 
 if TYPE_CHECKING:
     from dragoman.doctor.examination import Diagnosis
-    from dragoman.doctor.facts import Facts, Thresholds
+    from dragoman.doctor.facts import Facts, Reading, Thresholds
     from dragoman.doctor.finding import Finding
-    from dragoman.doctor.over_time import Reading
     from dragoman.inventory.facts.objects import World
 
 _EXAMPLES: Final = """\
@@ -128,7 +127,7 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
     def answer(source: Source) -> Report:
         if observe and not readings:
-            readings.append(over_time.Reading.of(_facts(source, thresholds)))
+            readings.append(over_time.reading(_facts(source, thresholds)))
             time.sleep(observe)
         # With --watch each reading is compared with the first one.
         facts = _facts(source, thresholds, *readings)
