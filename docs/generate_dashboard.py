@@ -175,6 +175,23 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             },
         ),
     ),
+    "Preemption": (
+        Panel(
+            "Preemptions",
+            "Plans for pods that wait, and preemptions that ended, by outcome. This row has data "
+            "where preemption.mode is report or on.",
+            {"{{outcome}}": rate("dragoman_preemption_plans_total", "outcome")},
+            unit="ops",
+        ),
+        Panel(
+            "Evictions for others, and reserved devices",
+            "What the Eviction API answered, and devices that only a waiting pod may get.",
+            {
+                "{{outcome}}": rate("dragoman_preemption_victims_total", "outcome"),
+                "reserved": f"max(dragoman_preemption_reserved_devices{{{IN}}})",
+            },
+        ),
+    ),
     "Webhook": (
         Panel(
             "Verdicts",

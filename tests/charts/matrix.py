@@ -49,7 +49,7 @@ MATRIX: dict[str, Values] = {
     "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
     "everything watched": {
         "findings": {"enabled": True},
-        "preemption": {"mode": "report", "select": "opted-in"},
+        "preemption": {"mode": "on", "select": "opted-in"},
         "monitoring": {
             "renderMode": "alwaysRender",
             "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -57,7 +57,6 @@ MATRIX: dict[str, Values] = {
             "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
         },
     },
-    "pods are preempted": {"preemption": {"mode": "on"}},
     "pods watched": {
         "monitoring": {
             "renderMode": "alwaysRender",

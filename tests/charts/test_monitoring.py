@@ -260,6 +260,21 @@ FIRING: dict[str, tuple[str, str, str]] = {
         'dragoman_devices{namespace="dragoman-system", driver="d", class="c", state="lost"}',
         "1x90",
     ),
+    "preemptions are paused": (
+        "DragomanPreemptionPaused",
+        'dragoman_preemption_paused{namespace="dragoman-system", reason="failures"}',
+        "1x90",
+    ),
+    "preemptions fail": (
+        "DragomanPreemptionFails",
+        'dragoman_preemption_plans_total{namespace="dragoman-system", outcome="lost"}',
+        "0+1x90",
+    ),
+    "reservations stay": (
+        "DragomanReservationsStuck",
+        'dragoman_preemption_reserved_devices{namespace="dragoman-system"}',
+        "2x90",
+    ),
     "writes fail": (
         "DragomanClaimWritesFail",
         (

@@ -7,7 +7,7 @@ and taints, which all users of devices may know, and never objects of other name
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from dragoman.diagnosis.groups import concerned, kind, short_of
 from dragoman.diagnosis.obstacles import Code as ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
+from dragoman.inventory.inventory import UNSEEN
+from dragoman.inventory.snapshots.documents import PREEMPTION
 
 LONGEST: Final = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""
@@ -182,8 +184,7 @@ def _words(reason: Reason) -> str:
         case Code.DEVICE_IN_USE:
             return "in use"
         case Code.TAINT_NOT_TOLERATED:
-            value = f"={details['value']}" if details.get("value") else ""
-            return f"tainted {details.get('key')}{value}:{details.get('effect')}"
+            return _tainted(details)
         case Code.CAPACITY_EXCEEDED:
             return f"too little {_short(details.get('capacity'))} left"
         case Code.CAPACITY_UNKNOWN:
@@ -198,6 +199,13 @@ def _words(reason: Reason) -> str:
             return f"feature gate {details.get('gate')} is off"
         case _:
             return _SPACED.get(reason.code, str(reason.code))
+
+
+def _tainted(details: Mapping[str, Any]) -> str:
+    if details.get("key") == PREEMPTION:
+        return f"reserved for {UNSEEN}"
+    value = f"={details['value']}" if details.get("value") else ""
+    return f"tainted {details.get('key')}{value}:{details.get('effect')}"
 
 
 _SPACED: Final = {

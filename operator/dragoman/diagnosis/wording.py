@@ -8,7 +8,8 @@ from typing import Final
 
 from dragoman.allocation import Code, Reason
 from dragoman.inventory.ages import age
-from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.inventory import UNSEEN, Inventory
+from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import holder_names
 
 NAMES: Final = 3
@@ -61,8 +62,11 @@ def holders_text(inventory: Inventory, found: Iterable[Reason]) -> str:
     return shortened(f"{count} by {name}" for name, count in counts.most_common())
 
 
-def _tainted(_: Inventory, found: list[Reason]) -> str:
+def _tainted(inventory: Inventory, found: list[Reason]) -> str:
     details = found[0].details
+    if details.get("key") == PREEMPTION:
+        device = inventory.devices.get(found[0].device) if found[0].device else None
+        return f"{len(found)} reserved for {device.reserved if device else UNSEEN}"
     value = f"={details['value']}" if details.get("value") else ""
     return f"{len(found)} tainted {details.get('key')}{value}:{details.get('effect')}"
 

@@ -14,6 +14,7 @@ from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, State
+from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import inventory_shares
 
 PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -135,7 +136,9 @@ def tainted_in_use(facts: Facts) -> Iterator[Finding]:
             if one.claim.hold:
                 continue
             exact = exact_request(one)
-            taint = untolerated(device.taints, exact.tolerations if exact else ())
+            # A reservation is for the time after this claim: its pod is about to be evicted.
+            taints = [taint for taint in device.taints if taint.key != PREEMPTION]
+            taint = untolerated(taints, exact.tolerations if exact else ())
             if taint is not None:
                 value = f"={taint.value}" if taint.value else ""
                 source = f" of rule {taint.rule}" if taint.rule else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -17,9 +17,13 @@ from dragoman.inventory.holders import Holding, holdings
 from dragoman.inventory.matching import Classes
 from dragoman.inventory.pools.counters import Counters
 from dragoman.inventory.pools.pools import Pool, pools
+from dragoman.inventory.snapshots.documents import PREEMPTION
 
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep claims away; all others only inform."""
+
+UNSEEN: Final = "a pod of higher priority"
+"""What a pod is called that the reader may not list."""
 
 
 class State(StrEnum):
@@ -52,6 +56,8 @@ class Device:
         node: Where it is; empty for a device of several nodes and for a lost one.
         taints: Those that keep claims away, of rules too.
         holdings: Every allocation, with admin access too.
+        reserved: For which pod it is reserved while others end for it, as `namespace/name`, or in
+            words where that pod is not seen; empty for every other device.
     """
 
     id: DeviceID
@@ -60,6 +66,7 @@ class Device:
     node: str = ""
     taints: tuple[Taint, ...] = ()
     holdings: tuple[Holding, ...] = ()
+    reserved: str = ""
 
     @property
     def owned(self) -> tuple[Holding, ...]:
@@ -117,9 +124,21 @@ def take(world: World, profile: Profile) -> Inventory:
     for device in _current(profile, found, counters, held):
         # Of devices with one name, which make the pool invalid, the first one stands for all.
         devices.setdefault(device.id, device)
+    _name_reservations(world, devices)
     for key in sorted(held.keys() - devices.keys()):
         devices[key] = Device(key, State.LOST, holdings=held[key])
     return Inventory(world, profile, found, devices, counters)
+
+
+def _name_reservations(world: World, devices: dict[DeviceID, Device]) -> None:
+    """Say of each reserved device which pod it is reserved for."""
+    if not any(one.taint.key == PREEMPTION for one in world.rules):
+        return
+    pods = {pod.pod.metadata.uid: key for key, pod in world.pods.items()}
+    for key, device in devices.items():
+        for taint in device.taints:
+            if taint.key == PREEMPTION:
+                devices[key] = replace(device, reserved=pods.get(taint.value, UNSEEN))
 
 
 def _tainted(fact: SliceFact, world: World, profile: Profile) -> SliceFact:

@@ -27,6 +27,7 @@ from dragoman.diagnosis.suggestions.secondsearch import (
 )
 from dragoman.diagnosis.suggestions.together import Step, together
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.documents import PREEMPTION
 
 MOST: Final = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
@@ -173,7 +174,9 @@ def _taints(node: NodeAnswer) -> dict[tuple[str, str], set[tuple[str, str]]]:
         for reason in request.reasons:
             # The claim for extended resources has no tolerations.
             extended = request.claim.endswith(f"/{EXTENDED}")
-            if reason.code is Code.TAINT_NOT_TOLERATED and not extended:
+            # Nor may another claim tolerate a reservation.
+            reserved = reason.details.get("key") == PREEMPTION
+            if reason.code is Code.TAINT_NOT_TOLERATED and not extended and not reserved:
                 taint = (str(reason.details["key"]), str(reason.details["effect"]))
                 found.setdefault(taint, set()).add((request.claim, request.name))
     return found

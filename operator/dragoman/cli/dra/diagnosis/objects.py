@@ -11,7 +11,7 @@ from dragoman.cel import selectors
 from dragoman.cel.errors import CompileError
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import who_table
-from dragoman.cli.dra.inventory.top_tables import taint_text
+from dragoman.cli.dra.inventory.top_tables import taints_of
 from dragoman.cli.dra.missing import missing, near_names
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.wording import value_text
@@ -154,7 +154,7 @@ def _node_devices(devices: Iterable[Device]) -> Table:
             str(one.id),
             Cell(str(one.state), "green" if one.state is State.FREE else ""),
             ", ".join(user for held in one.owned for user in holder_names(held)) or "-",
-            " ".join(map(taint_text, one.taints)) or "-",
+            " ".join(taints_of(one)) or "-",
         )
         for one in devices
     )
@@ -204,7 +204,9 @@ def _why(inventory: Inventory, found: Device) -> str:
         State.FREE: "a claim without tolerations can have it.",
         State.USED: f"{', '.join(_users(found))} has it.",
         State.HELD: "a hold keeps it out of service.",
-        State.TAINTED: f"a claim must tolerate {' '.join(map(taint_text, found.taints))}.",
+        State.TAINTED: f"it is reserved for {found.reserved}, for which other pods end."
+        if found.reserved
+        else f"a claim must tolerate {' '.join(taints_of(found))}.",
         State.BLOCKED: "the shared counters of its pool are used up by other partitions.",
         State.UNUSABLE: f"its pool is {pool}.",
         State.LOST: "it is allocated, but no ResourceSlice has it any more.",

@@ -11,6 +11,7 @@ from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.inventory import Device, Inventory
+from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage import quotas, summary
 from dragoman.inventory.usage.quotas import Charge, NamespaceRow
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
@@ -238,7 +239,14 @@ def _node_text(row: NodeRow, *, wide: bool) -> str:
 
 
 def _tainted(device: Device) -> str:
-    return f"{device.id.device} {' '.join(map(taint_text, device.taints))}"
+    return f"{device.id.device} {' '.join(taints_of(device))}"
+
+
+def taints_of(device: Device) -> Iterator[str]:
+    """Yield the taints of a device; that of a reservation as the pod that it is for."""
+    for taint in device.taints:
+        reserved = device.reserved and taint.key == PREEMPTION
+        yield f"reserved for {device.reserved}" if reserved else taint_text(taint)
 
 
 def taint_text(taint: Any) -> str:

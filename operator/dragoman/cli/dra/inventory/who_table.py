@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.cli.dra import notes
-from dragoman.cli.dra.inventory.top_tables import taint_text
+from dragoman.cli.dra.inventory.top_tables import taints_of
 from dragoman.cli.dra.kinds import kind_of
 from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
@@ -173,7 +173,8 @@ def _states(inventory: Inventory, device: Device, holding: Holding | None) -> It
     if uuid:
         yield f"uuid {uuid}"
     if device.taints:
-        yield f"tainted {' '.join(map(taint_text, device.taints))}"
+        said = " ".join(taints_of(device))
+        yield said if said.startswith("reserved") else f"tainted {said}"
     for condition in holding.claim.conditions.get(device.id, ()) if holding else ():
         if condition.get("type") == "Ready" and condition.get("status") == "False":
             since = age(inventory.world.now, str(condition.get("lastTransitionTime") or ""))

@@ -13,6 +13,7 @@ from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Report, Table
 from dragoman.cli.dra.reports import Nothing
+from dragoman.inventory.snapshots.documents import PREEMPTION
 
 if TYPE_CHECKING:
     from dragoman.inventory.facts.objects import World
@@ -54,6 +55,10 @@ def _answer(source: Source, *, wide: bool) -> Report:
 
     snapshot = source.read(_NEEDS)
     world = parse(snapshot)
+    if any(one.taint.key == PREEMPTION for one in world.rules):
+        # A reservation says of its pod the UID alone.
+        snapshot = source.read((*_NEEDS, "pods"))
+        world = parse(snapshot)
     found = read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))
     inventory = take(world, source.profile(world))
     ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
@@ -77,11 +82,11 @@ def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool
             state,
             age(world.now, one.created),
             one.author or (f"DeviceMaintenance {one.maintenance}" if one.maintenance else "-"),
-            one.reason or "-",
+            _reason(inventory, one) or "-",
         )
         names = (one.name, one.namespace or "-") if wide else ()
         rows.append((*row[:-1], *names, row[-1]))
-        documents.append(_document(one, state))
+        documents.append({**_document(one, state), "reason": _reason(inventory, one)})
     lines = (Table((*headers[:-1], *more, headers[-1]), tuple(rows)),) if rows else ()
     return Report(
         "Holds",
@@ -90,6 +95,16 @@ def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool
         notes.status(world),
         tuple(notes.common(world)),
     )
+
+
+def _reason(inventory: Inventory, hold: Hold) -> str:
+    from dragoman.inventory.inventory import UNSEEN  # noqa: PLC0415 — heavy, not for --help
+
+    if hold.taint is None or hold.taint.key != PREEMPTION:
+        return hold.reason
+    devices = (one for one in inventory.devices.values() if hold.selector.covers(one.id))
+    reserved = next((one.reserved for one in devices if one.reserved), UNSEEN)
+    return f"reserved for {reserved}"
 
 
 def _state(inventory: Inventory, hold: Hold) -> str:

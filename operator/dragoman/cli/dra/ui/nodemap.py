@@ -151,7 +151,7 @@ def _dot(device: Device) -> Dot:
 
 
 def _first_taint(device: Device) -> str:
-    return top_tables.taint_text(device.taints[0])
+    return next(top_tables.taints_of(device))
 
 
 def _details(device: Device, classes: list[int]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _details(device: Device, classes: list[int]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": str(device.id),
         "classes": classes,
-        "taints": [top_tables.taint_text(one) for one in device.taints],
+        "taints": [*top_tables.taints_of(device)],
         "attributes": _attributes(device),
         "holders": [_holder(one) for one in device.holdings],
     }
