@@ -258,13 +258,13 @@ zipapp: setup ## Make the check as one file for CI, without servers: dist/dragom
 test-check: controlplane ## Compare the check with real API servers over N generated manifests
 	@DRAGOMAN_MANIFESTS=$(N) $(PYTEST) -ra tests/e2e/check
 
-.PHONY: catalogue-drift
-catalogue-drift: setup ## Compare the catalogue with the Go types of the drivers' pinned modules
+.PHONY: catalog-drift
+catalog-drift: setup ## Compare the catalog with the Go types of the drivers' pinned modules
 	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)
 
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
-	@for name in architecture catalogue chart manual measurements permissions reference; do \
+	@for name in architecture catalog chart manual measurements permissions reference; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report

@@ -1,8 +1,9 @@
 """Write what follows from other files in charts/dragoman: `python docs/generate_chart.py`.
 
 The CRDs' templates follow from crds/, since a chart cannot reach outside itself; the schema of the
-values and the table in the chart's README from the comments in values.yaml. Those comments are
-`# -- description`, and `# @schema {…}` with what cannot be seen from the default.
+values and the tables in the chart's README from the comments in values.yaml. Those comments are
+`# -- description`, `# @schema {…}` with what cannot be seen from the default, and
+`# @section title` where a table of its own begins.
 """
 
 import json
@@ -26,7 +27,7 @@ KINDS = {
 }
 MODES = ["Enforce", "Warn", "Audit", "Off"]
 VARIABLES = {"bool": "boolean", "int": "integer", "string": "string"}
-DESCRIPTION, SCHEMA = "-- ", "@schema "
+DESCRIPTION, SCHEMA, SECTION = "-- ", "@schema ", "@section "
 
 CRDS = {
     "driverconfigschemas": ".Values.crds.enabled",
@@ -58,6 +59,7 @@ class Value:
         default: What values.yaml sets.
         description: Sentences, empty for a group.
         narrowing: JSON Schema beside what follows from the default.
+        section: Title of the table that begins with this value, empty within one.
         members: Values of a group, by key.
     """
 
@@ -65,6 +67,7 @@ class Value:
     default: Any
     description: str = ""
     narrowing: dict[str, Any] = field(default_factory=dict)
+    section: str = ""
     members: dict[str, "Value"] = field(default_factory=dict)
 
     def leaves(self) -> Iterator["Value"]:
@@ -108,22 +111,25 @@ def _is_group(node: yaml.MappingNode, lines: list[str]) -> bool:
     )
 
 
-def _comment(lines: list[str], number: int) -> tuple[str, dict[str, Any]]:
-    """Read the description and the schema from the comment that ends above a line."""
+def _comment(lines: list[str], number: int) -> tuple[str, dict[str, Any], str]:
+    """Read description, schema and section from the comment that ends above a line."""
     first = number
     while first > 0 and lines[first - 1].lstrip().startswith("#"):
         first -= 1
     words: list[str] = []
     narrowing: dict[str, Any] = {}
+    section = ""
     for line in lines[first:number]:
         text = line.lstrip()[1:].strip()
         if text.startswith(SCHEMA):
             narrowing = json.loads(text.removeprefix(SCHEMA))
+        elif text.startswith(SECTION):
+            section = text.removeprefix(SECTION)
         elif text.startswith(DESCRIPTION):
             words = [text.removeprefix(DESCRIPTION)]
         elif words:
             words.append(text)
-    return " ".join(words), narrowing
+    return " ".join(words), narrowing, section
 
 
 def schema(value: Value) -> dict[str, Any]:
@@ -165,7 +171,7 @@ def _counts(key: str) -> bool:
 
 
 def _resolved(narrowing: Mapping[str, Any]) -> dict[str, Any]:
-    """Put in what stands in other files: drivers of the catalogue, names of alerts."""
+    """Put in what stands in other files: drivers of the catalog, names of alerts."""
     made = dict(narrowing)
     if made.pop("x-drivers", False):
         made |= {"additionalProperties": False, "properties": drivers()}
@@ -175,13 +181,12 @@ def _resolved(narrowing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def drivers() -> dict[str, Any]:
-    """Return the schema of each driver's settings in the catalogue, by the driver's name.
+    """Return the schema of each driver's settings in the catalog, by the driver's name.
 
     Variables of a driver are those that its schema declares, with their types and defaults.
     """
     specs = [
-        yaml.safe_load(path.read_text())["spec"]
-        for path in (ROOT / "crds/catalogue").glob("*.yaml")
+        yaml.safe_load(path.read_text())["spec"] for path in (ROOT / "crds/catalog").glob("*.yaml")
     ]
     return {
         spec["driver"]: {
@@ -218,11 +223,33 @@ def values_schema(values: Value) -> str:
     return json.dumps(document | schema(values), indent=2) + "\n"
 
 
-def table(values: Value) -> str:
-    """Return the table of values for the README."""
+def sections(values: Value) -> dict[str, list[Value]]:
+    """Return the values that have a description, by the title of their table.
+
+    Raises:
+        ValueError: The first value has no section.
+    """
+    found: dict[str, list[Value]] = {}
+    title = ""
+    for member in values.members.values():
+        title = member.section or title
+        if not title:
+            raise ValueError(f"{member.path[0]}: no comment `# {SECTION}…` above it")
+        found.setdefault(title, []).extend(member.leaves())
+    return found
+
+
+def tables(values: Value) -> str:
+    """Return the tables of values for the README, each with a heading."""
+    return "\n".join(
+        f"### {title}\n\n{_table(members)}" for title, members in sections(values).items()
+    )
+
+
+def _table(values: list[Value]) -> str:
     rows = "".join(
         f"| {_key(one)} | {_default(one)} | {one.description} |\n"
-        for one in values.leaves()
+        for one in values
         if not one.members
     )
     return f"| value | default | meaning |\n|---|---|---|\n{rows}"
@@ -237,10 +264,10 @@ def _default(value: Value) -> str:
 
 
 def readme(values: Value, current: str) -> str:
-    """Return the README with a fresh table between its markers."""
+    """Return the README with fresh tables between its markers."""
     before, _, rest = current.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table(values)}{END}{after}"
+    return f"{before}{BEGIN}\n{tables(values)}{END}{after}"
 
 
 def crd_template(plural: str) -> str:

@@ -33,11 +33,9 @@ VALUES_HEAD: Final = f"""\
 # Values of the chart
 
 The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm refuses
-values that do not have the type and form of this table. {_GENERATED}
-
-| value | type | default | meaning |
-|---|---|---|---|
+values that do not have the type and form of these tables. {_GENERATED}
 """
+VALUES_TABLE: Final = "| value | type | default | meaning |\n|---|---|---|---|\n"
 API_HEAD: Final = f"""\
 # API reference
 
@@ -133,13 +131,18 @@ def values() -> str:
     """Return the page of the chart's values."""
     schema = json.loads((generate_chart.CHART / "values.schema.json").read_text())
     read = generate_chart.read((generate_chart.CHART / "values.yaml").read_text())
-    rows = []
-    for value in read.leaves():
-        form = _form(_at(schema, value.path))
-        default = json.dumps(value.default, ensure_ascii=False)
-        name, shown = ".".join(value.path), _cell(default)
-        rows.append(f"| `{name}` | {_cell(form)} | `{shown}` | {_cell(value.description)} |")
-    return VALUES_HEAD + "\n".join(rows) + "\n"
+    parts = [VALUES_HEAD]
+    for title, members in generate_chart.sections(read).items():
+        rows = [_value(one, _at(schema, one.path)) for one in members]
+        parts.append(f"## {title}\n\n{VALUES_TABLE}" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _value(value: generate_chart.Value, schema: Mapping[str, Any]) -> str:
+    """Return the row of a value."""
+    default = json.dumps(value.default, ensure_ascii=False)
+    name, form = ".".join(value.path), _cell(_form(schema))
+    return f"| `{name}` | {form} | `{_cell(default)}` | {_cell(value.description)} |"
 
 
 def _at(schema: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ CONFIGURATIONS = (
         beside=None,
     ),
     Configuration(
-        "`claims.mode` auto, assist or own (default: auto)",
+        "`claims.mode` auto, assist or own (default: assist)",
         OPERATOR,
         "delay pods and occupy their devices; read pod specifications (not Secrets); forge "
         "any pod's status: readiness, phase and IP, which redirects Service traffic, and "
@@ -156,10 +156,10 @@ CONFIGURATIONS = (
         {"maintenance": {"enabled": True}},
     ),
     Configuration(
-        "`catalogue.enabled`",
+        "`catalog.enabled`",
         OPERATOR,
         "weaken schemas, or make them reject every driver config",
-        {"catalogue": {"enabled": True}},
+        {"catalog": {"enabled": True}},
     ),
     Configuration(
         "`rbac.apiServerMetrics` with `claims.mode` other than off",

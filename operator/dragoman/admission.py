@@ -11,7 +11,7 @@ from datetime import timedelta
 from yaml import YAMLError
 
 from dragoman.controllers.certificates import Home, SelfSigned
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
 from dragoman.controllers.driverconfigschemas.selection import NONE, Fault, Selection, select
 from dragoman.controllers.maintenance.published import PublishedDevices
@@ -42,11 +42,11 @@ def schema_controller(
     Args:
         client: Where to read and write.
         recorder: Where Events go.
-        settings: What of the catalogue is applied.
+        settings: What of the catalog is applied.
         served: Which API versions the server has; None where nothing is written or audited.
         leading: Whether this process may write now.
 
-    A setting that the catalogue does not have, or an object of it that the API server refuses, is
+    A setting that the catalog does not have, or an object of it that the API server refuses, is
     reported and left out: neither stops the operator.
     """
     if served is None:
@@ -55,25 +55,25 @@ def schema_controller(
         client,
         recorder,
         audited=audited_resources(served.claims),
-        catalogue=_selection(settings),
+        catalog=_selection(settings),
         leading=leading,
         resync=settings.resync,
     )
 
 
 def _selection(settings: Settings) -> Selection:
-    """Read and choose the catalogue's objects; an unreadable catalogue is a fault as well."""
-    if settings.catalogue == NONE:
+    """Read and choose the catalog's objects; an unreadable catalog is a fault as well."""
+    if settings.catalog == NONE:
         return Selection()
     try:
-        documents, releases = catalogue.schemas(), catalogue.releases()
+        documents, releases = catalog.schemas(), catalog.releases()
     except (OSError, TypeError, ValueError, YAMLError) as error:
-        return Selection((), (Fault("", f"the catalogue is unreadable: {error}"),))
+        return Selection((), (Fault("", f"the catalog is unreadable: {error}"),))
     return select(
         documents,
-        settings.catalogue,
-        settings.catalogue_mode,
-        settings.catalogue_variable,
+        settings.catalog,
+        settings.catalog_mode,
+        settings.catalog_variable,
         releases,
     )
 

@@ -177,9 +177,9 @@ SCHEMA_ERRORS = _gauge(
     "Faults for which DriverConfigSchemas of a driver do not compile.",
     ["driver"],
 )
-CATALOGUE_ERRORS = _gauge(
-    "dragoman_catalogue_errors",
-    "Settings and objects of the catalogue that do not take effect.",
+CATALOG_ERRORS = _gauge(
+    "dragoman_catalog_errors",
+    "Settings and objects of the catalog that do not take effect.",
     ["driver"],
 )
 AUDIT_CHECKED = _gauge(

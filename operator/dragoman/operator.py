@@ -173,7 +173,7 @@ class Operator:
             manager.spawn("webhook", webhook.run())
             manager.ready_checks.append(webhook.unready)
         manager.on_leading.append(schemas.enqueue_all)
-        # The controller runs before its API is served: it reports wrong settings of the catalogue.
+        # The controller runs before its API is served: it reports wrong settings of the catalog.
         manager.spawn_once(self._watch_schemas_when_served(schemas))
         manager.spawn("schemas", schemas.run())
 

@@ -150,10 +150,10 @@ class Settings:
         resync: Seconds between full passes.
         cluster_templates: Whether ClusterResourceClaimTemplates are copied into namespaces.
         maintenance: Whether DeviceMaintenances are carried out.
-        catalogue: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
+        catalog: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
             with commas between them.
-        catalogue_mode: `driver=mode` each.
-        catalogue_variable: `driver:NAME=VALUE` each.
+        catalog_mode: `driver=mode` each.
+        catalog_variable: `driver:NAME=VALUE` each.
         findings: Whether the cluster is examined as by `kubectl dra doctor`.
         findings_interval: Seconds between examinations.
         preemption: `report`: say in DevicePreemptions and Events which pods would have to end so
@@ -207,9 +207,9 @@ class Settings:
     resync: float = 600.0
     cluster_templates: bool = False
     maintenance: bool = False
-    catalogue: str = "none"
-    catalogue_mode: tuple[str, ...] = ()
-    catalogue_variable: tuple[str, ...] = ()
+    catalog: str = "none"
+    catalog_mode: tuple[str, ...] = ()
+    catalog_variable: tuple[str, ...] = ()
     findings: bool = False
     findings_interval: float = 600.0
     preemption: PreemptionMode = "off"
@@ -256,7 +256,7 @@ class Settings:
     @property
     def requires_schemas(self) -> bool:
         """Whether settings concern DriverConfigSchemas, so that a fault there ends the start."""
-        chosen = self.catalogue_mode or self.catalogue_variable or self.catalogue != "none"
+        chosen = self.catalog_mode or self.catalog_variable or self.catalog != "none"
         return bool(chosen or self.webhook)
 
     @classmethod
@@ -265,6 +265,9 @@ class Settings:
         values: dict[str, object] = {}
         for setting in fields(cls):
             variable = PREFIX + setting.name.upper()
+            former = variable.replace("CATALOG", "CATALOGUE")
+            if variable not in os.environ and former in os.environ:
+                variable = former
             if variable in os.environ and setting.name not in {"webhook", "controllers"}:
                 value = os.environ[variable]
                 values[setting.name] = _convert(variable, setting.name, setting.type, value)

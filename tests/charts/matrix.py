@@ -16,13 +16,13 @@ MATRIX: dict[str, Values] = {
         "operator": {"replicas": 3},
     },
     "webhook alone": {"operator": {"enabled": False}, "rbac": {"aggregateView": False}},
-    "claims left alone, all of the catalogue": {
+    "claims left alone, all of the catalog": {
         "claims": {"mode": "off"},
-        "catalogue": {"enabled": True},
+        "catalog": {"enabled": True},
         "leaderElection": {"enabled": False},
     },
-    "some of the catalogue": {
-        "catalogue": {
+    "some of the catalog": {
+        "catalog": {
             "enabled": True,
             "scope": "listed",
             "drivers": {

@@ -58,7 +58,7 @@ resourceslices.resource.k8s.io: list
 devicetaintrules.resource.k8s.io: list
 validatingwebhookconfigurations.admissionregistration.k8s.io: list
 """
-CATALOGUE = {"catalogue": {"enabled": True}}
+CATALOG = {"catalog": {"enabled": True}}
 OWN_SECRET = {"webhook": {"tls": {"mode": "cert-manager"}}}
 
 ROLES: dict[str, tuple[Values, str, str, str]] = {
@@ -170,8 +170,8 @@ def test_objects_whose_status_is_written_may_be_read_after_a_conflict() -> None:
     assert written <= {name for name, verbs in rights if "get" in verbs.split()}
 
 
-def test_the_catalogue_adds_the_right_to_apply_it() -> None:
-    role = one(render(CATALOGUE), "ClusterRole", "dragoman-operator")
+def test_the_catalog_adds_the_right_to_apply_it() -> None:
+    role = one(render(CATALOG), "ClusterRole", "dragoman-operator")
     added = set(spelt(role)) - lines(OPERATOR)
     assert added == {"driverconfigschemas.dragoman.dev: create patch"}
 
@@ -325,12 +325,12 @@ MAINTENANCE: Values = {"maintenance": {"enabled": True}}
 
 GRANTED: dict[str, tuple[Values, str, Iterable[Mapping[str, Any]]]] = {
     "the operator": (
-        {**CATALOGUE, **COPYING},
+        {**CATALOG, **COPYING},
         "dragoman-operator dragoman-leader",
         SCHEMA_RULES,
     ),
     "the operator with maintenances": (
-        {**CATALOGUE, **COPYING, **MAINTENANCE},
+        {**CATALOG, **COPYING, **MAINTENANCE},
         "dragoman-operator dragoman-leader",
         (*SCHEMA_RULES, *MAINTENANCE_RULES),
     ),
@@ -365,7 +365,7 @@ def grants(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
 def test_there_are_no_other_roles() -> None:
     found = {
         (role["kind"], role["metadata"]["name"])
-        for role in render({**CATALOGUE, **COPYING})
+        for role in render({**CATALOG, **COPYING})
         if role["kind"] in {"Role", "ClusterRole"}
     }
     assert found == {(kind, name) for _, kind, name, _ in ROLES.values()}

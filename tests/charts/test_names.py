@@ -17,7 +17,7 @@ LABEL = 63
 
 @pytest.mark.parametrize("length", [1, 20, 44, 45, 46, 47, 52, LONGEST_RELEASE])
 def test_names_fit_and_differ_however_long_the_release_is_called(length: int) -> None:
-    documents = render({"catalogue": {"enabled": True}}, release="r" * length)
+    documents = render({"catalog": {"enabled": True}}, release="r" * length)
     for document in documents:
         name = document["metadata"]["name"]
         assert len(name) <= LABEL

@@ -29,20 +29,20 @@ def test_every_argument_is_one_that_the_program_has(values: Values) -> None:
     ("values", "expected"),
     [
         pytest.param({}, [], id="none of it"),
-        pytest.param({"catalogue": {"enabled": True}}, ["--catalogue=all"], id="all of it"),
+        pytest.param({"catalog": {"enabled": True}}, ["--catalog=all"], id="all of it"),
         pytest.param(
-            MATRIX["some of the catalogue"],
+            MATRIX["some of the catalog"],
             [
-                "--catalogue=dra.net,gpu.nvidia.com",
-                "--catalogue-mode=gpu.nvidia.com=Warn",
-                "--catalogue-variable=gpu.nvidia.com:MPSSupport=true",
+                "--catalog=dra.net,gpu.nvidia.com",
+                "--catalog-mode=gpu.nvidia.com=Warn",
+                "--catalog-variable=gpu.nvidia.com:MPSSupport=true",
             ],
             id="two drivers",
         ),
     ],
 )
-def test_the_operator_is_told_of_the_catalogue(values: Values, expected: list[str]) -> None:
-    given = [one for one in arguments(render(values), "operator") if "catalogue" in one]
+def test_the_operator_is_told_of_the_catalog(values: Values, expected: list[str]) -> None:
+    given = [one for one in arguments(render(values), "operator") if "catalog" in one]
     assert given == expected
 
 

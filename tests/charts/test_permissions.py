@@ -17,7 +17,7 @@ EVERYTHING: Values = {
     "findings": {"enabled": True},
     "maintenance": {"enabled": True},
     "preemption": {"mode": "report"},
-    "catalogue": {"enabled": True},
+    "catalog": {"enabled": True},
     "rbac": {"apiServerMetrics": True},
 }
 

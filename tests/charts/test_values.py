@@ -1,5 +1,6 @@
 """Values that cannot be used are refused before anything is installed, in words."""
 
+import json
 import re
 from typing import Any
 
@@ -7,20 +8,20 @@ import pytest
 
 from docs import generate_chart
 from tests.charts.matrix import CA
-from tests.charts.rendering import CHART, Json, RefusedError, Values, helm, render
+from tests.charts.rendering import CHART, Json, RefusedError, Values, arguments, helm, render
 
 OUTSIDE = re.compile(r"\.Values\.([A-Za-z.]+)")
 
 REFUSED: dict[str, tuple[Values, str]] = {
     "a word that is misspelt": ({"operator": {"replica": 2}}, "'replica' not allowed"),
     "a text for a number": ({"webhook": {"replicas": "two"}}, "got string, want integer"),
-    "a mode that does not exist": ({"claims": {"mode": "steal"}}, "must be one of 'auto', 'own'"),
-    "a driver that is not in the catalogue": (
-        {"catalogue": {"drivers": {"gpu.example.org": {"mode": "Warn"}}}},
+    "a mode that does not exist": ({"claims": {"mode": "steal"}}, "must be one of 'assist', 'own'"),
+    "a driver that is not in the catalog": (
+        {"catalog": {"drivers": {"gpu.example.org": {"mode": "Warn"}}}},
         "gpu.example.org",
     ),
     "a mode that schemas do not have": (
-        {"catalogue": {"drivers": {"gpu.nvidia.com": {"mode": "Refuse"}}}},
+        {"catalog": {"drivers": {"gpu.nvidia.com": {"mode": "Refuse"}}}},
         "must be one of 'Enforce'",
     ),
     "an alert that does not exist": (
@@ -46,11 +47,11 @@ REFUSED: dict[str, tuple[Values, str]] = {
         "image.registry is empty: set it to the registry that has the image",
     ),
     "a variable that the driver does not have": (
-        {"catalogue": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSupport": True}}}}},
+        {"catalog": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSupport": True}}}}},
         "'MPSupport' not allowed",
     ),
     "a variable of another type": (
-        {"catalogue": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSSupport": "yes"}}}}},
+        {"catalog": {"drivers": {"gpu.nvidia.com": {"variables": {"MPSSupport": "yes"}}}}},
         "got string, want boolean",
     ),
     "half a digest": ({"image": {"digest": "sha256:abc"}}, "does not match pattern"),
@@ -72,13 +73,13 @@ REFUSED: dict[str, tuple[Values, str]] = {
         {"leaderElection": {"renewDeadlineSeconds": 15}},
         "retryPeriodSeconds must be less than renewDeadlineSeconds",
     ),
-    "a catalogue that nobody applies": (
-        {"catalogue": {"enabled": True}, "operator": {"enabled": False}},
-        "the operator applies the catalogue",
+    "a catalog that nobody applies": (
+        {"catalog": {"enabled": True}, "operator": {"enabled": False}},
+        "the operator applies the catalog",
     ),
     "a list of drivers without drivers": (
-        {"catalogue": {"enabled": True, "scope": "listed"}},
-        "catalogue.drivers lists no driver",
+        {"catalog": {"enabled": True, "scope": "listed"}},
+        "catalog.drivers lists no driver",
     ),
     "a review that takes longer than it is waited for": (
         {"webhook": {"deadlineSeconds": 5}},
@@ -149,7 +150,7 @@ def test_what_may_be_empty_may_be_null() -> None:
     assert emptied["operator"]["securityContext"] is emptied["image"]["tag"] is None
     watched = {"monitoring": {"renderMode": "alwaysRender", "prometheusRule": {"enabled": True}}}
     emptied["image"]["registry"] = "registry.example.com"
-    assert render(emptied | {"catalogue": {"enabled": True, "drivers": None}} | watched)
+    assert render(emptied | {"catalog": {"enabled": True, "drivers": None}} | watched)
 
 
 def test_a_cluster_that_is_too_old_is_refused() -> None:
@@ -207,6 +208,16 @@ def test_a_value_without_a_comment_is_told() -> None:
         generate_chart.read("operator:\n  # -- Yes.\n  enabled: true\n  replicas: 1\n")
 
 
+def test_values_are_grouped_by_component() -> None:
+    values = generate_chart.read(values_text())
+    titles = generate_chart.sections(values)
+    assert len(titles) >= 10
+    readme = (CHART / "README.md").read_text()
+    assert [title for title in titles if f"\n### {title}\n" not in readme] == []
+    with pytest.raises(ValueError, match="a: no comment `# @section"):
+        generate_chart.sections(generate_chart.read("# -- One.\na: 1\n"))
+
+
 def test_operator_and_webhook_are_configured_alike() -> None:
     paths = leaves(generate_chart.read(values_text()))
     of = {part: {path[1:] for path in paths if path[0] == part} for part in ("operator", "webhook")}
@@ -219,11 +230,48 @@ def test_a_parent_chart_may_share_what_it_likes_in_global() -> None:
 
 def test_notes_tell_what_was_installed_and_what_to_try() -> None:
     notes = notes_of("{}")
-    assert "Claims: auto." in notes
+    assert "Claims: assist." in notes
+    assert "never takes over" in notes
     assert "failurePolicy Fail, certificates: self" in notes
     assert "helm test dragoman -n dragoman-system" in notes
-    assert "--set catalogue.enabled=true" in notes
+    assert "kubectl dra doctor" in notes
+    assert "https://dragoman.dev/install" in notes
     assert "WARNING" not in notes
+    assert re.findall(r"<[a-z]+>", notes) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "value"),
+    [
+        pytest.param({}, "--set catalog.enabled=true", id="as it comes"),
+        pytest.param(
+            {"operator": {"enabled": False}},
+            "--set operator.enabled=true,catalog.enabled=true",
+            id="nobody applies the catalog",
+        ),
+        pytest.param({"catalog": {"enabled": True}}, None, id="with the catalog"),
+        pytest.param({"catalogue": {"enabled": True}}, None, id="in the former spelling"),
+        pytest.param({"webhook": {"enabled": False}}, None, id="without the webhook"),
+    ],
+)
+def test_notes_tell_the_one_value_that_lets_the_webhook_validate(
+    values: Values, value: str | None
+) -> None:
+    notes = notes_of(json.dumps(values))
+    assert ("NOTHING IS VALIDATED YET" in notes) is bool(value)
+    assert re.findall("--set .*", notes) == ([value] if value else [])
+
+
+@pytest.mark.parametrize("member", ["enabled", "scope", "drivers"])
+def test_the_former_spelling_of_the_catalog_takes_the_same_values(member: str) -> None:
+    with pytest.raises(RefusedError, match=f"/catalogue/{member}"):
+        render({"catalogue": {member: 7}})
+
+
+def test_the_former_spelling_of_the_catalog_replaces_the_new_one() -> None:
+    listed = {"scope": "listed", "drivers": {"dra.net": {"mode": "Warn"}}}
+    given = arguments(render({"catalog": {"enabled": True}, "catalogue": listed}), "operator")
+    assert {"--catalog=dra.net", "--catalog-mode=dra.net=Warn"} <= set(given)
 
 
 @pytest.mark.parametrize(

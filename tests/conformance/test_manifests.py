@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
+from dragoman.cli.check.configs import CATALOG, ConfigChecker
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Report
 from dragoman.linting.knowledge.api import api_of
@@ -21,7 +21,7 @@ BAR = 0.9
 
 @cache
 def report(text: str, version: str) -> Report:
-    configs = ConfigChecker((CATALOGUE,), ())
+    configs = ConfigChecker((CATALOG,), ())
     source, api = engine.read("m.yaml", text), api_of(parse(version))
     checked = engine.check([source], api, Devices(), engine.Options(), driver_configs=configs)
     return checked.report

@@ -122,7 +122,7 @@ def start_dragoman(plane: ControlPlane) -> None:
     """Start operator and webhook as their service accounts of the examples; wait for both."""
     reviews, *_ = free_ports(1)
     plane.api().create(configuration(reviews))
-    schemas = ["--catalogue=all", f"--catalogue-variable={','.join(GATES)}"]
+    schemas = ["--catalog=all", f"--catalog-variable={','.join(GATES)}"]
     serving = [f"--address=127.0.0.1:{reviews}", "--tls=self", "--tls-host=127.0.0.1"]
     starting = [
         launch(plane, OPERATOR, "operator", "--claims=own", "--cluster-templates", *schemas),

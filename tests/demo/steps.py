@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from tests.demo.overview import Overview, Row, State
 from tests.demo.session import NAMESPACE, Session
 
@@ -15,8 +15,8 @@ BEFORE = f"{CONFIGS}/bad-template.yaml"
 """What is applied before dragoman is there."""
 SHARED, CORRECTED = "shared-gpu", "shared-by-mps"
 DEVICES = 8
-DRIVERS = tuple(sorted(schema["metadata"]["name"] for schema in catalogue.schemas()))
-"""Whose configs are checked: all that the catalogue knows."""
+DRIVERS = tuple(sorted(schema["metadata"]["name"] for schema in catalog.schemas()))
+"""Whose configs are checked: all that the catalog knows."""
 WRONG = (f"{CONFIGS}/mistyped.yaml", f"{CONFIGS}/bad-class.yaml")
 """What the webhook refuses."""
 WRONG_BEFORE = "compute-domain.nvidia.com"
@@ -150,7 +150,7 @@ def copies(session: Session) -> None:
 def driver_configs(session: Session) -> None:
     """Apply driver configs, wrong ones and a right one."""
     session.expect(
-        f"{len(DRIVERS)} schemas of the catalogue are in force",
+        f"{len(DRIVERS)} schemas of the catalog are in force",
         lambda _: in_force(session) and all(denied(session, file) for file in WRONG),
     )
     parameters = "config[0].opaque.parameters"

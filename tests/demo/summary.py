@@ -20,7 +20,7 @@ MEANINGS = {
     "delete resourceclaims": "claims of pods that are done",
     "patch resourceclaims": "the scheduler's finalizer goes",
     "create events": "a template that was missing, another that is wrong",
-    "patch driverconfigschemas": "the catalogue's, one for each driver",
+    "patch driverconfigschemas": "the catalog's, one for each driver",
     "patch driverconfigschemas/status": "what compiled, and what the audit found",
     "create resourceclaimtemplates": "copies of the cluster's template",
     "delete resourceclaimtemplates": "the copy of a namespace that lost its label",

@@ -127,9 +127,7 @@ def test_the_webhook_is_ready_with_a_certificate_of_its_own(
     assert faults_in(webhook.log.read_text()) == []
 
 
-def test_manifests_are_checked_with_the_catalogue_inside(
-    runnable: Unpacked, tmp_path: Path
-) -> None:
+def test_manifests_are_checked_with_the_catalog_inside(runnable: Unpacked, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "claims.yaml").write_bytes((CHECKOUT / "examples/configs/mistyped.yaml").read_bytes())

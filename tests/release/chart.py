@@ -1,6 +1,7 @@
 """`python -m tests.release.chart REGISTRY DIGEST FOLDER`: the chart as it is released.
 
-The copy in FOLDER starts the released image by its digest, so `helm install` needs no values.
+The copy in FOLDER starts the released image by its digest, so `helm install` needs no values. Its
+Chart.yaml names that image, which a chart of a checkout does not.
 """
 
 import re
@@ -37,7 +38,19 @@ def released(registry: str, digest: str, folder: Path) -> Path:
         if not count:
             raise ValueError(f"values.yaml has no empty image.{field}")
     values.write_text(head + image)
+    meta = target / "Chart.yaml"
+    meta.write_text(f"{meta.read_text()}{_images(registry, digest)}")
     return target
+
+
+def _images(registry: str, digest: str) -> str:
+    """Return Artifact Hub's annotation of the image, which goes behind the other annotations."""
+    return (
+        "  artifacthub.io/images: |\n"
+        "    - name: dragoman\n"
+        f"      image: {registry}/dragoman@{digest}\n"
+        "      platforms: [linux/amd64, linux/arm64]\n"
+    )
 
 
 def main(arguments: list[str]) -> int:

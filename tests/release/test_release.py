@@ -123,6 +123,16 @@ def test_the_released_chart_is_packaged_and_starts_the_released_image(tmp_path: 
     assert {json.loads(one) if one[0] == '"' else one for one in images} == {
         f"ghcr.io/dragoman-dev/dragoman@{DIGEST}"
     }
+    annotations = yaml.safe_load((folder / "Chart.yaml").read_text())["annotations"]
+    (named,) = yaml.safe_load(annotations["artifacthub.io/images"])
+    assert named["image"] == f"ghcr.io/dragoman-dev/dragoman@{DIGEST}"
+
+
+def test_the_chart_of_a_checkout_names_no_image_and_every_crd() -> None:
+    annotations = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())["annotations"]
+    assert "artifacthub.io/images" not in annotations
+    named = {one["name"] for one in yaml.safe_load(annotations["artifacthub.io/crds"])}
+    assert named == {f"{path.stem}.dragoman.dev" for path in (chart.ROOT / "crds").glob("*.yaml")}
 
 
 def test_issue_templates_have_the_fields_that_the_form_needs() -> None:

@@ -19,12 +19,18 @@ def test_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         LEADER_ELECT="no",
         WORKERS="4",
         METRICS_ADDRESS=":8080",
-        CATALOGUE_MODE="gpu.example.com=Warn nic.example.com=Off",
+        CATALOG_MODE="gpu.example.com=Warn nic.example.com=Off",
     )
     assert (found.claims, found.grace, found.leader_elect, found.workers) == ("own", 2.5, False, 4)
     assert found.metrics_address == ":8080"
-    assert found.catalogue_mode == ("gpu.example.com=Warn", "nic.example.com=Off")
+    assert found.catalog_mode == ("gpu.example.com=Warn", "nic.example.com=Off")
     assert found.takeover_after == Settings().takeover_after
+
+
+def test_the_former_spelling_of_the_catalog_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings(monkeypatch, CATALOGUE="all", CATALOGUE_MODE="x=Warn").catalog == "all"
+    assert settings(monkeypatch, CATALOG="none").catalog == "none"
+    assert Settings.from_environment().catalog_mode == ("x=Warn",)
 
 
 @pytest.mark.parametrize(

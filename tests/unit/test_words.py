@@ -37,6 +37,7 @@ WORDS = {
     "in office|term of office": "leader, Lease",
     "at the door": "at admission",
     "lookout|freshness": "live read",
+    r"(?<!\.)catalogues?\b(?![:\"])": "catalog",
     "takes? back|gives? back|given back|taken back": "deallocate, release",
 }
 BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in WORDS}

@@ -41,7 +41,7 @@ MODULES: Final = (
     "cli/unusable.py",
     "controllers/__init__.py",
     "controllers/driverconfigschemas/__init__.py",
-    "controllers/driverconfigschemas/catalogue.py",
+    "controllers/driverconfigschemas/catalog.py",
     "driverconfigs",
     "linting",
     "model/__init__.py",

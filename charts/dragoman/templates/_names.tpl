@@ -88,3 +88,8 @@ annotations:
 {{- printf "%s.%s.svc" (include "dragoman.named" (list . "webhook")) (include "dragoman.namespace" .) -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The values of the catalog as JSON: those of its former spelling `catalogue` replace those of `catalog`. */}}
+{{- define "dragoman.catalog" -}}
+{{- mergeOverwrite (deepCopy .Values.catalog) (default dict .Values.catalogue) | toJson -}}
+{{- end -}}

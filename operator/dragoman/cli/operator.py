@@ -161,19 +161,19 @@ Examples:
     help="Whether DeviceMaintenances take devices out of service and evict pods.",
 )
 @click.option(
-    "--catalogue",
-    default=DEFAULTS.catalogue,
+    "--catalog",
+    default=DEFAULTS.catalog,
     metavar="all|none|DRIVER,…",
     help="Ready-made DriverConfigSchemas to apply; what admins change in them stays theirs.",
 )
 @click.option(
-    "--catalogue-mode",
+    "--catalog-mode",
     multiple=True,
     metavar="DRIVER=MODE",
     help="Mode of a driver's schema: Enforce, Warn, Audit or Off.",
 )
 @click.option(
-    "--catalogue-variable",
+    "--catalog-variable",
     multiple=True,
     metavar="DRIVER:NAME=VALUE",
     help="Variable of a driver's schema, such as a feature gate of the driver.",
@@ -328,3 +328,7 @@ def operator(**options: Any) -> None:
 
 operator.context_settings["auto_envvar_prefix"] = PREFIX.rstrip("_")
 operator.context_settings["show_default"] = True
+# The former spelling of --catalog, --catalog-mode and --catalog-variable.
+operator.context_settings["token_normalize_func"] = lambda name: name.replace(
+    "catalogue", "catalog"
+)

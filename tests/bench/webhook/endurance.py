@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from tests.bench.webhook.generator import Load, finished, sending
 from tests.bench.webhook.reviews import KIND, NUMBER, body, shared
 from tests.conformance.peer.competitors import DRAGOMAN, Running, running
@@ -17,8 +17,8 @@ SECONDS_BETWEEN = 5.0
 
 
 def write(folder: Path) -> Path:
-    """Write as many schemas, made like the catalogue's, as it lacks of `SCHEMAS`."""
-    known: list[dict[str, Any]] = catalogue.schemas()
+    """Write as many schemas, made like the catalog's, as it lacks of `SCHEMAS`."""
+    known: list[dict[str, Any]] = catalog.schemas()
     more = []
     for index in range(SCHEMAS - len(known)):
         made = copy.deepcopy(known[index % len(known)])

@@ -31,7 +31,7 @@ def section(record: Record) -> str:
     missed = sum(not held.verdict.met for held in compared)
     text = (
         f"Measured {record.when} UTC by `make bench-webhook` at {record.commit}: the webhook of "
-        f"{record.vendor} and dragoman with its whole catalogue, one process each, on "
+        f"{record.vendor} and dragoman with its whole catalog, one process each, on "
         f"{record.machine}, load average {record.load:g} before. Both get the same reviews over "
         "TLS connections that stay open, by HTTP/1.1, from a small Go program on the same cores. "
         '"Repeated" reviews differ in names and uids alone, as claims made from one template do; '

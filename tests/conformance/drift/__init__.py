@@ -1,1 +1,1 @@
-"""Drift between the drivers' Go types and the catalogue's schemas."""
+"""Drift between the drivers' Go types and the catalog's schemas."""

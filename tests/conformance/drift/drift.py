@@ -1,6 +1,6 @@
-"""Compare the fields of the catalogue's schemas with those of the drivers' Go types.
+"""Compare the fields of the catalog's schemas with those of the drivers' Go types.
 
-`make catalogue-drift` downloads the modules that `modules.yaml` pins, extracts their fields with
+`make catalog-drift` downloads the modules that `modules.yaml` pins, extracts their fields with
 `types.go`, writes them to `types.json`, and lists the differences. The test beside this module
 compares the schemas with the recorded `types.json`, so that it needs neither Go nor a network.
 
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 
 HERE: Final = Path(__file__).parent
 RECORDED: Final = HERE / "types.json"
@@ -103,8 +103,8 @@ def _json_type(go: str) -> str:
 
 def _schemas(name: str, kind: str) -> Iterator[Mapping[str, Any]]:
     """Find the schemas of one kind; a kind can be listed under several apiVersions."""
-    defaults = {one["metadata"]["name"]: one for one in catalogue.schemas()}
-    document = {**defaults, **catalogue.releases()}[name]
+    defaults = {one["metadata"]["name"]: one for one in catalog.schemas()}
+    document = {**defaults, **catalog.releases()}[name]
     for config in document["spec"]["configs"]:
         if config.get("kind", "") == kind:
             yield config["schema"]["openAPIV3Schema"]

@@ -1,4 +1,4 @@
-"""The catalogue's schemas list the fields that the drivers' Go types have, and no others."""
+"""The catalog's schemas list the fields that the drivers' Go types have, and no others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from tests.conformance.drift import drift
 
 PINS = {pin["schema"]: pin for pin in drift.modules()}
@@ -51,13 +51,13 @@ type Config struct {
 @pytest.mark.parametrize("schema", sorted(PINS))
 def test_a_schema_agrees_with_the_types_of_its_pinned_module(schema: str) -> None:
     recorded = RECORDED[schema]
-    assert recorded["version"] == PINS[schema]["version"], "run make catalogue-drift"
+    assert recorded["version"] == PINS[schema]["version"], "run make catalog-drift"
     assert list(drift.differences(PINS[schema], recorded["types"])) == []
 
 
 def test_every_driver_with_kinds_is_pinned_or_has_no_types() -> None:
-    kinds = {one["metadata"]["name"] for one in catalogue.schemas() if one["spec"]["configs"]}
-    assert kinds | catalogue.releases().keys() == PINS.keys() | WITHOUT_TYPES.keys()
+    kinds = {one["metadata"]["name"] for one in catalog.schemas() if one["spec"]["configs"]}
+    assert kinds | catalog.releases().keys() == PINS.keys() | WITHOUT_TYPES.keys()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_every_driver_with_kinds_is_pinned_or_has_no_types() -> None:
     ],
 )
 def test_the_renamed_example_driver_keeps_its_kinds(name: str, profile: str) -> None:
-    objects = {one["metadata"]["name"]: one for one in catalogue.schemas()}
+    objects = {one["metadata"]["name"]: one for one in catalog.schemas()}
     former = json.dumps(objects[f"{profile}.example.com"]["spec"])
     renamed = former.replace("example.com", "dra-example-driver.sigs.k8s.io")
     assert json.loads(renamed) == objects[name]["spec"]

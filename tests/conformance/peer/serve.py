@@ -14,20 +14,20 @@ import click
 import yaml
 
 from dragoman import logs
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import WebhookServer
 from dragoman_webhooks.tls.files import CertificateFiles
 
 
 def schemas(files: Iterable[Path], variables: Iterable[str]) -> Registry:
-    """Compile the catalogue and further DriverConfigSchemas.
+    """Compile the catalog and further DriverConfigSchemas.
 
     Args:
         files: YAML of one or several objects each.
         variables: `NAME=true` or `NAME=false` each, for every schema that has it.
     """
-    documents: list[Any] = catalogue.schemas()
+    documents: list[Any] = catalog.schemas()
     for path in files:
         documents += [made for made in yaml.safe_load_all(path.read_text()) if made]
     values = dict(setting.split("=") for setting in variables)

@@ -14,12 +14,12 @@ from tests.e2e.chart.traffic import BAD, Insistence, answer, device_class
 from tests.support.controlplane.api import Api, wait_for
 
 pytestmark = pytest.mark.slow
-CATALOGUE = {"catalogue": {"enabled": True}}
-NEWER = {**CATALOGUE, "commonLabels": {"changed": "yes"}, "webhook": {"timeoutSeconds": 6}}
+CATALOG = {"catalog": {"enabled": True}}
+NEWER = {**CATALOG, "commonLabels": {"changed": "yes"}, "webhook": {"timeoutSeconds": 6}}
 
 
 YOUNGER = "ovsdpdk.k8snetworkplumbingwg.io"
-"""A schema of the catalogue that says `classesIgnored`."""
+"""A schema of the catalog that says `classesIgnored`."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def api(cluster: Cluster, older: Path) -> Iterator[Api]:
     """Install the older chart, and give an administrator's client when it refuses."""
     client = cluster.plane.api()
-    cluster.helm.install(CATALOGUE, chart=older)
+    cluster.helm.install(CATALOG, chart=older)
     wait_for(lambda: answer(client, device_class(BAD)) == "denied", message="a denial")
     yield client
     if client.list("deployments", NAMESPACE):
@@ -73,7 +73,7 @@ def test_the_webhook_keeps_answering_through_an_upgrade_and_the_way_back(
         configuration = api.get(CONFIGURATIONS, RELEASE)
         assert {one["timeoutSeconds"] for one in configuration["webhooks"]} == {6}
         assert api.get("customresourcedefinitions", CRD)["spec"]["names"]["shortNames"] == ["dcs"]
-        wait_for(lambda: ignores_classes(api), message="the catalogue to use the new field")
+        wait_for(lambda: ignores_classes(api), message="the catalog to use the new field")
         cluster.helm("rollback", RELEASE, "1", *WAIT, *flags)
         assert api.get(CONFIGURATIONS, RELEASE)["webhooks"][0]["timeoutSeconds"] == 5
     assert set(insistence.answers) == {"denied"}
@@ -130,7 +130,7 @@ def test_an_uninstallation_goes_through_where_the_webhook_is_gone_already(
 def test_a_new_installation_takes_over_what_the_last_one_left(cluster: Cluster, api: Api) -> None:
     mine = api.patch(CRD, "dra.net", None, {"spec": {"mode": "Warn"}})
     cluster.helm.uninstall()
-    cluster.helm.install(CATALOGUE)
+    cluster.helm.install(CATALOG)
     wait_for(lambda: answer(api, device_class(BAD)) == "denied", message="a denial")
     kept = api.get(CRD, "dra.net")
     assert kept["metadata"]["uid"] == mine["metadata"]["uid"]
@@ -138,7 +138,7 @@ def test_a_new_installation_takes_over_what_the_last_one_left(cluster: Cluster, 
 
 
 def ignores_classes(api: Api) -> bool:
-    """Whether a schema of the catalogue has the field that the older CRD lacks."""
+    """Whether a schema of the catalog has the field that the older CRD lacks."""
     found = api.find(CRD, YOUNGER)
     return bool(found and found["spec"]["entries"].get("classesIgnored"))
 

@@ -13,8 +13,8 @@ from tests.support.controlplane import binaries
 from tests.support.controlplane.api import wait_for
 
 pytestmark = pytest.mark.slow
-CATALOGUE = {"catalogue": {"enabled": True}}
-NEWER = {**CATALOGUE, "commonLabels": {"changed": "yes"}}
+CATALOG = {"catalog": {"enabled": True}}
+NEWER = {**CATALOG, "commonLabels": {"changed": "yes"}}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_it_installs_tests_upgrades_rolls_back_and_uninstalls(
 ) -> None:
     api = cluster.plane.api()
     bad = device_class(BAD)
-    helm3.install(CATALOGUE)
+    helm3.install(CATALOG)
     wait_for(lambda: answer(api, bad) == "denied", message="a denial")
     assert "Phase:          Succeeded" in helm3("test", RELEASE, "--timeout=60s")
     trust = api.get(CONFIGURATIONS, RELEASE)["webhooks"][0]["clientConfig"]["caBundle"]

@@ -18,7 +18,7 @@ from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
 VALUES = {
     "claims": {"mode": "own"},
-    "catalogue": {
+    "catalog": {
         "enabled": True,
         "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
     },
@@ -89,11 +89,11 @@ def release(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def api(cluster: Cluster, release: str) -> Api:
-    """Give an administrator's client, once the catalogue is in force."""
+    """Give an administrator's client, once the catalog is in force."""
     assert "STATUS: deployed" in release
     client = cluster.plane.api()
     bad = device_class(BAD)
-    wait_for(lambda: answer(client, bad) == "denied", message="the catalogue to be in force")
+    wait_for(lambda: answer(client, bad) == "denied", message="the catalog to be in force")
     return client
 
 

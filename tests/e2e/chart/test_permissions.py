@@ -24,7 +24,7 @@ HELD: Values = {
     "poolStatus": {"mode": "off"},
     "maintenance": {"enabled": True},
 }
-LEFT_OUT = ("operator", "--metrics-address", "--log-format", "--claims", "--catalogue")
+LEFT_OUT = ("operator", "--metrics-address", "--log-format", "--claims", "--catalog")
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["rules", "held-claims"])

@@ -23,7 +23,7 @@ PROGRAM = "certmanager"
 SECRET = "dragoman-webhook-tls"
 SETTLED = 2.0
 """Seconds in which the injector would have put another authority in place."""
-CATALOGUE: Json = {
+CATALOG: Json = {
     "enabled": True,
     "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
 }
@@ -39,8 +39,8 @@ def api(cluster: Cluster) -> Iterator[Api]:
 
 
 def values(**webhook: object) -> Json:
-    """Return the values of a release with the catalogue."""
-    return {"catalogue": CATALOGUE, "webhook": webhook}
+    """Return the values of a release with the catalog."""
+    return {"catalog": CATALOG, "webhook": webhook}
 
 
 def clients(api: Api) -> list[Json]:

@@ -39,7 +39,7 @@ REPOSITORY, _, TAG = NAME.rpartition(":")
 VALUES = {
     "image": {"repository": REPOSITORY, "tag": TAG, "pullPolicy": "Never"},
     "claims": {"mode": "own"},
-    "catalogue": {
+    "catalog": {
         "enabled": True,
         "drivers": {"gpu.nvidia.com": {"variables": {"TimeSlicingSettings": True}}},
     },

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.plane import ControlPlane
 
-CRD = catalogue.definition()["metadata"]["name"]
+CRD = catalog.definition()["metadata"]["name"]
 
 
 @pytest.fixture(scope="package")
@@ -29,7 +29,7 @@ def schemas(plane: ControlPlane, _crd: None) -> Iterator[Api]:
 def install(plane: ControlPlane) -> None:
     """Install the CRD and wait until it is served; one that others left is removed first."""
     remove(plane)
-    plane.define(catalogue.definition())
+    plane.define(catalog.definition())
 
 
 def remove(plane: ControlPlane) -> None:

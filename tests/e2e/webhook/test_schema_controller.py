@@ -1,4 +1,4 @@
-"""The schema controller on a real API server: catalogue, status, audit."""
+"""The schema controller on a real API server: catalog, status, audit."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook import conftest
@@ -95,18 +95,18 @@ def events(api: Api, name: str) -> list[str]:
     ]
 
 
-def test_the_catalogue_is_applied_and_every_schema_becomes_ready(
+def test_the_catalog_is_applied_and_every_schema_becomes_ready(
     plane: ControlPlane, user: Any, schemas: Api
 ) -> None:
-    flags = ("--claims=off", "--catalogue=all", f"--catalogue-mode={NVIDIA}=Warn")
+    flags = ("--claims=off", "--catalog=all", f"--catalog-mode={NVIDIA}=Warn")
     with OperatorProcess(
         plane,
         user,
         *flags,
-        f"--catalogue-variable={NVIDIA}:MPSSupport=true",
+        f"--catalog-variable={NVIDIA}:MPSSupport=true",
         f"--namespace={fresh(plane)}",
     ) as running:
-        for document in catalogue.schemas():
+        for document in catalog.schemas():
             found = ready(schemas, document["metadata"]["name"], status="True", reason="Compiled")
             assert found["status"]["observedGeneration"] == 1
             assert all(config["compiled"] for config in found["status"]["configs"])
@@ -121,7 +121,7 @@ def test_the_catalogue_is_applied_and_every_schema_becomes_ready(
 def test_fields_that_admins_took_over_survive_a_restart_with_other_options(
     plane: ControlPlane, user: Any, schemas: Api
 ) -> None:
-    flags = ("--claims=off", f"--catalogue={NVIDIA}", f"--catalogue-mode={NVIDIA}=Warn")
+    flags = ("--claims=off", f"--catalog={NVIDIA}", f"--catalog-mode={NVIDIA}=Warn")
     namespace = f"--namespace={fresh(plane)}"
     with OperatorProcess(plane, user, *flags, namespace):
         ready(schemas, NVIDIA, status="True")
@@ -129,7 +129,7 @@ def test_fields_that_admins_took_over_survive_a_restart_with_other_options(
     variables = [{**one, "value": one["name"] == "DynamicMIG"} for one in spec["variables"]]
     taken = {"mode": "Audit", "unknownConfigs": "Allow", "variables": variables}
     schemas.patch(CRD, NVIDIA, None, {"spec": taken}, fieldManager="admin")
-    other = (f"--catalogue-mode={NVIDIA}=Enforce", f"--catalogue-variable={NVIDIA}:MPSSupport=true")
+    other = (f"--catalog-mode={NVIDIA}=Enforce", f"--catalog-variable={NVIDIA}:MPSSupport=true")
     with OperatorProcess(plane, user, *flags[:2], *other, namespace) as running:
         wait_for(
             lambda: "Other field managers own fields" in running.said(),

@@ -49,17 +49,17 @@ def test_an_address_in_use_is_named(plane: ControlPlane, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        ("--catalogue=gpu.nvidia.co", "--catalogue: expected a driver of the catalogue"),
-        ("--catalogue-mode=gpu.nvidia.com=On", "--catalogue-mode: expected DRIVER=MODE"),
-        ("--catalogue-variable=gpu.nvidia.com:X=1", "--catalogue-variable: gpu.nvidia.com has"),
+        ("--catalog=gpu.nvidia.co", "--catalog: expected a driver of the catalog"),
+        ("--catalog-mode=gpu.nvidia.com=On", "--catalog-mode: expected DRIVER=MODE"),
+        ("--catalog-variable=gpu.nvidia.com:X=1", "--catalog-variable: gpu.nvidia.com has"),
     ],
     ids=["an unknown driver", "an unknown mode", "an unknown variable"],
 )
-def test_a_setting_that_the_catalogue_does_not_have_is_reported_and_stops_nothing(
+def test_a_setting_that_the_catalog_does_not_have_is_reported_and_stops_nothing(
     plane: ControlPlane, namespace: str, flag: str, words: str
 ) -> None:
     user = plane.user("schema-controller", SCHEMA_RULES)
-    flags = ("--claims=off", "--catalogue=all", flag, f"--namespace={namespace}")
+    flags = ("--claims=off", "--catalog=all", flag, f"--namespace={namespace}")
     with OperatorProcess(plane, user, *flags) as running:
         wait_for(lambda: words in running.said(), message="the setting was not reported")
         running.check()

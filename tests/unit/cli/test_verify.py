@@ -3,7 +3,7 @@
 import orjson
 
 from dragoman.cli import verification
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.review.validation import validate_schema
@@ -12,7 +12,7 @@ from dragoman.driverconfigs.strictjson import parse
 
 def test_the_crd_accepts_the_schema_that_does_not_compile() -> None:
     broken = verification._broken_schema()
-    definition = compile_crd(catalogue.definition())
+    definition = compile_crd(catalog.definition())
     assert list(validate_object(definition, broken)) == []
     verdict = validate_schema(Registry(), parse(orjson.dumps(broken)))
     assert not verdict.allowed

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.parameters_validation import ValidationResult
@@ -42,7 +42,7 @@ def gpu_config(number: int) -> Json:
 
 
 def nvidia() -> Registry:
-    [document] = [d for d in catalogue.schemas() if d["metadata"]["name"] == "gpu.nvidia.com"]
+    [document] = [d for d in catalog.schemas() if d["metadata"]["name"] == "gpu.nvidia.com"]
     for variable in document["spec"]["variables"]:
         variable["value"] = variable["name"] == "MPSSupport"
     return builders.registry(document)

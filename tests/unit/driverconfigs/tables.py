@@ -20,7 +20,7 @@ class Case:
     """One row of a table.
 
     Attributes:
-        driver: Name of the catalogue's object, which is the driver's; `DRIVER@RELEASE` for those of
+        driver: Name of the catalog's object, which is the driver's; `DRIVER@RELEASE` for those of
             earlier releases.
         title: What the case is about.
         parameters: The parameters as they are written, as JSON.

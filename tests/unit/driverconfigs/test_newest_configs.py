@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review.validation import validate_configs
@@ -22,7 +22,7 @@ from tests.unit.driverconfigs import builders, tables
 CONFIGS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     (tables.DATA / "newest" / "configs.yaml").read_text()
 )
-OBJECTS = {one["metadata"]["name"]: one for one in catalogue.schemas()}
+OBJECTS = {one["metadata"]["name"]: one for one in catalog.schemas()}
 PLACE = "spec.devices.config[0].opaque.parameters"
 DISCRIMINATORS = ("apiVersion", "kind")
 
@@ -114,7 +114,7 @@ def test_a_valid_config_of_the_newest_version_passes(driver: str, config: dict[s
     assert (verdict.violations == ()) or driver in WARNED
 
 
-def test_every_kind_of_the_catalogue_has_a_valid_config() -> None:
+def test_every_kind_of_the_catalog_has_a_valid_config() -> None:
     assert {name for name, one in OBJECTS.items() if one["spec"]["configs"]} == CONFIGS.keys()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
@@ -29,13 +29,13 @@ from tests.unit.examples import examples
 # No deadline: how long an example takes says more about the machine than about the code.
 cases = settings(max_examples=examples(15), deadline=None)
 
-CATALOGUE = Registry.of(catalogue.schemas())
-DRIVERS = sorted(CATALOGUE.drivers)
+CATALOG = Registry.of(catalog.schemas())
+DRIVERS = sorted(CATALOG.drivers)
 KINDS = ["ResourceClaim", "ResourceClaimTemplate", "DeviceClass"]
 NAMES = sorted(
     {
         name
-        for document in catalogue.schemas()
+        for document in catalog.schemas()
         for config in document["spec"]["configs"]
         for name in json.dumps(config["schema"]).replace('"', " ").split()
         if name.isidentifier()
@@ -43,7 +43,7 @@ NAMES = sorted(
 )
 DISCRIMINATORS = [
     {name: value for name, value in zip(("apiVersion", "kind"), kind, strict=True) if value}
-    for registered in CATALOGUE.objects.values()
+    for registered in CATALOG.objects.values()
     if registered.active
     for kind in registered.active.configs
 ]
@@ -88,14 +88,14 @@ def bounded(verdict: Verdict) -> bool:
 @cases
 @given(st.sampled_from(KINDS), json_values)
 def test_random_json_in_place_of_an_object_never_crashes(kind: str, document: Any) -> None:
-    assert bounded(validate_configs(CATALOGUE, kind, document, old=document))
+    assert bounded(validate_configs(CATALOG, kind, document, old=document))
 
 
 @cases
 @given(st.lists(entries, max_size=6))
 def test_random_json_in_place_of_parameters_never_crashes(made: list[Any]) -> None:
     claim = builders.claim(*made, requests=("gpu", ("main", ("a",))))
-    verdict = validate_configs(CATALOGUE, "ResourceClaim", claim)
+    verdict = validate_configs(CATALOG, "ResourceClaim", claim)
     assert bounded(verdict)
     assert all(v.error.path.startswith("spec.devices.config[") for v in verdict.violations)
 
@@ -119,8 +119,8 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 ) -> None:
     claim = builders.claim(*made)
     other = shuffled(claim, chance)
-    assert essence(validate_configs(CATALOGUE, "ResourceClaim", claim)) == essence(
-        validate_configs(CATALOGUE, "ResourceClaim", other)
+    assert essence(validate_configs(CATALOG, "ResourceClaim", claim)) == essence(
+        validate_configs(CATALOG, "ResourceClaim", other)
     )
 
 
@@ -129,9 +129,9 @@ def test_a_verdict_does_not_depend_on_the_order_of_keys(
 def test_a_verdict_does_not_depend_on_the_cache(made: list[Any]) -> None:
     claim = builders.claim(*made)
     cache: dict[Key, ValidationResult] = {}
-    fresh = validate_configs(CATALOGUE, "ResourceClaim", claim)
-    assert validate_configs(CATALOGUE, "ResourceClaim", claim, cache=cache) == fresh
-    assert validate_configs(CATALOGUE, "ResourceClaim", claim, cache=cache) == fresh
+    fresh = validate_configs(CATALOG, "ResourceClaim", claim)
+    assert validate_configs(CATALOG, "ResourceClaim", claim, cache=cache) == fresh
+    assert validate_configs(CATALOG, "ResourceClaim", claim, cache=cache) == fresh
 
 
 @cases
@@ -158,8 +158,8 @@ def test_no_unreadable_value_crashes_a_verdict(
         written = json.dumps(make(*made)).encode()
         assume(written.count(b": " + word) == written.count(word))  # not within a text
         document = strictjson.parse(written.replace(word, unreadable))
-        assert bounded(validate_configs(CATALOGUE, kind, document))
-        assert validate_configs(CATALOGUE, kind, document, old=document).allowed
+        assert bounded(validate_configs(CATALOG, kind, document))
+        assert validate_configs(CATALOG, kind, document, old=document).allowed
 
 
 words = st.sampled_from(
@@ -368,8 +368,8 @@ def test_no_text_crashes_the_offline_check(text: str) -> None:
 def test_a_file_gets_the_verdict_of_the_webhook(made: list[Any]) -> None:
     claim = builders.claim(*made)
     online = validate_configs(
-        CATALOGUE, "ResourceClaim", strictjson.parse(json.dumps(claim, default=str).encode())
+        CATALOG, "ResourceClaim", strictjson.parse(json.dumps(claim, default=str).encode())
     )
     [document] = read(json.dumps(claim))
-    offline = validate_configs(CATALOGUE, "ResourceClaim", document.tree)
+    offline = validate_configs(CATALOG, "ResourceClaim", document.tree)
     assert essence(offline) == essence(online)

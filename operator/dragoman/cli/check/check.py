@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from dragoman.cli.check import output as formats
-from dragoman.cli.check.configs import CATALOGUE, ConfigChecker
+from dragoman.cli.check.configs import CATALOG, ConfigChecker
 from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
 from dragoman.cli.check.writing import write
 from dragoman.cli.manifests import STANDARD_INPUT, texts
@@ -37,7 +37,7 @@ Examples:
   dragoman check manifests/ claim.yaml 'overlays/**/*.yaml'
   helm template . | dragoman check -
   dragoman check manifests/ --variable gpu.nvidia.com:MPSSupport=true
-  dragoman check claim.yaml --schemas catalogue --schemas my-schemas/
+  dragoman check claim.yaml --schemas catalog --schemas my-schemas/
   dragoman check manifests/ --rules dra/api-old=off --strict -o github
   dragoman check manifests/ --diff        # what --fix would change
   dragoman check claim.yaml --slices cluster
@@ -82,9 +82,9 @@ class Arguments:
 @click.option(
     "--schemas",
     multiple=True,
-    metavar="FILE|DIR|catalogue|DRIVER@RELEASE",
+    metavar="FILE|DIR|catalog|DRIVER@RELEASE",
     help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name."
-    f"  [default: {CATALOGUE}]",
+    f"  [default: {CATALOG}]",
 )
 @click.option(
     "--variable",
@@ -166,7 +166,7 @@ def _arguments(options: dict[str, Any]) -> Arguments:
     return Arguments(
         names,
         (*settings.exclude, *options["exclude"]),
-        options["schemas"] or (CATALOGUE, *settings.schemas),
+        options["schemas"] or (CATALOG, *settings.schemas),
         (*settings.variables, *options["variables"]),
         options["slices"] or settings.slices,
         {**settings.rules, **severities(options["rules"], "--rules")},

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from dragoman.driverconfigs.compile.registry import Registry
     from dragoman.driverconfigs.objects.driverconfigschema import DriverConfigSchema
 
-CATALOGUE: Final = "catalogue"
+CATALOG: Final = "catalog"
+_FORMER: Final = "catalogue"
+"""The former spelling, which is accepted as well."""
 RULE: Final = "dra/driver-config"
 KIND: Final = "DriverConfigSchema"
 GROUP: Final = "dragoman.dev"
@@ -44,7 +46,7 @@ class ConfigChecker:
     """Judges driver configs with schemas; counts what it judged and what it skipped.
 
     Args:
-        sources: files and folders of schemas, `catalogue` for those that are shipped.
+        sources: files and folders of schemas, `catalog` for those that are shipped.
         variables: `SCHEMA:NAME=VALUE`.
 
     Attributes:
@@ -53,12 +55,12 @@ class ConfigChecker:
     """
 
     def __init__(self, sources: Iterable[str], variables: Iterable[str]) -> None:
-        self._sources = tuple(sources)
+        self._sources = tuple(CATALOG if one == _FORMER else one for one in sources)
         self._variables = tuple(variables)
         self._registries: dict[frozenset[str], tuple[frozenset[Kind], Registry]] = {}
         self.configs = 0
         self.skipped: Counter[str] = Counter()
-        if self._variables or self._sources != (CATALOGUE,):
+        if self._variables or self._sources != (CATALOG,):
             # What the user names is looked at even where no config needs it.
             self._registry(frozenset(one.driver for one in self._own()), frozenset())
 
@@ -109,10 +111,10 @@ class ConfigChecker:
 
     @cached_property
     def _definition(self) -> Any:
-        from dragoman.controllers.driverconfigschemas import catalogue  # noqa: PLC0415 — as above
+        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.review.crd import compile_crd  # noqa: PLC0415 — as above
 
-        return compile_crd(catalogue.definition())
+        return compile_crd(catalog.definition())
 
     def _registry(self, drivers: frozenset[str], kinds: frozenset[Kind]) -> Registry:
         """Return the compiled schemas of some drivers.
@@ -133,7 +135,7 @@ class ConfigChecker:
         wanted = drivers if drivers <= self._names else None
         for one in self._parsed(wanted).values():
             # Shipped schemas compile as a whole, which tests say; those of users must show it.
-            installed = register(_narrowed(one, kinds) if self._sources == (CATALOGUE,) else one)
+            installed = register(_narrowed(one, kinds) if self._sources == (CATALOG,) else one)
             if installed.compilation.errors:
                 listed = "\n".join(f"  {error}" for error in installed.compilation.errors)
                 raise Unusable(f"{KIND} {one.name} does not compile:\n{listed}")
@@ -144,17 +146,17 @@ class ConfigChecker:
     def _names(self) -> frozenset[str]:
         """The drivers that have a schema."""
         found = {one.driver for one in self._own()}
-        if CATALOGUE in self._sources:
-            found |= {driver for driver, _ in self._catalogue}
+        if CATALOG in self._sources:
+            found |= {driver for driver, _ in self._catalog}
         return frozenset(found)
 
     @cached_property
-    def _catalogue(self) -> list[tuple[str, str]]:
+    def _catalog(self) -> list[tuple[str, str]]:
         """Driver and text of every shipped schema."""
-        from dragoman.controllers.driverconfigschemas import catalogue  # noqa: PLC0415 — as above
+        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
 
         found = []
-        for path in sorted((catalogue.folder() / "catalogue").glob("*.yaml")):
+        for path in sorted((catalog.folder() / "catalog").glob("*.yaml")):
             content = path.read_text(encoding="utf-8")
             match = _DRIVER.search(content)
             found.append((match[1] if match else "", content))
@@ -166,8 +168,8 @@ class ConfigChecker:
 
         found: dict[str, DriverConfigSchema] = {}
         own = {one.name: one for one in self._own()}
-        if CATALOGUE in self._sources:
-            for driver, content in self._catalogue:
+        if CATALOG in self._sources:
+            for driver, content in self._catalog:
                 # Variables may name any schema.
                 if drivers is None or driver in drivers or self._variables:
                     for document in read(content):
@@ -183,16 +185,16 @@ class ConfigChecker:
     def _own(self) -> list[DriverConfigSchema]:
         if not hasattr(self, "_loaded"):
             self._loaded = [
-                one for source in self._sources if source != CATALOGUE for one in self._load(source)
+                one for source in self._sources if source != CATALOG for one in self._load(source)
             ]
         return self._loaded
 
     def _load(self, source: str) -> list[DriverConfigSchema]:
-        from dragoman.controllers.driverconfigschemas import catalogue  # noqa: PLC0415 — as above
+        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.objects.schemaparser import parse  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.review.crd import validate_object  # noqa: PLC0415 — as above
 
-        if "@" in source and (release := catalogue.releases().get(source)):
+        if "@" in source and (release := catalog.releases().get(source)):
             return [parse(release)]
         documents = [tree for tree in _trees(source) if mapping(tree).get("kind") == KIND]
         if not documents:

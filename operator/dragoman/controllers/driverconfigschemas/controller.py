@@ -1,4 +1,4 @@
-"""The DriverConfigSchema controller: compiles schemas, applies the catalogue, writes statuses.
+"""The DriverConfigSchema controller: compiles schemas, applies the catalog, writes statuses.
 
 Every replica compiles, because each of them may serve reviews; only the leader writes. What fails
 is retried and never stops the claim controller.
@@ -26,14 +26,14 @@ from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 
 APPLY_INTERVAL = 600.0
-"""Seconds after which an object of the catalogue is applied again, in case a field was removed."""
+"""Seconds after which an object of the catalog is applied again, in case a field was removed."""
 LEADING_INTERVAL = 1.0
 """Seconds between checks whether this process leads, before it reports settings."""
 CONFLICTS = 20
 """Attempts to apply without fields that admins own; each response names all that it met."""
 
-REASON = "CatalogueFaulty"
-"""Reason of the Event about a setting or an object of the catalogue that has no effect."""
+REASON = "CatalogFaulty"
+"""Reason of the Event about a setting or an object of the catalog that has no effect."""
 
 log = logger("dragoman.schemas")
 
@@ -52,7 +52,7 @@ class SchemaController:
         client: Where to read and write.
         recorder: Where Events go.
         audited: Resources whose stored objects are audited, by kind; None for no audit.
-        catalogue: Objects that are applied, and settings without effect, which are reported.
+        catalog: Objects that are applied, and settings without effect, which are reported.
         leading: Whether this process may write now.
         resync: Seconds between full passes.
 
@@ -67,15 +67,15 @@ class SchemaController:
         recorder: EventRecorder,
         *,
         audited: Mapping[str, Resource] | None = None,
-        catalogue: Selection = Selection(),  # noqa: B008 — frozen
+        catalog: Selection = Selection(),  # noqa: B008 — frozen
         leading: Callable[[], bool] = lambda: True,
         resync: float = 600.0,
     ) -> None:
         self._client = client
         self._leading = leading
-        self._catalogue = {one["metadata"]["name"]: one for one in catalogue.documents}
+        self._catalog = {one["metadata"]["name"]: one for one in catalog.documents}
         self._applied: dict[str, float] = {}
-        self._settings = catalogue.faults
+        self._settings = catalog.faults
         self._faults: defaultdict[str, set[str]] = defaultdict(set)
         self._recorder = recorder
         self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
@@ -103,18 +103,18 @@ class SchemaController:
             tasks.create_task(self._controller.run())
 
     def enqueue_all(self) -> None:
-        """Enqueue every schema that is stored, compiled or in the catalogue."""
+        """Enqueue every schema that is stored, compiled or in the catalog."""
         stored = (one.metadata.name for one in self.schemas.objects)
-        for name in {*stored, *self.schemas.registry.objects, *self._catalogue}:
+        for name in {*stored, *self.schemas.registry.objects, *self._catalog}:
             self.queue.add(Key("compile", name))
 
     async def reconcile(self, key: Key) -> None:
-        """Compile a schema, or write its status and the catalogue's object of its name."""
+        """Compile a schema, or write its status and the catalog's object of its name."""
         if key.task == "compile":
             await self._compile(key.name)
         elif self._leading():
             await self._write_status(key.name)
-            await self._apply_catalogue(key.name)
+            await self._apply_catalog(key.name)
         self.queue.forget(key)
 
     async def _compile(self, name: str) -> None:
@@ -147,9 +147,9 @@ class SchemaController:
         if any(old.get(field) != value for field, value in wanted.items()):
             await self.schemas.write_status(stored, wanted)
 
-    async def _apply_catalogue(self, name: str) -> None:
-        """Apply the catalogue's object where it is missing, or was not applied for a while."""
-        document = self._catalogue.get(name)
+    async def _apply_catalog(self, name: str) -> None:
+        """Apply the catalog's object where it is missing, or was not applied for a while."""
+        document = self._catalog.get(name)
         missing = self.schemas.objects.get("", name) is None
         applied = self._applied.get(name, float("-inf"))
         if document is None or not (missing or time.monotonic() - applied > APPLY_INTERVAL):
@@ -171,20 +171,20 @@ class SchemaController:
             await asyncio.sleep(APPLY_INTERVAL if leading else LEADING_INTERVAL)
 
     def _report(self, driver: str, message: str, identity: str) -> None:
-        """Report a fault of the catalogue by a metric, a log line and an Event on the schema."""
+        """Report a fault of the catalog by a metric, a log line and an Event on the schema."""
         self._count_faults(driver, self._faults[driver] | {identity})
         stored = self.schemas.objects.get("", driver)
         uid = stored.metadata.uid if stored is not None else ""
         self._recorder.warn(
-            ObjectReference(API_VERSION, KIND, "", driver or "catalogue", uid),
+            ObjectReference(API_VERSION, KIND, "", driver or "catalog", uid),
             reason=REASON,
-            action="ApplyingCatalogue",
+            action="ApplyingCatalog",
             note=message,
         )
 
     def _count_faults(self, driver: str, faults: set[str]) -> None:
         self._faults[driver] = faults
-        metrics.CATALOGUE_ERRORS.labels(driver).set(len(faults))
+        metrics.CATALOG_ERRORS.labels(driver).set(len(faults))
 
     async def _apply(self, name: str, document: Mapping[str, Any]) -> None:
         """Apply an object by server-side apply; fields that admins took over stay theirs."""

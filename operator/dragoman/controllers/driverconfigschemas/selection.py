@@ -1,6 +1,6 @@
-"""Which objects of the catalogue are applied, with which settings; pure.
+"""Which objects of the catalog are applied, with which settings; pure.
 
-Server-side apply distinguishes owners of fields. What the catalogue says is the operator's; a field
+Server-side apply distinguishes owners of fields. What the catalog says is the operator's; a field
 that an admin has taken over comes back as a conflict, and is left out from then on.
 """
 
@@ -19,15 +19,15 @@ _KEY = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]+)')
 
 
 class SelectionError(ValueError):
-    """A setting that the catalogue does not have; the message names it and what there is."""
+    """A setting that the catalog does not have; the message names it and what there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A setting that is left out, because the catalogue does not have it.
+    """A setting that is left out, because the catalog does not have it.
 
     Attributes:
-        driver: the driver that the setting names, whether the catalogue has it or not.
+        driver: the driver that the setting names, whether the catalog has it or not.
         message: the setting and the allowed ones.
     """
 
@@ -55,10 +55,10 @@ def select(
     variables: Sequence[str] = (),
     releases: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Selection:
-    """Choose objects of the catalogue and set what an installation decides.
+    """Choose objects of the catalog and set what an installation decides.
 
     Args:
-        documents: the catalogue's default objects.
+        documents: the catalog's default objects.
         names: `all`, `none`, or names with commas between them: of drivers, `DRIVER@RELEASE` for
             an earlier release, and `all` for the others.
         modes: `driver=mode` each.
@@ -75,9 +75,9 @@ def select(
                 known[driver] = _release(releases or {}, name)
             chosen.update(dict.fromkeys(known if name == ALL else [_of(known, driver)]))
         except SelectionError as error:
-            faults.append(Fault(driver, f"--catalogue: {error}"))
-    faults += _set(known, "--catalogue-mode", modes, _set_mode)
-    faults += _set(known, "--catalogue-variable", variables, _set_variable)
+            faults.append(Fault(driver, f"--catalog: {error}"))
+    faults += _set(known, "--catalog-mode", modes, _set_mode)
+    faults += _set(known, "--catalog-variable", variables, _set_variable)
     return Selection(tuple(known[driver] for driver in chosen), tuple(faults))
 
 
@@ -146,8 +146,7 @@ def _has(item: Any, wanted: Mapping[str, Any]) -> bool:
 def _of(known: Mapping[str, dict[str, Any]], driver: str) -> str:
     if driver not in known:
         raise SelectionError(
-            f"expected a driver of the catalogue, one of {', '.join(sorted(known))}, "
-            f"found {driver!r}"
+            f"expected a driver of the catalog, one of {', '.join(sorted(known))}, found {driver!r}"
         )
     return driver
 

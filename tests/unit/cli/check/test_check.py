@@ -174,15 +174,16 @@ def test_github_output_annotates_files(folder: Path) -> None:
     assert '"100%25"' in line
 
 
-def test_own_schemas_replace_the_catalogue_or_add_to_it(folder: Path) -> None:
+def test_own_schemas_replace_the_catalog_or_add_to_it(folder: Path) -> None:
     (folder / "own.yaml").write_text(schema())
     own = claim("x", "own.example.com")
     alone = ["-f", "-", "--schemas", "own.yaml"]
     assert "sharing: Forbidden: unknown field" in run(*alone, stdin=own).stdout
     assert run(*alone, stdin=claim("TimeSlice")).exit_code == 0
-    both = [*alone, "--schemas", "catalogue"]
-    assert run(*both, stdin=own).exit_code == 1
-    assert run(*both, stdin=claim("TimeSlice")).exit_code == 1
+    for catalog in ("catalog", "catalogue"):  # the second is the former spelling
+        both = [*alone, "--schemas", catalog]
+        assert run(*both, stdin=own).exit_code == 1
+        assert run(*both, stdin=claim("TimeSlice")).exit_code == 1
 
 
 def test_schemas_come_from_folders_and_lists(folder: Path) -> None:
@@ -474,7 +475,7 @@ def test_an_earlier_release_of_a_driver_takes_the_place_of_the_newest(folder: Pa
         json.dumps(builders.claim(builders.entry(parameters, "dra.net")))
     )
     newest = run("-f", "claim.json")
-    earlier = run("-f", "claim.json", "--schemas=catalogue", "--schemas=dra.net@v1.4.0")
+    earlier = run("-f", "claim.json", "--schemas=catalog", "--schemas=dra.net@v1.4.0")
     assert (newest.exit_code, newest.stdout) == (0, "")
     assert earlier.exit_code == 1
     assert ".interface.type: Forbidden: unknown field" in earlier.stdout

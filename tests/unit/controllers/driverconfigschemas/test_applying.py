@@ -1,10 +1,10 @@
-"""A faulty setting or object of the catalogue is reported, and stops nothing else."""
+"""A faulty setting or object of the catalog is reported, and stops nothing else."""
 
 import asyncio
 from typing import Any, cast
 
 from dragoman import metrics
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.controller import SchemaController
 from dragoman.controllers.driverconfigschemas.selection import Selection, select
 from dragoman.kube.client import Client
@@ -38,7 +38,7 @@ class Server:
 async def apply(server: Server, selection: Selection, seconds: float = 60) -> None:
     client = cast(Client, server)
     recorder = EventRecorder(client)
-    controller = SchemaController(client, recorder, catalogue=selection)
+    controller = SchemaController(client, recorder, catalog=selection)
     controller.schemas.informer.synced.set()
     try:
         async with asyncio.timeout(seconds):
@@ -48,18 +48,18 @@ async def apply(server: Server, selection: Selection, seconds: float = 60) -> No
 
 
 def faults(driver: str) -> float:
-    return float(metrics.CATALOGUE_ERRORS.labels(driver)._value.get())
+    return float(metrics.CATALOG_ERRORS.labels(driver)._value.get())
 
 
 @in_virtual_time
 async def test_an_unknown_feature_gate_is_reported_and_its_schema_applied() -> None:
     server = Server()
-    settings = select(catalogue.schemas(), NVIDIA, variables=[f"{NVIDIA}:MPS=true"])
+    settings = select(catalog.schemas(), NVIDIA, variables=[f"{NVIDIA}:MPS=true"])
     await apply(server, settings)
     assert server.applied == [NVIDIA]
     assert faults(NVIDIA) == 1
     (event,) = server.events
-    assert event["reason"] == "CatalogueFaulty"
+    assert event["reason"] == "CatalogFaulty"
     assert event["type"] == "Warning"
     assert event["regarding"]["name"] == NVIDIA
     assert "MPSSupport" in event["note"]
@@ -68,8 +68,8 @@ async def test_an_unknown_feature_gate_is_reported_and_its_schema_applied() -> N
 @in_virtual_time
 async def test_an_object_that_the_server_refuses_keeps_no_other_from_being_applied() -> None:
     server = Server("dra.net")
-    await apply(server, select(catalogue.schemas(), "all"))
-    assert set(server.applied) == {one["metadata"]["name"] for one in catalogue.schemas()} - {
+    await apply(server, select(catalog.schemas(), "all"))
+    assert set(server.applied) == {one["metadata"]["name"] for one in catalog.schemas()} - {
         "dra.net"
     }
     assert faults("dra.net") == 1
@@ -80,7 +80,7 @@ async def test_an_object_that_the_server_refuses_keeps_no_other_from_being_appli
 @in_virtual_time
 async def test_the_metric_falls_when_the_fault_is_gone() -> None:
     server = Server("dra.net")
-    controller = apply(server, select(catalogue.schemas(), "dra.net"), seconds=1500)
+    controller = apply(server, select(catalog.schemas(), "dra.net"), seconds=1500)
     task = asyncio.create_task(controller)
     await asyncio.sleep(60)
     assert faults("dra.net") == 1

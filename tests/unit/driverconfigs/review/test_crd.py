@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.schemas.structural import validate_structural
 from tests.unit.driverconfigs import builders
 
-CRD = catalogue.definition()
+CRD = catalog.definition()
 DEFINITION = compile_crd(CRD)
 
 
@@ -22,8 +22,8 @@ def test_the_crd_is_structural_by_our_own_check() -> None:
     assert outcome.warnings == ()
 
 
-@pytest.mark.parametrize("document", catalogue.schemas(), ids=lambda d: str(d["metadata"]["name"]))
-def test_the_catalogue_has_no_malformed_object(document: dict[str, Any]) -> None:
+@pytest.mark.parametrize("document", catalog.schemas(), ids=lambda d: str(d["metadata"]["name"]))
+def test_the_catalog_has_no_malformed_object(document: dict[str, Any]) -> None:
     assert validate_object(DEFINITION, document) == ()
 
 

@@ -1,15 +1,15 @@
-"""Which objects of the catalogue are applied, and what of them is left to admins."""
+"""Which objects of the catalog are applied, and what of them is left to admins."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalogue
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.selection import select, without
 
 Json = dict[str, Any]
-DOCUMENTS = catalogue.schemas()
+DOCUMENTS = catalog.schemas()
 NVIDIA = "gpu.nvidia.com"
 
 
@@ -17,7 +17,7 @@ def named(documents: Iterable[Json]) -> list[str]:
     return [document["metadata"]["name"] for document in documents]
 
 
-def test_all_is_the_whole_catalogue_and_none_is_nothing() -> None:
+def test_all_is_the_whole_catalog_and_none_is_nothing() -> None:
     assert named(select(DOCUMENTS, "all").documents) == named(DOCUMENTS)
     assert select(DOCUMENTS, "none").documents == ()
 
@@ -27,7 +27,7 @@ def test_drivers_are_chosen_by_name() -> None:
 
 
 def test_mode_and_variables_are_set_in_the_chosen_object_alone() -> None:
-    before = catalogue.schemas()
+    before = catalog.schemas()
     [chosen] = select(
         DOCUMENTS, NVIDIA, [f"{NVIDIA}=Warn"], [f"{NVIDIA}:MPSSupport=true"]
     ).documents
@@ -43,7 +43,7 @@ def test_mode_and_variables_are_set_in_the_chosen_object_alone() -> None:
     [
         pytest.param("gpu.nvidia.co", [], [], "'gpu.nvidia.co'", id="a driver that is not there"),
         pytest.param("all", [f"{NVIDIA}=On"], [], "Enforce, Warn, Audit, Off", id="unknown mode"),
-        pytest.param("all", ["x=Warn"], [], "--catalogue-mode", id="a mode for an unknown driver"),
+        pytest.param("all", ["x=Warn"], [], "--catalog-mode", id="a mode for an unknown driver"),
         pytest.param("all", [NVIDIA], [], "DRIVER=MODE", id="no mode"),
         pytest.param("all", [], [f"{NVIDIA}:MPS=true"], "MPSSupport", id="an unknown variable"),
         pytest.param("all", [], [f"{NVIDIA}:MPSSupport=1"], "bool", id="a value of another type"),
@@ -70,7 +70,7 @@ def test_the_other_settings_take_effect() -> None:
 
 
 def test_an_earlier_release_takes_the_place_of_the_default() -> None:
-    releases = catalogue.releases()
+    releases = catalog.releases()
     selection = select(DOCUMENTS, "all, dra.net@v1.4.0", releases=releases)
     assert named(selection.documents) == named(DOCUMENTS)
     (chosen,) = [one for one in selection.documents if one["metadata"]["name"] == "dra.net"]
@@ -78,7 +78,7 @@ def test_an_earlier_release_takes_the_place_of_the_default() -> None:
 
 
 def test_a_release_that_does_not_exist_is_named_beside_those_that_do() -> None:
-    selection = select(DOCUMENTS, "dra.net@v0.1.0", releases=catalogue.releases())
+    selection = select(DOCUMENTS, "dra.net@v0.1.0", releases=catalog.releases())
     (fault,) = selection.faults
     assert selection.documents == ()
     assert "dra.net@v1.4.0" in fault.message

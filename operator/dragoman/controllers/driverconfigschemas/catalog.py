@@ -13,24 +13,24 @@ import yaml
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 _CHECKOUT: Final = _PACKAGE.parent.parent / "crds"
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""In C where there is one: ten times as fast, and `dragoman check` reads the whole catalogue."""
+"""In C where there is one: ten times as fast, and `dragoman check` reads the whole catalog."""
 
 
 def folder() -> Path:
-    """Find the folder that holds the CRD and, in `catalogue/`, one object per driver.
+    """Find the folder that holds the CRD and, in `catalog/`, one object per driver.
 
     Raises:
         FileNotFoundError: an installation without them.
     """
     for candidate in (_PACKAGE / "crds", _CHECKOUT):
-        if (candidate / "catalogue").is_dir():
+        if (candidate / "catalog").is_dir():
             return candidate
-    raise FileNotFoundError("the catalogue is missing from this installation of dragoman")
+    raise FileNotFoundError("the catalog is missing from this installation of dragoman")
 
 
 def schemas() -> list[dict[str, Any]]:
-    """Read the catalogue's objects, in the order of their names."""
-    return [_read(path) for path in sorted((folder() / "catalogue").glob("*.yaml"))]
+    """Read the catalog's objects, in the order of their names."""
+    return [_read(path) for path in sorted((folder() / "catalog").glob("*.yaml"))]
 
 
 def releases() -> dict[str, dict[str, Any]]:
@@ -38,7 +38,7 @@ def releases() -> dict[str, dict[str, Any]]:
 
     Each has the name of the driver's default object, because it takes the place of that one.
     """
-    found = sorted((folder() / "catalogue" / "releases").glob("*.yaml"))
+    found = sorted((folder() / "catalog" / "releases").glob("*.yaml"))
     return {path.stem: _read(path) for path in found}
 
 

@@ -1,4 +1,4 @@
-"""The page about the catalogue (`docs/catalogue.md`), made from the objects themselves."""
+"""The page about the catalog (`docs/catalog.md`), made from the objects themselves."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dragoman.driverconfigs.objects.schemaparser import parse
 DESCRIPTION: Final = "dragoman.dev/description"
 
 _HEAD: Final = """\
-# The catalogue
+# The catalog
 
 Ready-made DriverConfigSchemas, one per driver. They say what each driver does when it prepares a
 claim, which is not always what its own webhook says. The rows are made from the files in
-`crds/catalogue` by `python docs/generate_catalogue.py`.
+`crds/catalog` by `python docs/generate_catalog.py`.
 
 The objects set neither `mode` nor anything else that is a choice, so what you set yourself stays
 yours. A driver's feature gates are `variables`; they have the driver's own defaults, so set those
@@ -57,9 +57,9 @@ warning.
 
 _EARLIER: Final = """\
 The newest schema of a driver is the default. The schemas below describe earlier releases, which
-accept less. The folder `crds/catalogue/releases` holds them. Each has the name of the default
-object and replaces it. The operator applies one with `--catalogue all,dra.net@v1.4.0`, and the
-command checks with `dragoman check --schemas catalogue --schemas dra.net@v1.4.0 -f claim.yaml`.
+accept less. The folder `crds/catalog/releases` holds them. Each has the name of the default
+object and replaces it. The operator applies one with `--catalog all,dra.net@v1.4.0`, and the
+command checks with `dragoman check --schemas catalog --schemas dra.net@v1.4.0 -f claim.yaml`.
 """
 
 

@@ -1,4 +1,4 @@
-"""The catalogue says about each driver's configs what the driver says when it prepares a claim."""
+"""The catalog says about each driver's configs what the driver says when it prepares a claim."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from docs.catalogue_page import DESCRIPTION, page
-from dragoman.controllers.driverconfigschemas import catalogue
+from docs.catalog_page import DESCRIPTION, page
+from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
@@ -18,8 +18,8 @@ from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.review.verdict import Violation
 from tests.unit.driverconfigs import builders, tables
 
-DEFAULTS = {document["metadata"]["name"]: document for document in catalogue.schemas()}
-RELEASES = catalogue.releases()
+DEFAULTS = {document["metadata"]["name"]: document for document in catalog.schemas()}
+RELEASES = catalog.releases()
 OBJECTS = {**DEFAULTS, **RELEASES}
 SOURCE = re.compile(
     r"[\w-]+/[\w-]+ (unreleased|(after )?([a-z]+-)?v\d+\.\d+\.\d+), "
@@ -65,7 +65,7 @@ def test_the_verdict_is_what_the_driver_does(case: tables.Case) -> None:
     assert labels(warnings, PLACES[case.source]) == sorted(case.warnings)
 
 
-def test_every_object_of_the_catalogue_has_a_table_of_verdicts() -> None:
+def test_every_object_of_the_catalog_has_a_table_of_verdicts() -> None:
     assert set(tables.drivers()) == OBJECTS.keys()
 
 
@@ -98,6 +98,6 @@ def test_hami_decodes_the_shared_kinds_as_an_earlier_release_of_nvidia() -> None
         assert kinds[0][kind]["rules"] == kinds[1][kind]["rules"]
 
 
-def test_the_page_about_the_catalogue_is_up_to_date() -> None:
-    written = (Path(__file__).parents[3] / "docs" / "catalogue.md").read_text()
-    assert written == page(DEFAULTS.values(), RELEASES), "run python docs/generate_catalogue.py"
+def test_the_page_about_the_catalog_is_up_to_date() -> None:
+    written = (Path(__file__).parents[3] / "docs" / "catalog.md").read_text()
+    assert written == page(DEFAULTS.values(), RELEASES), "run python docs/generate_catalog.py"
