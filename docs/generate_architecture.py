@@ -53,6 +53,7 @@ PLACES = {
     "dragoman.model": (1, 6),
     "dragoman.cel": (2, 6),
     "dragoman.spelling": (3, 6),
+    "dragoman.versions": (4, 6),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

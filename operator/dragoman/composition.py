@@ -20,8 +20,8 @@ from dragoman.kube.resources import CLUSTERTEMPLATES, DEVICEMAINTENANCES, DEVICE
 from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
 from dragoman.model import Template
-from dragoman.model.kubernetes import name as version_name
 from dragoman.settings import Settings
+from dragoman.versions import name as version_name
 
 log = logger("dragoman")
 

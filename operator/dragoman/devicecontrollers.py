@@ -12,8 +12,8 @@ from dragoman.kube.discovery import Served, has_pool_views, retried, server_vers
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.manager import Manager
 from dragoman.logs import logger
-from dragoman.model.kubernetes import name as version_name
 from dragoman.settings import Settings
+from dragoman.versions import name as version_name
 
 if TYPE_CHECKING:
     from dragoman.controllers.devices.informers import DeviceInformers

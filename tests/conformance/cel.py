@@ -27,7 +27,7 @@ from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.semver import Semver
 from dragoman.cel.values.timestamps import Timestamp
 from dragoman.cel.values.url import URL
-from dragoman.model.kubernetes import Version
+from dragoman.versions import Version
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from dragoman.allocation.parsing.objects import parse_taint_rule
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.model import Claim
+from dragoman.model.taints import parse_taint_rule
 
 Json = dict[str, Any]
 DRIVERS = ("gpu.example.com", "net.example.com")

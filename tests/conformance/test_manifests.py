@@ -11,7 +11,7 @@ from dragoman.linting import engine
 from dragoman.linting.findings.finding import Report
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices
-from dragoman.model.kubernetes import parse
+from dragoman.versions import parse
 from tests.conformance.manifests.verdicts import manifests, recorded
 
 WRONG, RIGHT, VERDICTS = manifests("wrong"), manifests("right"), recorded()

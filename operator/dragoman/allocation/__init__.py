@@ -20,19 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
 from dragoman.allocation.cluster import Cluster, UnknownNodeError
-from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.claims import Claim, ClaimSpec
-from dragoman.allocation.facts.objects import (
-    Content,
-    Device,
-    DeviceClass,
-    DeviceID,
-    DeviceTaintRule,
-    Node,
-    PoolID,
-    Slice,
-    Taint,
-)
 from dragoman.allocation.features import (
     Features,
     Profile,
@@ -40,13 +27,6 @@ from dragoman.allocation.features import (
     Variant,
     profile,
     profile_of,
-)
-from dragoman.allocation.parsing.claims import parse_claim
-from dragoman.allocation.parsing.objects import (
-    parse_class,
-    parse_node,
-    parse_slice,
-    parse_taint_rule,
 )
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool
@@ -63,7 +43,17 @@ from dragoman.allocation.results import (
 )
 from dragoman.allocation.search.allocated import Allocated
 from dragoman.allocation.timebudget import StoppedError, TimeBudget, TooExpensiveError
+from dragoman.model.amounts import Amount
+from dragoman.model.claim import Claim
+from dragoman.model.claimcontent import parse_claim
+from dragoman.model.device import Content, Device
+from dragoman.model.deviceclass import DeviceClass, parse_class
+from dragoman.model.deviceid import DeviceID, PoolID
 from dragoman.model.fields import MalformedObjectError
+from dragoman.model.nodes import Node, parse_node
+from dragoman.model.requests import ClaimSpec
+from dragoman.model.slice import Slice, parse_slice
+from dragoman.model.taints import DeviceTaintRule, Taint, parse_taint_rule
 
 if TYPE_CHECKING:
     from dragoman.allocation.extendedresources import (

@@ -9,8 +9,6 @@ from typing import Final
 
 from dragoman.allocation.binding import usable
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.claims import Claim, Held
-from dragoman.allocation.facts.objects import Node
 from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
@@ -30,6 +28,9 @@ from dragoman.allocation.search.search import BudgetExceededError, Search, most_
 from dragoman.allocation.search.selection import everything
 from dragoman.allocation.search.solution import Solution, check_selectors
 from dragoman.allocation.search.view import NodeView
+from dragoman.model.allocated import Held
+from dragoman.model.claim import Claim
+from dragoman.model.nodes import Node
 
 BUDGET: Final = 9_000_000
 """Steps that kube-scheduler manages within its time-out of 10 s."""

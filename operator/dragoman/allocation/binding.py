@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from dragoman.allocation.facts.claims import Claim, Held, HeldDevice
 from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.model.allocated import AllocatedDevice, Held
+from dragoman.model.claim import Claim
 
 TIMEOUT: Final = timedelta(seconds=600)
 """How long the scheduler waits after the allocation, unless its configuration says otherwise."""
@@ -42,14 +43,15 @@ def waiting(claim: Claim, now: datetime | None) -> Iterator[Reason]:
         return
     missing = tuple(one for one in device.binding_conditions if not device.is_true(one))
     details: dict[str, object] = {"conditions": missing}
-    if now is None or held.allocated_at is None or held.allocated_at + TIMEOUT >= now:
+    since = datetime.fromisoformat(held.allocated_at) if held.allocated_at else None
+    if now is None or since is None or since + TIMEOUT >= now:
         yield Reason(Code.BINDING_PENDING, claim.key, device=device.id, details=details)
         return
-    details |= {"since": held.allocated_at.isoformat(), "seconds": int(TIMEOUT.total_seconds())}
+    details |= {"since": since.isoformat(), "seconds": int(TIMEOUT.total_seconds())}
     yield Reason(Code.BINDING_TIMEOUT, claim.key, device=device.id, details=details)
 
 
-def _unready(held: Held) -> HeldDevice | None:
+def _unready(held: Held) -> AllocatedDevice | None:
     """Return the first device that failed or is not ready."""
     for device in held.devices:
         if not device.binding_conditions:
@@ -59,9 +61,9 @@ def _unready(held: Held) -> HeldDevice | None:
     return None
 
 
-def _failed(device: HeldDevice) -> dict[str, str] | None:
+def _failed(device: AllocatedDevice) -> dict[str, str] | None:
     for name in device.binding_failure_conditions:
-        condition = device.conditions.get(name)
-        if condition is not None and condition.true:
+        condition = device.condition(name)
+        if condition is not None and condition.status == "True":
             return {"condition": name, "reason": condition.reason, "text": condition.message}
     return None

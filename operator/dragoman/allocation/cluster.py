@@ -11,15 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from dragoman.allocation.facts.claims import Claim
-from dragoman.allocation.facts.objects import (
-    DeviceClass,
-    DeviceID,
-    DeviceTaintRule,
-    Node,
-    PoolID,
-    Slice,
-)
 from dragoman.allocation.features import Profile, profile
 from dragoman.allocation.pools.index import PoolIndex
 from dragoman.allocation.pools.likeness import search_key
@@ -30,6 +21,12 @@ from dragoman.allocation.pools.taints import tainted
 from dragoman.allocation.pools.usage import Holder, Usage
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.validation import Prepared
+from dragoman.model.claim import Claim
+from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman.model.nodes import Node
+from dragoman.model.slice import Slice
+from dragoman.model.taints import DeviceTaintRule
 
 _PREPARED: Final = 64
 """Combinations of claim specs that are remembered, such as those of the templates of a pod."""

@@ -13,12 +13,13 @@ from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.amounts import AmountError, amount
-from dragoman.allocation.facts.claims import Claim, ClaimSpec, ExactRequest, Request
-from dragoman.allocation.facts.objects import DeviceClass, Document, Node
-from dragoman.allocation.parsing.fields import require_object
 from dragoman.cel.values.scalars import INT_MAX
-from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.amounts import AmountError, amount
+from dragoman.model.claim import Claim
+from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.fields import Document, items, mapping, optional_text, require_object, text
+from dragoman.model.nodes import Node
+from dragoman.model.requests import ClaimSpec, ExactRequest, Request
 
 NAME: Final = "<extended-resources>"
 """What the claim is called until it is created."""
@@ -96,7 +97,9 @@ def extended_resources(pod: Document, node: Node, cluster: Cluster) -> ExtendedR
         mappings += used
     requests.sort(key=lambda request: request.name)
     namespace = optional_text(mapping(pod, "metadata"), "namespace", "metadata.") or ""
-    claim = Claim(NAME, namespace, _specs.setdefault(tuple(requests), ClaimSpec(tuple(requests))))
+    claim = Claim.requesting(
+        NAME, namespace, _specs.setdefault(tuple(requests), ClaimSpec(tuple(requests)))
+    )
     return ExtendedResources(claim, tuple(mappings))
 
 

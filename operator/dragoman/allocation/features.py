@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.model import kubernetes as versions
-from dragoman.model.kubernetes import Version
+from dragoman import versions
+from dragoman.versions import Version
 
 
 class UnknownGateError(ValueError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.reasons.codes import Code
+from dragoman.model.deviceid import DeviceID
 
 
 class FatalProblemError(Exception):

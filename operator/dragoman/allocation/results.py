@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dragoman.allocation.facts.objects import DeviceID, Document
 from dragoman.allocation.reasons.codes import Code, Reason
-from dragoman.model.fields import items, mapping, texts
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.fields import Document, items, mapping, texts
 
 ShareIDs = Callable[[], str]
 

@@ -30,7 +30,7 @@ from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman.cel.syntax.nodes import Ident, Node, walk
 from dragoman.cel.syntax.parser import TOO_DEEP, parse
 from dragoman.cel.types import Type
-from dragoman.model.kubernetes import Version
+from dragoman.versions import Version
 
 COST_LIMIT: Final = 1_000_000
 """Run-time limit of one expression, for selectors and rules alike."""

@@ -10,7 +10,7 @@ from dragoman.cel.check.declarations import parse_overload
 from dragoman.cel.environment import Environment
 from dragoman.cel.estimate import Path
 from dragoman.cel.types import Type
-from dragoman.model.kubernetes import Version
+from dragoman.versions import Version
 
 _TYPE: Final = "kubernetes.DRADevice"
 _ENTRIES: Final = 32

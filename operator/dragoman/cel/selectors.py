@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from dragoman import versions
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS, StepBudget
 from dragoman.cel.data import Invalid
@@ -20,7 +21,6 @@ from dragoman.cel.representation import NONE, Optional, type_name
 from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type
-from dragoman.model import kubernetes as versions
 
 MAX_EXPRESSION: Final = 10 * 1024
 """Longest expression that the API server accepts; longer ones compile, but are not cached."""

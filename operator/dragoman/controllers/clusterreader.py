@@ -19,8 +19,8 @@ from dragoman.kube.resources import (
     Resource,
 )
 from dragoman.kube.timestamps import now
-from dragoman.model.kubernetes import OLDEST
-from dragoman.model.kubernetes import name as version_name
+from dragoman.versions import OLDEST
+from dragoman.versions import name as version_name
 
 PAGE: Final = 500
 """Objects a page."""

@@ -8,7 +8,8 @@ from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, Taint
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
-from dragoman.inventory.facts.objects import ClaimFact, World
+from dragoman.inventory.facts.objects import World
+from dragoman.model.claim import Claim
 
 MAX_NODES: Final = 1000
 """Virtual nodes of one answer."""
@@ -103,19 +104,16 @@ def _without_pods(world: World, names: Iterable[str]) -> World:
     return replace(world, pods=pods, claims=claims)
 
 
-def _without_users(claim: ClaimFact, uids: set[str]) -> ClaimFact | None:
+def _without_users(claim: Claim, uids: set[str]) -> Claim | None:
     """Return what is left of a claim when these pods have ended; None where it goes with one."""
-    owner = claim.claim.metadata.owner
+    owner = claim.metadata.owner
     if owner is not None and owner.uid in uids:
         return None
-    left = tuple(one for one in claim.claim.consumers if one.uid not in uids)
-    if len(left) == len(claim.claim.consumers):
+    left = tuple(one for one in claim.consumers if one.uid not in uids)
+    if len(left) == len(claim.consumers):
         return claim
-    identity = replace(claim.claim, consumers=left, allocated=bool(left))
-    if left:
-        return replace(claim, claim=identity)
     # A claim that a user made stays, without devices.
-    return replace(claim, claim=identity, devices=replace(claim.devices, held=None), results=())
+    return replace(claim, consumers=left, held=claim.held if left else None)
 
 
 def taint_rule(text: str) -> DeviceTaintRule:

@@ -22,8 +22,6 @@ from dragoman.allocation import (
 )
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.binding import waiting
-from dragoman.allocation.facts.claims import ExactRequest
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.pools.nodeselector import matches
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.extended import Extended
@@ -31,8 +29,10 @@ from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.ages import moment
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact, World
+from dragoman.inventory.facts.objects import NodeFact, World
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.device import Content
+from dragoman.model.requests import ExactRequest
 
 BUDGET: Final = 100_000
 """Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""
@@ -56,7 +56,7 @@ def cluster_of(inventory: Inventory) -> Cluster:
         nodes=(one.node for one in world.nodes.values()),
         slices=(one.slice for one in world.slices),
         classes=world.classes.values(),
-        claims=(one.devices for one in world.claims.values()),
+        claims=world.claims.values(),
         taint_rules=world.rules,
     )
 
@@ -119,13 +119,13 @@ def examine(  # noqa: PLR0913 — all but four have defaults
     attempt = partial(
         _attempt, world, cluster=cluster, load=load, only=only, limit=limit, progress=progress
     )
-    found, idle = attempt(subject), list[ClaimFact]()
+    found, idle = attempt(subject), list[Claim]()
     while (claim := idle_claim(world, found)) is not None:
         idle.append(claim)
         subject = without_devices(subject, claim)
-        with removed(cluster, (one.devices for one in idle)):
+        with removed(cluster, idle):
             found = attempt(subject)
-    return replace(found, deallocated=tuple(one.devices.name for one in idle))
+    return replace(found, deallocated=tuple(one.name for one in idle))
 
 
 def _attempt(  # noqa: PLR0913 — those of `examine`
@@ -187,7 +187,7 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
         now: When; without it no device was to be ready by now.
     """
     name = node.node.name
-    claims = (*subject.claims, *(one.devices for one in subject.allocated))
+    claims = (*subject.claims, *subject.allocated)
     outcome = allocate(name, claims, cluster, budget=budget, now=now)
     answer = NodeAnswer(name, rejected, outcome, tuple(_pinned(subject.allocated, node)))
     if rejected or isinstance(outcome, Allocated) or outcome.message == NOT_HERE:
@@ -202,13 +202,11 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
     )
 
 
-def _unready(
-    cluster: Cluster, claims: Iterable[ClaimFact], now: datetime | None
-) -> Iterator[Reason]:
+def _unready(cluster: Cluster, claims: Iterable[Claim], now: datetime | None) -> Iterator[Reason]:
     """Yield why devices of allocated claims are not ready, on whatever node."""
     if cluster.profile.features.DeviceBindingAndStatus:
         for claim in claims:
-            yield from waiting(claim.devices, now)
+            yield from waiting(claim, now)
 
 
 def _reached(cluster: Cluster, reason: Reason) -> Reason:
@@ -252,10 +250,10 @@ def exact_requests(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:
             yield f"{request.name}/{alternative.name}", alternative, True
 
 
-def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
+def _pinned(claims: Iterable[Claim], node: NodeFact) -> Iterable[str]:
     """Yield allocated claims that cannot be used on a node."""
     for claim in claims:
-        selector = claim.devices.held.node_selector if claim.devices.held else None
+        selector = claim.held.node_selector if claim.held else None
         if selector is None:
             continue
         try:
@@ -263,7 +261,7 @@ def _pinned(claims: Iterable[ClaimFact], node: NodeFact) -> Iterable[str]:
         except NodeSelectorError:
             usable = False
         if not usable:
-            yield claim.devices.name
+            yield claim.name
 
 
 def conclude(

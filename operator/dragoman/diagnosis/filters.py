@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.allocation.facts.amounts import AmountError, amount
-from dragoman.allocation.parsing.fields import node_selector
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
 from dragoman.inventory.facts.objects import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import Document
+from dragoman.model.amounts import AmountError, amount
 from dragoman.model.fields import items, mapping
 from dragoman.model.holder import ClaimEntry
+from dragoman.model.nodeselector import node_selector
 
 LEFT_OUT: Final = (
     "host ports",
@@ -107,25 +107,25 @@ def _before_binding(world: World) -> Mapping[str, str]:
         and any(_has_devices(world, pod, entry, node) for entry in pod.pod.entries)
     }
     for claim in world.claims.values():
-        held = claim.devices.held
+        held = claim.held
         if held is None or held.node_selector is None:
             continue
         if any(one.binding_conditions for one in held.devices):
             names = [name for name, node in world.nodes.items() if usable_on(held, node.node)]
             if len(names) == 1:
-                found.update({one.uid: names[0] for one in claim.claim.consumers})
+                found.update({one.uid: names[0] for one in claim.consumers})
     return found
 
 
 def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bool:
     """Whether an entry's claim is reserved for the pod, or its PodGroup, and usable on a node."""
     claim = world.claims.get(f"{pod.pod.metadata.namespace}/{pod.pod.published_name(entry)}")
-    if claim is None or claim.devices.held is None or node not in world.nodes:
+    if claim is None or claim.held is None or node not in world.nodes:
         return False
-    reserved = claim.claim.is_reserved_for(pod.pod.metadata.uid) or any(
-        one.is_pod_group and one.name == pod.pod.group_name for one in claim.claim.consumers
+    reserved = claim.is_reserved_for(pod.pod.metadata.uid) or any(
+        one.is_pod_group and one.name == pod.pod.group_name for one in claim.consumers
     )
-    return reserved and usable_on(claim.devices.held, world.nodes[node].node)
+    return reserved and usable_on(claim.held, world.nodes[node].node)
 
 
 def rejections(pod: Document, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:

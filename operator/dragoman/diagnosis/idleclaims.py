@@ -16,10 +16,10 @@ from dragoman.allocation import Claim, Cluster
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.filters import placed
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.facts.objects import PodFact, World
 
 
-def idle_claim(world: World, explanation: Explanation) -> ClaimFact | None:
+def idle_claim(world: World, explanation: Explanation) -> Claim | None:
     """Return the claim that the scheduler deallocates as it is of no use; None for none.
 
     Of several the scheduler takes any; here the first one counts. Claims whose devices did not get
@@ -32,7 +32,7 @@ def idle_claim(world: World, explanation: Explanation) -> ClaimFact | None:
     idle = (
         claim
         for claim in subject.allocated
-        if claim.devices.name in missed and _reserved_by_no_other(world, subject, claim)
+        if claim.name in missed and _reserved_by_no_other(world, subject, claim)
     )
     return next(idle, None)
 
@@ -42,9 +42,9 @@ def _only_claims_miss(node: NodeAnswer) -> bool:
     return not node.filtered and getattr(node.outcome, "message", "") == NOT_HERE
 
 
-def _reserved_by_no_other(world: World, subject: Subject, claim: ClaimFact) -> bool:
+def _reserved_by_no_other(world: World, subject: Subject, claim: Claim) -> bool:
     pod = subject.pod.pod
-    match claim.claim.consumers:
+    match claim.consumers:
         case ():
             return True
         case (user,) if user.is_pod_group:
@@ -64,10 +64,10 @@ def _has_places(world: World, pod: PodFact) -> bool:
     )
 
 
-def without_devices(subject: Subject, claim: ClaimFact) -> Subject:
+def without_devices(subject: Subject, claim: Claim) -> Subject:
     """Return the subject once a claim of it is deallocated."""
     entries = [one.name for one in subject.pod.pod.entries]
-    wanted = Wanted(replace(claim.devices, held=None), _entry(subject, claim))
+    wanted = Wanted(replace(claim, held=None), _entry(subject, claim))
     in_order = sorted((*subject.wanted, wanted), key=lambda one: entries.index(one.entry))
     return replace(
         subject,
@@ -76,11 +76,11 @@ def without_devices(subject: Subject, claim: ClaimFact) -> Subject:
     )
 
 
-def _entry(subject: Subject, claim: ClaimFact) -> str:
+def _entry(subject: Subject, claim: Claim) -> str:
     named = (
         one.name
         for one in subject.pod.pod.entries
-        if subject.pod.pod.published_name(one) == claim.devices.name
+        if subject.pod.pod.published_name(one) == claim.name
     )
     return next(named, "")
 

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 import dragoman.allocation as api
 from dragoman.allocation.extendedresources import is_extended
-from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.usage.waiting import extended_resources
-from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.spelling import closest
 
 
@@ -68,41 +68,40 @@ def unscheduled(pod: PodFact, wanted: Iterable[api.Claim]) -> Iterator[Obstacle]
         )
 
 
-def unreserved(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[Obstacle]:
+def unreserved(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Obstacle]:
     """Yield the allocated claims of a pod with a node that are not reserved for it."""
     for one in _not_reserved(pod, allocated):
         yield Obstacle(
             Code.NOT_RESERVED,
-            f"claim {one.devices.name} is allocated, but not reserved for the pod",
+            f"claim {one.name} is allocated, but not reserved for the pod",
             f"it has {RESERVED_FOR_LIMIT} consumers, the most that are allowed"
             if _is_full(one)
             else "the claim controller reserves it for a pod that has a node",
         )
 
 
-def full(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[Obstacle]:
+def full(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Obstacle]:
     """Yield the allocated claims that the scheduler cannot reserve for one pod more."""
     for one in _not_reserved(pod, allocated):
         if _is_full(one):
             yield Obstacle(
                 Code.CLAIM_FULL,
-                f"claim {one.devices.name} has {RESERVED_FOR_LIMIT} consumers, "
-                "the most that are allowed",
+                f"claim {one.name} has {RESERVED_FOR_LIMIT} consumers, the most that are allowed",
                 "end one of its pods, or use another claim",
             )
 
 
-def _not_reserved(pod: PodFact, allocated: Iterable[ClaimFact]) -> Iterator[ClaimFact]:
+def _not_reserved(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Claim]:
     """Yield claims that are reserved neither for a pod nor for its PodGroup."""
     for one in allocated:
-        consumers = one.claim.consumers
+        consumers = one.consumers
         group = any(has.is_pod_group and has.name == pod.pod.group_name for has in consumers)
-        if not group and not one.claim.is_reserved_for(pod.pod.metadata.uid):
+        if not group and not one.is_reserved_for(pod.pod.metadata.uid):
             yield one
 
 
-def _is_full(claim: ClaimFact) -> bool:
-    return len(claim.claim.consumers) >= RESERVED_FOR_LIMIT
+def _is_full(claim: Claim) -> bool:
+    return len(claim.consumers) >= RESERVED_FOR_LIMIT
 
 
 def missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obstacle]:

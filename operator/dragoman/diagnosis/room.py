@@ -64,7 +64,7 @@ class Room:
         wanted = []
         for one in found.wanted:
             if one.template:
-                made = replace(one.claim, name=f"{name}-{one.entry}")
+                made = one.claim.named(f"{name}-{one.entry}")
                 wanted.append(Wanted(made, one.entry, one.template))
             elif one.claim.key not in self.shared:
                 wanted.append(one)
@@ -90,8 +90,8 @@ class Room:
             fact = self.inventory.world.claims.get(key)
             if key in self.shared:
                 yield self.shared[key]
-            elif fact is not None and fact.devices.held is not None:
-                yield fact.devices, len(fact.claim.consumers)
+            elif fact is not None and fact.held is not None:
+                yield fact, len(fact.consumers)
 
     def take(self, subject: Subject, outcome: Allocated, node: str, need: Resources) -> list[str]:
         """Allocate the claims of a copy on a node; return its devices."""
@@ -128,7 +128,7 @@ class Room:
 def named(subject: Subject, name: str) -> Subject:
     """Give the claim for extended resources a name of the copy, so that each keeps its own."""
     wanted = (
-        replace(one, claim=replace(one.claim, name=f"{name}-extended-resources"))
+        replace(one, claim=one.claim.named(f"{name}-extended-resources"))
         if one.claim.name == EXTENDED
         else one
         for one in subject.wanted

@@ -130,13 +130,8 @@ def _with_idle_claims_freed(inventory: Inventory, pod: PodFact) -> Inventory:
         return inventory
     claims = dict(inventory.world.claims)
     for one in subject.allocated:
-        if one.devices.name in names:
-            claims[one.key] = replace(
-                one,
-                claim=replace(one.claim, allocated=False, consumers=()),
-                devices=replace(one.devices, held=None),
-                results=(),
-            )
+        if one.name in names:
+            claims[one.key] = replace(one, held=None, consumers=())
     return take(replace(inventory.world, claims=claims), inventory.profile)
 
 

@@ -6,7 +6,7 @@ Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import dragoman.allocation as api
 from dragoman.diagnosis.obstacles import (
@@ -18,9 +18,10 @@ from dragoman.diagnosis.obstacles import (
     unscheduled,
     unserved_resources,
 )
-from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import pod_fact
 from dragoman.inventory.usage.waiting import gated
+from dragoman.model.claim import Claim
 from dragoman.model.holder import ClaimEntry
 
 
@@ -52,7 +53,7 @@ class Subject:
 
     pod: PodFact
     wanted: tuple[Wanted, ...] = ()
-    allocated: tuple[ClaimFact, ...] = ()
+    allocated: tuple[Claim, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
 
     @property
@@ -76,7 +77,7 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
     """
     obstacles: list[Obstacle] = []
     wanted: list[Wanted] = []
-    allocated: list[ClaimFact] = []
+    allocated: list[Claim] = []
     if gated(pod):
         obstacles.append(
             Obstacle(Code.SCHEDULING_GATED, "scheduling gates keep the scheduler from the pod")
@@ -85,7 +86,7 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
         found = _entry(world, pod, entry, planned=planned)
         obstacles += (one for one in found if isinstance(one, Obstacle))
         wanted += (one for one in found if isinstance(one, Wanted))
-        allocated += (one for one in found if isinstance(one, ClaimFact))
+        allocated += (one for one in found if isinstance(one, Claim))
     obstacles += missing_classes(world, (one.claim for one in wanted))
     obstacles += _repeated(wanted)
     obstacles += () if pod.pod.node_name else unserved_resources(world, pod)
@@ -109,7 +110,7 @@ def _imagined(claim: api.Claim) -> PodFact:
     return pod_fact({"metadata": {"name": f"(any pod with {claim.name})", "namespace": namespace}})
 
 
-Found = tuple[Obstacle | Wanted | ClaimFact, ...]
+Found = tuple[Obstacle | Wanted | Claim, ...]
 
 
 def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> Found:
@@ -125,11 +126,11 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
             return ()
         remedy = "" if entry.template_name else f"create ResourceClaim {namespace}/{name}"
         return (Obstacle(Code.CLAIM_NOT_FOUND, f'resourceclaim "{name}" not found', remedy),)
-    found: list[Obstacle | Wanted | ClaimFact] = []
-    if claim.claim.metadata.deleting:
+    found: list[Obstacle | Wanted | Claim] = []
+    if claim.metadata.deleting:
         text = f'resourceclaim "{name}" is being deleted'
         # A pod that has reserved it keeps its devices: the claim goes when the pod has ended.
-        stops = not claim.claim.is_reserved_for(pod.pod.metadata.uid)
+        stops = not claim.is_reserved_for(pod.pod.metadata.uid)
         remedy = "wait until it is gone, or use another" if stops else "it goes after the pod"
         found.append(Obstacle(Code.CLAIM_DELETING, text, remedy, stops=stops))
     if entry.template_name and not _is_made_for(pod, claim):
@@ -137,25 +138,25 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
             f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
         )
         found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
-    if claim.devices.held is None:
-        found.append(Wanted(claim.devices, entry.name, entry.template_name or ""))
+    if claim.held is None:
+        found.append(Wanted(claim, entry.name, entry.template_name or ""))
     else:
         found.append(claim)
     return tuple(found)
 
 
-def _is_made_for(pod: PodFact, claim: ClaimFact) -> bool:
+def _is_made_for(pod: PodFact, claim: Claim) -> bool:
     """Whether a claim was made from a template for a pod, or for its PodGroup."""
-    owner = claim.claim.metadata.owner
+    owner = claim.metadata.owner
     if owner is not None and owner.is_pod_group:
         return owner.name == pod.pod.group_name
-    return claim.claim.is_for(pod.pod.metadata.uid)
+    return claim.is_for(pod.pod.metadata.uid)
 
 
 def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> Found:
     namespace, template = pod.pod.metadata.namespace, entry.template_name or ""
     spec = world.templates.get(f"{namespace}/{template}")
-    found: list[Obstacle | Wanted | ClaimFact] = []
+    found: list[Obstacle | Wanted | Claim] = []
     if spec is None and "resourceclaimtemplates" in world.listed:
         text = f'resourceclaimtemplate "{template}" not found in namespace {namespace}'
         found.append(Obstacle(Code.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
@@ -170,7 +171,7 @@ def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bo
         )
     if spec is not None:
         name = f"{pod.pod.metadata.name}-{entry.name}"
-        found.append(Wanted(replace(spec, name=name), entry.name, template))
+        found.append(Wanted(spec.named(name), entry.name, template))
     return tuple(found)
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.facts.objects import ClaimFact, PodFact
+from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.snapshots.documents import Document
-from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded
 
 NEAR_LIMIT: Final = 240
@@ -22,9 +22,9 @@ def claim_idle(facts: Facts) -> Iterator[Finding]:
     for claim in _claims(facts):
         since = claim.changed_at or claim.since
         if (
-            claim.results
-            and not claim.claim.consumers
-            and not claim.claim.metadata.deleting
+            claim.devices
+            and not claim.consumers
+            and not claim.metadata.deleting
             and facts.age(since) >= facts.thresholds.idle
         ):
             yield Finding(
@@ -41,8 +41,8 @@ def claim_unowned(facts: Facts) -> Iterator[Finding]:
     if not facts.read("pods"):
         return
     for claim in _claims(facts):
-        metadata = claim.claim.metadata
-        generated = claim.claim.entry is not None or claim.claim.extended
+        metadata = claim.metadata
+        generated = claim.entry is not None or claim.extended
         # What was written lately may be of a pod that ended just now.
         if not generated or metadata.deleting or _young(facts, claim):
             continue
@@ -59,13 +59,13 @@ def claim_unowned(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _young(facts: Facts, claim: ClaimFact) -> bool:
-    newest = max(claim.changed_at, claim.claim.metadata.created)
+def _young(facts: Facts, claim: Claim) -> bool:
+    newest = max(claim.changed_at, claim.metadata.created)
     return facts.age(newest) < facts.thresholds.settle
 
 
-def _ownerless(facts: Facts, claim: ClaimFact) -> Finding:
-    metadata = claim.claim.metadata
+def _ownerless(facts: Facts, claim: Claim) -> Finding:
+    metadata = claim.metadata
     users = adopters(claim, facts.pods_by_claim.get(claim.key, ()))
     user = users[0] if len(users) == 1 else None
     remedy = (
@@ -82,17 +82,17 @@ def _ownerless(facts: Facts, claim: ClaimFact) -> Finding:
     )
 
 
-def adopters(claim: ClaimFact, pods: tuple[PodFact, ...]) -> list[PodFact]:
+def adopters(claim: Claim, pods: tuple[PodFact, ...]) -> list[PodFact]:
     """Return the pods whose status names a generated claim for the claim's own entry."""
-    name = claim.claim.metadata.name
+    name = claim.metadata.name
     return [
         pod
         for pod in pods
         if not pod.pod.done
         and (
             pod.pod.extended_claim == name
-            if claim.claim.extended
-            else pod.pod.published.get(claim.claim.entry or "") == name
+            if claim.extended
+            else pod.pod.published.get(claim.entry or "") == name
         )
     ]
 
@@ -104,19 +104,19 @@ def template_drift(facts: Facts) -> Iterator[Finding]:
     Opaque parameters are not compared: snapshots leave them out.
     """
     for claim in _claims(facts):
-        entry = claim.claim.entry
+        entry = claim.entry
         for pod in facts.pods_by_claim.get(claim.key, ()):
-            if entry is None or pod.pod.published.get(entry) != claim.claim.metadata.name:
+            if entry is None or pod.pod.published.get(entry) != claim.metadata.name:
                 continue
             name = next((one.template_name for one in pod.pod.entries if one.name == entry), None)
-            template = facts.templates.get(f"{claim.claim.metadata.namespace}/{name}")
+            template = facts.templates.get(f"{claim.metadata.namespace}/{name}")
             if template is not None and (finding := _drift(facts, claim, pod, template)):
                 yield finding
 
 
-def _drift(facts: Facts, claim: ClaimFact, pod: PodFact, template: Document) -> Finding | None:
+def _drift(facts: Facts, claim: Claim, pod: PodFact, template: Document) -> Finding | None:
     created = str(part(template, "metadata").get("creationTimestamp") or "")
-    if created < claim.claim.metadata.created:
+    if created < claim.metadata.created:
         return None
     wanted = part(template, "spec", "spec", "devices")
     path = difference(part(facts.claims[claim.key], "spec", "devices"), wanted)
@@ -152,7 +152,7 @@ def difference(one: Any, other: Any) -> str | None:
 def consumers_near_limit(facts: Facts) -> Iterator[Finding]:
     """A claim can soon be reserved for no further pod."""
     for claim in _claims(facts):
-        count = len(claim.claim.consumers)
+        count = len(claim.consumers)
         if count >= NEAR_LIMIT:
             yield Finding(
                 Id.CONSUMERS_NEAR_LIMIT,
@@ -172,7 +172,7 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
         since = str(metadata.get("deletionTimestamp") or "")
         if not since or facts.age(since) < facts.thresholds.settle or _is_used(facts, claim):
             continue
-        others = [one for one in claim.claim.finalizers if not one.startswith("resource.k8s.io")]
+        others = [one for one in claim.finalizers if not one.startswith("resource.k8s.io")]
         foreign = [one for one in others if not one.startswith("resource.kubernetes.io/")]
         remedy = (
             f"start the component that owns finalizer {foreign[0]}"
@@ -182,25 +182,25 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Id.FINALIZER_STUCK,
             facts.claim_subject(claim),
-            f"deleted, but kept by {few(list(claim.claim.finalizers)) or 'no finalizer'}"
-            + (f" with {_devices(claim)}" if claim.results else ""),
+            f"deleted, but kept by {few(list(claim.finalizers)) or 'no finalizer'}"
+            + (f" with {_devices(claim)}" if claim.devices else ""),
             remedy,
             since,
         )
 
 
-def _is_used(facts: Facts, claim: ClaimFact) -> bool:
-    left = recorded(claim.claim.left_consumers)
-    if any(one.uid in left for one in claim.claim.consumers):
+def _is_used(facts: Facts, claim: Claim) -> bool:
+    left = recorded(claim.left_consumers)
+    if any(one.uid in left for one in claim.consumers):
         return True  # a node has to end containers first
-    return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.claim.consumers)
+    return any(not one.is_pod or one.uid in facts.pods_by_uid for one in claim.consumers)
 
 
-def _devices(claim: ClaimFact) -> str:
-    count = len(claim.results)
+def _devices(claim: Claim) -> str:
+    count = len(claim.devices)
     return f"{count} device{'s' if count != 1 else ''}"
 
 
-def _claims(facts: Facts) -> Iterator[ClaimFact]:
+def _claims(facts: Facts) -> Iterator[Claim]:
     """Yield all claims but holds."""
-    return (one for one in facts.inventory.world.claims.values() if not one.hold)
+    return (one for one in facts.inventory.world.claims.values() if not one.is_hold)

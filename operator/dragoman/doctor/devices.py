@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
-from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, State
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import inventory_shares
+from dragoman.model.claim import Claim
+from dragoman.model.requests import ExactRequest
 
 PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu.nvidia.com": ("nvidia.com/gpu",),
@@ -35,7 +35,7 @@ def device_lost(facts: Facts) -> Iterator[Finding]:
     for device in facts.inventory.devices.values():
         if device.state is State.LOST and not _in_motion(facts, device.id):
             for one in device.holdings:
-                if not one.claim.hold:
+                if not one.claim.is_hold:
                     lost[one.claim.key].append(device)
     for key, devices in lost.items():
         claim = facts.inventory.world.claims[key]
@@ -56,9 +56,9 @@ def _in_motion(facts: Facts, device: DeviceID) -> bool:
     return pool is not None and len(pool.slices) != pool.wanted
 
 
-def _replace(claim: ClaimFact) -> str:
-    users = [one.name for one in claim.claim.consumers if one.is_pod]
-    namespace = claim.claim.metadata.namespace
+def _replace(claim: Claim) -> str:
+    users = [one.name for one in claim.consumers if one.is_pod]
+    namespace = claim.metadata.namespace
     if users:
         return f"kubectl delete pod -n {namespace} {few(users, ' ')}"
     return f"kubectl dra release {claim.key}"
@@ -133,7 +133,7 @@ def tainted_in_use(facts: Facts) -> Iterator[Finding]:
         if not device.taints:
             continue
         for one in device.owned:
-            if one.claim.hold:
+            if one.claim.is_hold:
                 continue
             exact = exact_request(one)
             # A reservation is for the time after this claim: its pod is about to be evicted.
@@ -154,7 +154,7 @@ def admin_overlap(facts: Facts) -> Iterator[Finding]:
     """A claim with admin access uses devices that belong to other claims."""
     watched: defaultdict[str, list[str]] = defaultdict(list)
     for device in facts.inventory.devices.values():
-        owners = sorted({one.claim.key for one in device.owned if not one.claim.hold})
+        owners = sorted({one.claim.key for one in device.owned if not one.claim.is_hold})
         for one in device.holdings:
             if one.result.admin and owners:
                 watched[one.claim.key].append(f"{device.id} ({few(owners)})")
@@ -164,7 +164,7 @@ def admin_overlap(facts: Facts) -> Iterator[Finding]:
             Id.ADMIN_OVERLAP,
             facts.claim_subject(claim),
             f"has admin access to devices of other claims: {few(devices)}",
-            f"nothing, if namespace {claim.claim.metadata.namespace} monitors devices",
+            f"nothing, if namespace {claim.metadata.namespace} monitors devices",
             claim.since,
         )
 
@@ -172,7 +172,7 @@ def admin_overlap(facts: Facts) -> Iterator[Finding]:
 def exact_request(holding: Holding) -> ExactRequest | None:
     """Return the request, or subrequest, that a device was allocated for."""
     top, _, sub = holding.result.request.partition("/")
-    for request in holding.claim.devices.spec.requests:
+    for request in holding.claim.spec.requests:
         if request.name == top:
             return next((one for one in request.alternatives if sub in ("", one.name)), None)
     return None

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from dragoman.doctor.finding import Subject
 from dragoman.inventory.ages import seconds
-from dragoman.inventory.facts.objects import ClaimFact, PodFact
+from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.model.claim import Claim
 
 _EMPTY: Final[Document] = {}
 
@@ -113,9 +114,9 @@ class Facts:
                     found.setdefault(f"{pod.pod.metadata.namespace}/{name}", []).append(pod)
         return {key: tuple(pods) for key, pods in found.items()}
 
-    def claim_subject(self, claim: ClaimFact) -> Subject:
+    def claim_subject(self, claim: Claim) -> Subject:
         """Return a claim as the subject of a finding."""
-        metadata = claim.claim.metadata
+        metadata = claim.metadata
         return Subject(claim.key, "ResourceClaim", metadata.name, metadata.namespace, metadata.uid)
 
     def pool_subject(self, pool: Pool, text: str = "") -> Subject:

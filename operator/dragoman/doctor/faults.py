@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.usage.waiting import waiting
-from dragoman.model.kubernetes import parse_release
+from dragoman.model.requests import ExactRequest
+from dragoman.versions import parse_release
 
 Release = tuple[int, int, int]
 Trigger = Callable[[Facts], list[str]]
@@ -90,8 +90,8 @@ def _shared_claims(facts: Facts) -> list[str]:
         for key, pods in facts.pods_by_claim.items()
         if len(pods) > 1
         and (claim := facts.inventory.world.claims.get(key))
-        and claim.claim.entry is None
-        and not claim.claim.extended
+        and claim.entry is None
+        and not claim.extended
     )
 
 
@@ -111,12 +111,12 @@ def _other_consumers(facts: Facts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
-        if any(not one.is_pod for one in claim.claim.consumers)
+        if any(not one.is_pod for one in claim.consumers)
     )
 
 
 def _extended_claims(facts: Facts) -> list[str]:
-    return sorted(key for key, one in facts.inventory.world.claims.items() if one.claim.extended)
+    return sorted(key for key, one in facts.inventory.world.claims.items() if one.extended)
 
 
 def _extended_on_tainted(facts: Facts) -> list[str]:
@@ -126,7 +126,7 @@ def _extended_on_tainted(facts: Facts) -> list[str]:
             for device in facts.inventory.devices.values()
             if any(taint.effect == "NoExecute" for taint in device.taints)
             for one in device.holdings
-            if one.claim.claim.extended
+            if one.claim.extended
         }
     )
 
@@ -148,7 +148,7 @@ def _all_of_broken_pools(facts: Facts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
-        if not claim.results and any(exact.mode == "All" for exact in _exact_requests(facts, key))
+        if not claim.devices and any(exact.mode == "All" for exact in _exact_requests(facts, key))
     )
 
 
@@ -164,14 +164,14 @@ def _large_requests(facts: Facts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
-        if not claim.results and any(exact.count >= _MANY for exact in _exact_requests(facts, key))
+        if not claim.devices and any(exact.count >= _MANY for exact in _exact_requests(facts, key))
     )
 
 
 def _exact_requests(facts: Facts, key: str) -> list[ExactRequest]:
     return [
         exact
-        for request in facts.inventory.world.claims[key].devices.spec.requests
+        for request in facts.inventory.world.claims[key].spec.requests
         for exact in request.alternatives
     ]
 

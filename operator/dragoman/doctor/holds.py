@@ -9,9 +9,9 @@ from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, part
 from dragoman.doctor.finding import Finding, Id, Subject
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.inventory import State
 from dragoman.inventory.snapshots.documents import MAINTENANCE, Document
+from dragoman.model.claim import Claim
 
 _DAY: Final = 24 * 3600
 RULE_PREFIX: Final = "dragoman-"
@@ -21,14 +21,14 @@ RULE_PREFIX: Final = "dragoman-"
 def hold_stale(facts: Facts) -> Iterator[Finding]:
     """A hold, or a rule of a drain, keeps out of service what no longer exists, or for long."""
     for claim in facts.inventory.world.claims.values():
-        created = claim.claim.metadata.created
-        if claim.hold and (why := _too_old(facts, created) or _nothing_held(facts, claim)):
-            namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
+        created = claim.metadata.created
+        if claim.is_hold and (why := _too_old(facts, created) or _nothing_held(facts, claim)):
+            namespace, name = claim.metadata.namespace, claim.metadata.name
             delete = f"kubectl delete resourceclaim -n {namespace} {name}"
             yield Finding(
                 Id.HOLD_STALE,
                 facts.claim_subject(claim),
-                f"holds {few([str(one.id) for one in claim.results])}: {why}",
+                f"holds {few([str(one.id) for one in claim.devices])}: {why}",
                 _owner(facts.claims[claim.key]) or delete,
                 created,
             )
@@ -66,10 +66,10 @@ def _too_old(facts: Facts, created: str) -> str:
     return f"for more than {int(facts.thresholds.held) // _DAY} days"
 
 
-def _nothing_held(facts: Facts, claim: ClaimFact) -> str:
+def _nothing_held(facts: Facts, claim: Claim) -> str:
     """Say that the devices do not exist; a pool without any slice may be published again."""
-    states = {facts.inventory.devices[one.id].state for one in claim.results}
-    pools = {PoolID(one.id.driver, one.id.pool) for one in claim.results}
+    states = {facts.inventory.devices[one.id].state for one in claim.devices}
+    pools = {PoolID(one.id.driver, one.id.pool) for one in claim.devices}
     known = all(key in facts.inventory.pools for key in pools)
     return "in no slice" if states == {State.LOST} and known else ""
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
+from dragoman.model.device import Content
 from dragoman.spelling import closest
 
 STANDARD: Final = "resource.kubernetes.io"

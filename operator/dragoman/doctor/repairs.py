@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from dragoman.doctor.claims import adopters
 from dragoman.doctor.facts import listed, part
-from dragoman.inventory.facts.objects import ClaimFact, PodFact
-from dragoman.inventory.facts.parser import claim_fact, pod_fact
+from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.parser import pod_fact
 from dragoman.inventory.snapshots.documents import Document, reduced
-from dragoman.model.claim import DELETE_PROTECTION
+from dragoman.model.claim import DELETE_PROTECTION, Claim
+from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
 
 RELEASE: Final = "Release"
@@ -68,10 +69,10 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
     Raises:
         MalformedObjectError: An object does not have the shape of its API.
     """
-    fact = claim_fact(reduced("resourceclaims", claim))
-    if fact.hold:
+    fact = parse_claim(reduced("resourceclaims", claim))
+    if fact.is_hold:
         return Refusal(f"{fact.key} keeps a device out of service: see `kubectl dra holds`")
-    if not fact.claim.allocated:
+    if not fact.allocated:
         return _unprotect(fact, claim)
     user = _user(fact, [pod_fact(reduced("pods", pod)) for pod in pods])
     if user:
@@ -83,7 +84,7 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
             "node.kubernetes.io/out-of-service, once the machine is off; "
             "--force releases the devices although containers may still use them"
         )
-    count = len(fact.results)
+    count = len(fact.devices)
     status = {"allocation": None, "reservedFor": None}
     return Write(
         "status",
@@ -92,10 +93,10 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
     )
 
 
-def _unprotect(fact: ClaimFact, claim: Document) -> Plan:
-    if not (fact.claim.metadata.deleting and fact.claim.protected):
+def _unprotect(fact: Claim, claim: Document) -> Plan:
+    if not (fact.metadata.deleting and fact.protected):
         return Refusal(f"claim {fact.key} holds no devices", settled=True)
-    kept = [name for name in fact.claim.finalizers if name != DELETE_PROTECTION]
+    kept = [name for name in fact.finalizers if name != DELETE_PROTECTION]
     return Write(
         "",
         {"metadata": {**_precondition(claim), "finalizers": kept or None}},
@@ -103,15 +104,15 @@ def _unprotect(fact: ClaimFact, claim: Document) -> Plan:
     )
 
 
-def _user(fact: ClaimFact, pods: list[PodFact]) -> str:
+def _user(fact: Claim, pods: list[PodFact]) -> str:
     """Say what uses a claim; empty where nothing does."""
     alive = {pod.pod.metadata.uid: pod for pod in pods if not pod.pod.done}
-    for consumer in fact.claim.consumers:
+    for consumer in fact.consumers:
         if not consumer.is_pod:
             return f"claim {fact.key} is reserved for {consumer.resource} {consumer.name}"
         if consumer.uid in alive:
             return f"claim {fact.key} is reserved for pod {consumer.name}: delete the pod first"
-    name = fact.claim.metadata.name
+    name = fact.metadata.name
     for pod in alive.values():
         # A pod with a node has devices prepared, or soon, whatever the reservations are.
         if pod.pod.node_name and name in pod.pod.claim_names():
@@ -120,11 +121,11 @@ def _user(fact: ClaimFact, pods: list[PodFact]) -> str:
     return ""
 
 
-def _waits(fact: ClaimFact) -> str:
+def _waits(fact: Claim) -> str:
     """Say which pod that left the API keeps a claim; empty where none does."""
-    left = recorded(fact.claim.left_consumers)
-    found = (left[one.uid] for one in fact.claim.consumers if one.uid in left)
-    return next((one.waits(fact.claim.metadata.namespace) for one in found), "")
+    left = recorded(fact.left_consumers)
+    found = (left[one.uid] for one in fact.consumers if one.uid in left)
+    return next((one.waits(fact.metadata.namespace) for one in found), "")
 
 
 def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
@@ -140,11 +141,11 @@ def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
     Raises:
         MalformedObjectError: An object does not have the shape of its API.
     """
-    fact = claim_fact(reduced("resourceclaims", claim))
-    owner = fact.claim.metadata.owner
+    fact = parse_claim(reduced("resourceclaims", claim))
+    owner = fact.metadata.owner
     if owner is not None:
         return Refusal(f"{owner.kind} {owner.name} owns claim {fact.key}", settled=True)
-    if fact.claim.entry is None and not fact.claim.extended:
+    if fact.entry is None and not fact.extended:
         return Refusal(f"claim {fact.key} was made by a user, and needs no owner", settled=True)
     users = adopters(fact, tuple(pod_fact(reduced("pods", pod)) for pod in pods))
     if len(users) > 1:
@@ -152,8 +153,8 @@ def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
     if not users:
         return Refusal(
             f"no pod names claim {fact.key} in its status: "
-            f"kubectl delete resourceclaim -n {fact.claim.metadata.namespace} "
-            f"{fact.claim.metadata.name}"
+            f"kubectl delete resourceclaim -n {fact.metadata.namespace} "
+            f"{fact.metadata.name}"
         )
     reference = users[0].pod.reference
     added = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dragoman.allocation import Code, DeviceID, Reason
-from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.pools.pools import Pool
+from dragoman.model.amounts import Amount
+from dragoman.model.device import Content
 
 MAKERS = "report it to the driver's makers: "
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman.allocation.facts.objects import Taint
-from dragoman.allocation.pools.taints import tolerates
 from dragoman.evictions.facts import Due, Reason, seconds
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
 from dragoman.model import AllocatedDevice, Claim
+from dragoman.model.taints import Taint
 
 LONGEST: Final = 1e11
 """Upper bound of `tolerationSeconds`, 3,000 years: such sums stay valid times."""
@@ -54,7 +53,7 @@ def _due(device: AllocatedDevice, taint: Taint) -> float | None:
     """Return when a taint is no longer tolerated, None if it always is."""
     shortest: float | None = None
     for toleration in device.tolerations:
-        if tolerates(toleration, taint):
+        if toleration.tolerates(taint):
             if toleration.seconds is None:
                 return None
             allowed = float(min(max(0, toleration.seconds), LONGEST))

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from dragoman.allocation.pools.taints import tolerates
 from dragoman.evictions.claims import device_taints
 from dragoman.evictions.facts import Due, seconds
 from dragoman.evictions.pools import Pools
@@ -42,7 +41,7 @@ def stock_faults(claim: Claim, pools: Pools, rules: ActiveRules) -> set[Eviction
     found = set()
     for device in claim.devices:
         for _, taint in device_taints(device.id, pools, rules):
-            covering = [one for one in device.tolerations if tolerates(one, taint)]
+            covering = [one for one in device.tolerations if one.tolerates(taint)]
             named = [one for one in covering if one.effect == NO_EXECUTE]
             if covering and not named:
                 found.add(EvictionFault.EFFECT)

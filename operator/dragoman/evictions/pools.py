@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Taint
 from dragoman.evictions.rules import NO_EXECUTE, DeviceKey
 from dragoman.inventory.facts.stored import UNTAINTED, StoredSlice
+from dragoman.model.deviceid import PoolID
+from dragoman.model.taints import DeviceTaintRule, Taint
 
 Taints = Mapping[str, tuple[Taint, ...]]
 

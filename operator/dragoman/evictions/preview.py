@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dragoman.allocation.facts.objects import Taint
 from dragoman.evictions.facts import Facts
 from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model import Pod
+from dragoman.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True)

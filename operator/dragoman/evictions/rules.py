@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dragoman.allocation.facts.objects import DeviceTaintRule
 from dragoman.inventory.facts.stored import StoredRule
+from dragoman.model.taints import DeviceTaintRule
 
 NO_EXECUTE: Final = "NoExecute"
 DeviceKey = tuple[str, str, str]

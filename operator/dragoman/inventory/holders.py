@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import ClaimFact, PodFact, Result, World
-from dragoman.model.claim import Consumer
+from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.model.allocated import AllocatedDevice
+from dragoman.model.claim import Claim, Consumer
 from dragoman.model.departure import Departure, recorded
+from dragoman.model.deviceid import DeviceID
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,14 @@ class Holding:
         users: The claim's consumers.
     """
 
-    claim: ClaimFact
-    result: Result
+    claim: Claim
+    result: AllocatedDevice
     users: tuple[User, ...] = ()
 
     @property
     def idle(self) -> bool:
         """Whether the claim is reserved by nothing, and not a hold."""
-        return not self.claim.claim.consumers and not self.claim.hold
+        return not self.claim.consumers and not self.claim.is_hold
 
 
 def holdings(world: World) -> Mapping[DeviceID, tuple[Holding, ...]]:
@@ -74,21 +75,21 @@ def holdings(world: World) -> Mapping[DeviceID, tuple[Holding, ...]]:
             groups[pod.pod.metadata.namespace, pod.pod.group_name].append(pod)
     for key in sorted(world.claims):
         claim = world.claims[key]
-        for result in claim.results:
+        for result in claim.devices:
             users = tuple(_users(claim, result.request, by_uid, groups))
             found[result.id].append(Holding(claim, result, users))
     return {device: tuple(held) for device, held in found.items()}
 
 
 def _users(
-    claim: ClaimFact,
+    claim: Claim,
     request: str,
     by_uid: Mapping[str, PodFact],
     groups: Mapping[tuple[str, str], list[PodFact]],
 ) -> Iterator[User]:
-    namespace, name = claim.claim.metadata.namespace, claim.claim.metadata.name
-    left = recorded(claim.claim.left_consumers)
-    for consumer in claim.claim.consumers:
+    namespace, name = claim.metadata.namespace, claim.metadata.name
+    left = recorded(claim.left_consumers)
+    for consumer in claim.consumers:
         pod = by_uid.get(consumer.uid) if consumer.is_pod else None
         found = [] if pod is None else [pod]
         if consumer.is_pod_group:
@@ -106,7 +107,7 @@ def _resource(consumer: Consumer) -> str:
     return f"{consumer.resource}.{consumer.api_group}" if consumer.api_group else consumer.resource
 
 
-def containers_of(pod: PodFact, claim: ClaimFact, request: str) -> tuple[str, ...]:
+def containers_of(pod: PodFact, claim: Claim, request: str) -> tuple[str, ...]:
     """Return the containers of a pod that use a request of a claim.
 
     Args:
@@ -114,7 +115,7 @@ def containers_of(pod: PodFact, claim: ClaimFact, request: str) -> tuple[str, ..
         claim: Claim of the pod, or the one for its extended resources.
         request: `request` or `request/subrequest`.
     """
-    name = claim.claim.metadata.name
+    name = claim.metadata.name
     top = request.partition("/")[0]
     if pod.pod.extended_claim == name:
         return _unique(container for container, requested in pod.extended if requested == top)

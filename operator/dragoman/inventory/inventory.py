@@ -9,7 +9,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from dragoman.allocation.facts.objects import Content, DeviceID, PoolID, Taint
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import tainted
 from dragoman.inventory.facts.objects import SliceFact, World
@@ -18,6 +17,9 @@ from dragoman.inventory.matching import Classes
 from dragoman.inventory.pools.counters import Counters
 from dragoman.inventory.pools.pools import Pool, pools
 from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.model.device import Content
+from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman.model.taints import Taint
 
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep claims away; all others only inform."""
@@ -182,7 +184,7 @@ def _with_state(device: Device, pool: Pool, counters: Counters) -> Device:
 
 def _state(device: Device, pool: Pool, counters: Counters) -> State:
     owned = device.owned
-    if any(one.claim.hold for one in owned):
+    if any(one.claim.is_hold for one in owned):
         return State.HELD
     if owned:
         return State.USED

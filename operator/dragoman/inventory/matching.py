@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
+from dragoman.model.device import Content
+from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.deviceid import DeviceID
 
 
 @dataclass(slots=True)

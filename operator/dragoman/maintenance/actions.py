@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.maintenance.holds import Hold, Selector
+from dragoman.model.deviceid import DeviceID
 
 
 class Evict(StrEnum):

@@ -196,7 +196,7 @@ def _waits(progress: Progress, plan: Plan) -> str:
     text = f"{count(len(plan.busy), 'device')} in use"
     if pods:
         text += f" by {listed(sorted(pods))}"
-    unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
+    unused = [claim.key for claim in plan.claims if not claim.consumers]
     if unused:
         text += f"; no pod uses {listed(sorted(unused), 'claim')}"
     if plan.returning:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.snapshots.documents import (
     AUTHOR,
     DEVICE,
@@ -23,6 +22,7 @@ from dragoman.inventory.snapshots.documents import (
     Document,
 )
 from dragoman.model.claim import HOLD_PREFIX
+from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, text
 
 TAINT_KEY: Final = "dragoman.dev/maintenance"

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
 from dragoman.maintenance.holds import Selector, Taint
 from dragoman.model.claim import HOLD_PREFIX
+from dragoman.model.deviceid import DeviceID
 
 REQUEST: Final = "hold"
 HOLD_CLASS: Final = "dragoman-hold"

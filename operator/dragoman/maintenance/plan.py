@@ -16,9 +16,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import ClaimFact, Result
-from dragoman.inventory.snapshots.documents import Document
 from dragoman.maintenance.actions import (
     Action,
     Allocate,
@@ -29,8 +26,12 @@ from dragoman.maintenance.actions import (
     MarkOverlap,
     Reallocate,
 )
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldIndex, Kind, Selector, Taint
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldIndex, Kind, Selector
+from dragoman.model.allocated import AllocatedDevice
+from dragoman.model.claim import Claim
+from dragoman.model.deviceid import DeviceID
 from dragoman.model.pod import Pod
+from dragoman.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Facts:
     kind: Kind
     selectors: tuple[Selector, ...]
     holds: tuple[Hold, ...]
-    claims: tuple[ClaimFact, ...]
+    claims: tuple[Claim, ...]
     pods: Mapping[str, Pod] = field(default_factory=dict)
     evict: Evict = Evict.NEVER
     began: str = ""
@@ -83,7 +84,7 @@ class Plan:
     actions: tuple[Action, ...]
     unheld: tuple[DeviceID, ...]
     busy: tuple[DeviceID, ...]
-    claims: tuple[ClaimFact, ...] = ()
+    claims: tuple[Claim, ...] = ()
     pods: tuple[Pod, ...] = ()
     tolerating: tuple[str, ...] = ()
     returning: tuple[str, ...] = ()
@@ -165,16 +166,16 @@ def _evictable(facts: Facts) -> dict[EvictPod, Pod]:
     return found
 
 
-def users(claim: ClaimFact, pods: Mapping[str, Pod]) -> Iterator[Pod]:
+def users(claim: Claim, pods: Mapping[str, Pod]) -> Iterator[Pod]:
     """Yield the pods that a claim is reserved for, directly or through their PodGroup."""
-    consumers = claim.claim.consumers
+    consumers = claim.consumers
     for consumer in consumers:
         if consumer.is_pod and consumer.uid in pods:
             yield pods[consumer.uid]
     groups = {consumer.name for consumer in consumers if consumer.is_pod_group}
     if not groups:
         return
-    metadata = claim.claim.metadata
+    metadata = claim.metadata
     for pod in pods.values():
         if pod.metadata.namespace != metadata.namespace or pod.group_name not in groups:
             continue
@@ -182,20 +183,21 @@ def users(claim: ClaimFact, pods: Mapping[str, Pod]) -> Iterator[Pod]:
             yield pod
 
 
-_Owners = Mapping[DeviceID, Sequence[tuple[ClaimFact, Result]]]
+_TAINT = Taint(HOLD_TAINT.key, HOLD_TAINT.effect)
+_Owners = Mapping[DeviceID, Sequence[tuple[Claim, AllocatedDevice]]]
 
 
 def _owners(facts: Facts) -> _Owners:
     """Return who has each device; admin access takes nothing away."""
-    found: dict[DeviceID, list[tuple[ClaimFact, Result]]] = {one: [] for one in facts.devices}
+    found: dict[DeviceID, list[tuple[Claim, AllocatedDevice]]] = {one: [] for one in facts.devices}
     for claim in facts.claims:
-        for result in claim.results:
+        for result in claim.devices:
             if result.id in found and not result.admin:
                 found[result.id].append((claim, result))
     return found
 
 
-def _claims(owners: _Owners) -> dict[str, ClaimFact]:
+def _claims(owners: _Owners) -> dict[str, Claim]:
     return {claim.key: claim for found in owners.values() for claim, _ in found}
 
 
@@ -265,15 +267,13 @@ def _blocking(holding: Sequence[Action]) -> bool:
     return any(isinstance(action, CreateRule | CreateClaim) for action in holding)
 
 
-def _came_later(rules: HoldIndex, claim: ClaimFact, result: Result) -> bool:
+def _came_later(rules: HoldIndex, claim: Claim, result: AllocatedDevice) -> bool:
     """Whether a claim got its device after the rule, because it tolerates the taint."""
     created = [hold.created for hold in rules.of(result.id)]
-    return (
-        bool(created) and claim.since > min(created) and tolerates(result.tolerations, HOLD_TAINT)
-    )
+    return bool(created) and claim.since > min(created) and _tolerates(result)
 
 
-def _returns(facts: Facts, claim: ClaimFact, pod: Pod) -> bool:
+def _returns(facts: Facts, claim: Claim, pod: Pod) -> bool:
     """Whether a pod was placed again on a claim that had its device before the drain.
 
     kube-scheduler places pods on an allocated claim whatever taints its devices have. Without the
@@ -284,16 +284,6 @@ def _returns(facts: Facts, claim: ClaimFact, pod: Pod) -> bool:
     return claim.allocated_at <= facts.began < pod.metadata.created
 
 
-def tolerates(tolerations: Sequence[Document], taint: Taint) -> bool:
-    """Whether any toleration of an allocation result accepts a taint, with or without seconds."""
-    return any(_tolerates(one, taint) for one in tolerations)
-
-
-def _tolerates(toleration: Document, taint: Taint) -> bool:
-    if toleration.get("effect") not in (None, "", taint.effect):
-        return False
-    if toleration.get("key") not in (None, "", taint.key):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return (toleration.get("value") or "") == taint.value
+def _tolerates(result: AllocatedDevice) -> bool:
+    """Whether the claim accepted the taint of holds, with or without seconds."""
+    return any(one.tolerates(_TAINT) for one in result.tolerations)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.inventory import Device
 from dragoman.maintenance.actions import CreateRule
 from dragoman.maintenance.plan import Facts, Plan, evictions, plan, unmanaged
+from dragoman.model.deviceid import DeviceID
 from dragoman.model.pod import Pod
 
 NAMES = 10
@@ -108,7 +108,7 @@ def _key(pod: Pod) -> str:
 
 
 def _unused(first: Plan) -> tuple[str, ...]:
-    return tuple(claim.key for claim in first.claims if not claim.claim.consumers)
+    return tuple(claim.key for claim in first.claims if not claim.consumers)
 
 
 def _admin(devices: Iterable[Device]) -> set[str]:

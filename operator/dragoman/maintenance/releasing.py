@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Taint
 from dragoman.maintenance.targets import Target
+from dragoman.model.deviceid import DeviceID
 
 
 @dataclass(frozen=True, slots=True)

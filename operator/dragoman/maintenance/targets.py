@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dragoman.allocation.facts.objects import DeviceID, PoolID
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.cel.budget import StepBudget
 from dragoman.inventory.inventory import Device, Inventory
+from dragoman.model.deviceid import DeviceID, PoolID
 
 NAMES: Final = 10
 """Names of one kind that a message lists."""

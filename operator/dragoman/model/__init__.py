@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.model.allocated import AllocatedDevice, Toleration
-    from dragoman.model.claim import Claim, Consumer, Template
+    from dragoman.model.allocated import AllocatedDevice, Held
+    from dragoman.model.claim import Claim, Consumer
     from dragoman.model.clustertemplate import ClusterTemplate, Namespace
     from dragoman.model.fields import Document, MalformedObjectError
     from dragoman.model.holder import ClaimEntry, Holder
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dragoman.model.node import Node
     from dragoman.model.pod import Pod
     from dragoman.model.podgroup import PodGroup
+    from dragoman.model.taints import Toleration
+    from dragoman.model.template import Template
 
 __all__ = [
     "AllocatedDevice",
@@ -21,6 +23,7 @@ __all__ = [
     "ClusterTemplate",
     "Consumer",
     "Document",
+    "Held",
     "Holder",
     "MalformedObjectError",
     "Metadata",
@@ -34,8 +37,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "allocated": ("AllocatedDevice", "Toleration"),
-    "claim": ("Claim", "Consumer", "Template"),
+    "allocated": ("AllocatedDevice", "Held"),
+    "claim": ("Claim", "Consumer"),
     "clustertemplate": ("ClusterTemplate", "Namespace"),
     "fields": ("Document", "MalformedObjectError"),
     "holder": ("ClaimEntry", "Holder"),
@@ -43,6 +46,8 @@ _MODULES = {
     "node": ("Node",),
     "pod": ("Pod",),
     "podgroup": ("PodGroup",),
+    "taints": ("Toleration",),
+    "template": ("Template",),
 }
 """What each module defines: loaded on first use, because the allocator needs `fields` alone."""
 

@@ -1,121 +1,136 @@
-"""Devices that a claim was allocated: `status.allocation.devices.results`, any served version."""
+"""What claims were allocated: `status.allocation`, any served version."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from sys import intern
+from typing import NamedTuple
 
+from dragoman.model.conditions import Condition, parse_conditions
+from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import (
+    NOTHING,
     Document,
-    MalformedObjectError,
+    flag,
     items,
     mapping,
     optional_text,
     text,
+    texts,
 )
+from dragoman.model.nodeselector import NodeSelector
+from dragoman.model.taints import Toleration, parse_toleration
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A toleration of device taints (API: resource.k8s.io/v1 DeviceToleration).
-
-    Attributes:
-        key: Empty for every key.
-        operator: `Exists` or `Equal`; empty is `Equal`.
-        value: Compared by `Equal`.
-        effect: Empty for every effect.
-        seconds: `tolerationSeconds`; None tolerates a taint without limit.
-    """
-
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-    seconds: int | None = None
-
-    def document(self) -> Document:
-        """Return the toleration in the API's JSON form, with the fields that are set."""
-        found = {
-            "key": self.key,
-            "operator": self.operator,
-            "value": self.value,
-            "effect": self.effect,
-            "tolerationSeconds": self.seconds,
-        }
-        return {name: value for name, value in found.items() if value not in ("", None)}
-
-
-@dataclass(frozen=True, slots=True)
-class AllocatedDevice:
+class AllocatedDevice(NamedTuple):
     """One result of an allocation.
 
     Attributes:
-        driver: Of the device.
-        pool: Of the device.
-        device: Its name.
+        id: The device.
         request: `request` or `request/subrequest`.
         admin: Whether it is used with admin access, beside other claims.
         share: `shareID` of a share of a device that allows multiple allocations, else empty.
-        consumed: `consumedCapacity`: pairs of a capacity's name and a quantity.
+        consumed: `consumedCapacity`: pairs of a capacity's name and a quantity; None when unset.
         tolerations: As they were when the scheduler allocated.
+        binding_conditions: Conditions that have to be true before a pod is bound.
+        binding_failure_conditions: Conditions of which none may be true.
+        conditions: Those that the driver reports in `status.devices`.
     """
 
-    driver: str
-    pool: str
-    device: str
+    id: DeviceID
     request: str = ""
     admin: bool = False
     share: str = ""
-    consumed: tuple[tuple[str, str], ...] = ()
+    consumed: tuple[tuple[str, str], ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
-    @property
-    def id(self) -> tuple[str, str, str]:
-        """Driver, pool and name of the device."""
-        return self.driver, self.pool, self.device
+    def condition(self, kind: str) -> Condition | None:
+        """Return what the driver reports under this type; of several the first counts."""
+        return next((one for one in self.conditions if one.type == kind), None)
+
+    def is_true(self, kind: str) -> bool:
+        """Whether the driver reports a condition as true."""
+        found = self.condition(kind)
+        return found is not None and found.status == "True"
 
 
-def parse_results(status: Document) -> tuple[AllocatedDevice, ...]:
-    """Parse the devices of a claim's status; raise MalformedObjectError naming the field."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The allocation in the status of a claim.
+
+    Attributes:
+        devices: In the order of the results.
+        allocated_at: `allocationTimestamp`, empty where unset.
+        node_selector: Where the claim can be used, None for everywhere.
+        document: `status.allocation` in the API's form. It and the selector are left out where
+            only devices matter.
+    """
+
+    devices: tuple[AllocatedDevice, ...] = ()
+    allocated_at: str = ""
+    node_selector: NodeSelector | None = None
+    document: Document = field(default_factory=lambda: NOTHING, hash=False, repr=False)
+
+
+def parse_held(status: Document) -> Held | None:
+    """Parse the allocation of a claim's status; raise MalformedObjectError naming the field."""
+    if status.get("allocation") is None:
+        return None
     allocation = mapping(status, "allocation", "status.")
-    if not allocation:
-        return ()
     devices = mapping(allocation, "devices", "status.allocation.")
     results = items(devices, "results", "status.allocation.devices.")
-    within = "status.allocation.devices.results[]."
-    return tuple(_result(item, within) for item in results)
+    reported = _reported(status) if status.get("devices") else {}
+    return Held(
+        tuple(_result(item, index, reported) for index, item in enumerate(results)),
+        optional_text(allocation, "allocationTimestamp", "status.allocation.") or "",
+    )
 
 
-def _result(item: Document, within: str) -> AllocatedDevice:
-    # Thousands of claims repeat the names of drivers, pools, devices and requests.
+Reported = Mapping[DeviceID, tuple[Condition, ...]]
+
+
+def _reported(status: Document) -> Reported:
+    """Read what drivers report of devices; of several entries for one device the first counts."""
+    found: dict[DeviceID, tuple[Condition, ...]] = {}
+    for index, item in enumerate(items(status, "devices", "status.")):
+        within = f"status.devices[{index}]."
+        found.setdefault(_id(item, within), parse_conditions(item, within))
+    return found
+
+
+def _result(item: Document, index: int, reported: Reported) -> AllocatedDevice:
+    within = f"status.allocation.devices.results[{index}]."
+    device = _id(item, within)
     return AllocatedDevice(
-        driver=intern(text(item, "driver", within)),
-        pool=intern(text(item, "pool", within)),
-        device=intern(text(item, "device", within)),
-        request=intern(optional_text(item, "request", within) or ""),
-        admin=item.get("adminAccess") is True,
-        share=optional_text(item, "shareID", within) or "",
-        consumed=_consumed(item, within) if "consumedCapacity" in item else (),
-        tolerations=tuple(
-            _toleration(one, f"{within}tolerations[].")
+        device,
+        # Thousands of claims repeat the names of requests.
+        intern(optional_text(item, "request", within) or ""),
+        flag(item, "adminAccess", within) is True,
+        optional_text(item, "shareID", within) or "",
+        None if item.get("consumedCapacity") is None else tuple(_consumed(item, within)),
+        tuple(
+            parse_toleration(one, f"{within}tolerations[].")
             for one in items(item, "tolerations", within)
         ),
+        texts(item, "bindingConditions", within),
+        texts(item, "bindingFailureConditions", within),
+        reported.get(device, ()),
     )
 
 
-def _consumed(item: Document, within: str) -> tuple[tuple[str, str], ...]:
-    consumed: Mapping[str, object] = mapping(item, "consumedCapacity", within)
-    return tuple((name, str(value)) for name, value in consumed.items())
-
-
-def _toleration(item: Document, within: str) -> Toleration:
-    seconds = item.get("tolerationSeconds")
-    if seconds is not None and type(seconds) is not int:
-        found = type(seconds).__name__
-        raise MalformedObjectError(f"{within}tolerationSeconds: expected an integer, found {found}")
-    return Toleration(
-        optional_text(item, "key", within) or "",
-        optional_text(item, "operator", within) or "",
-        optional_text(item, "value", within) or "",
-        optional_text(item, "effect", within) or "",
-        seconds,
+def _id(item: Document, within: str) -> DeviceID:
+    # Thousands of claims repeat the names of drivers, pools and devices.
+    return DeviceID(
+        intern(text(item, "driver", within)),
+        intern(text(item, "pool", within)),
+        intern(text(item, "device", within)),
     )
+
+
+def _consumed(item: Document, within: str) -> Iterator[tuple[str, str]]:
+    for name, value in mapping(item, "consumedCapacity", within).items():
+        yield name, str(value)

@@ -1,15 +1,18 @@
-"""ResourceClaims and ResourceClaimTemplates of resource.k8s.io, any served version."""
+"""ResourceClaims of resource.k8s.io, any served version.
+
+`Claim.parse` reads what the life of a claim depends on; `claimcontent.parse_claim`
+reads the rest as well.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
-from types import MappingProxyType
 from typing import Any, Self
 
-from dragoman.model.allocated import AllocatedDevice, parse_results
-from dragoman.model.clustertemplate import HASH_ANNOTATION, digest
-from dragoman.model.fields import Document, check_depth, items, mapping, optional_text, text, texts
+from dragoman.model.allocated import AllocatedDevice, Held, parse_held
+from dragoman.model.fields import NOTHING, Document, items, mapping, optional_text, text, texts
 from dragoman.model.metadata import Metadata
+from dragoman.model.requests import NO_SPEC, ClaimSpec
 
 POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
@@ -22,9 +25,6 @@ HOLD_PREFIX = "dragoman-hold-"
 RESERVED_FOR_LIMIT = 256
 """Upper bound of `status.reservedFor` (API: ResourceClaimReservedForMaxSize)."""
 CONSUMER_FIELDS = frozenset({"apiGroup", "resource", "name", "uid"})
-
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,46 +72,55 @@ class Claim:
             annotation `resource.kubernetes.io/pod-claim-name`; None for claims made by users.
         extended: Whether the scheduler made it for an extended resource (KEP-5004).
         finalizers: `metadata.finalizers`, in their order.
-        allocated: Whether `status.allocation` is set.
-        devices: `status.allocation.devices.results`, in their order.
+        held: `status.allocation`, None while the claim is not allocated.
         consumers: `status.reservedFor`, in its order.
         admin_access: Whether a request asks for admin access (KEP-5018).
-        allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
         hold: Of a claim with the name of a held one: its metadata and allocation; None of others.
         node_name: The node that the allocation is for; empty where devices have several or none.
         left_consumers: The annotation of that name; empty where there is none.
+        spec: What it requests; empty where the content was not parsed.
+        changed_at: When the status was last written; empty where that is unknown, or the content
+            was not parsed.
+        allocating: Whether the scheduler is allocating it for another pod, which it alone knows.
     """
 
     metadata: Metadata
     entry: str | None = None
     extended: bool = False
     finalizers: tuple[str, ...] = ()
-    allocated: bool = False
+    held: Held | None = None
     consumers: tuple[Consumer, ...] = ()
     admin_access: bool = False
-    devices: tuple[AllocatedDevice, ...] = ()
-    allocated_at: str = ""
     hold: Document | None = field(default=None, hash=False)
     node_name: str = ""
     left_consumers: str = ""
+    spec: ClaimSpec = NO_SPEC
+    changed_at: str = ""
+    allocating: bool = False
 
     @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Parse a ResourceClaim; raise MalformedObjectError naming the field."""
+    def parse(cls, body: Document, *, stored: bool = True) -> Self:
+        """Parse a ResourceClaim without what it requests.
+
+        Args:
+            body: The object as the API server sent it, or reduced.
+            stored: Whether it has a UID; one from a file has none yet.
+
+        Raises:
+            MalformedObjectError: A field has another shape than its API; the message names it.
+        """
         metadata, status = mapping(body, "metadata"), mapping(body, "status")
         annotations = mapping(metadata, "annotations", "metadata.")
         return cls(
-            metadata=Metadata.parse(body),
+            metadata=Metadata.parse(body, stored=stored),
             entry=optional_text(annotations, POD_CLAIM_ANNOTATION, "metadata.annotations."),
             # The scheduler's own claims have no entry. A template may carry the annotation, too.
             extended=annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true"
             and POD_CLAIM_ANNOTATION not in annotations,
             finalizers=texts(metadata, "finalizers", "metadata."),
-            allocated=status.get("allocation") is not None,
+            held=parse_held(status),
             consumers=_consumers(status),
             admin_access=asks_admin_access(mapping(body, "spec"), "spec."),
-            devices=parse_results(status),
-            allocated_at=_allocated_at(status),
             hold=_hold(metadata, status),
             node_name=_node_name(status),
             left_consumers=optional_text(
@@ -119,6 +128,55 @@ class Claim:
             )
             or "",
         )
+
+    @classmethod
+    def requesting(cls, name: str, namespace: str, spec: ClaimSpec) -> Self:
+        """Return a claim that is not stored."""
+        return cls(Metadata(namespace, name), spec=spec)
+
+    def named(self, name: str) -> Self:
+        """Return the same claim under another name."""
+        return replace(self, metadata=replace(self.metadata, name=name))
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`."""
+        return self.metadata.namespace
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone, as the scheduler prints it."""
+        return self.metadata.key
+
+    @property
+    def allocated(self) -> bool:
+        """Whether `status.allocation` is set."""
+        return self.held is not None
+
+    @property
+    def devices(self) -> tuple[AllocatedDevice, ...]:
+        """`status.allocation.devices.results`, in their order."""
+        return self.held.devices if self.held is not None else ()
+
+    @property
+    def allocated_at(self) -> str:
+        """`status.allocation.allocationTimestamp`, empty where unset."""
+        return self.held.allocated_at if self.held is not None else ""
+
+    @property
+    def since(self) -> str:
+        """When the devices were allocated; where the API does not say, when the claim was made."""
+        return self.allocated_at or self.metadata.created
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether the claim only keeps a device out of service; users too may choose its name."""
+        return self.metadata.name.startswith(HOLD_PREFIX) and not self.consumers
 
     @property
     def protected(self) -> bool:
@@ -134,50 +192,6 @@ class Claim:
         return any(consumer.uid == uid for consumer in self.consumers)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A ResourceClaimTemplate.
-
-    Attributes:
-        metadata: Identity.
-        labels: `spec.metadata.labels`, for the claim.
-        annotations: `spec.metadata.annotations`, for the claim.
-        spec: `spec.spec`, opaque: it is copied into claims as it is, unknown fields included.
-        copied_hash: Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied, by
-            its annotation, which users of the namespace may write.
-        content: Of such a copy: the hash of the spec that is stored; empty for other templates.
-    """
-
-    metadata: Metadata
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    copied_hash: str | None = None
-    content: str = ""
-
-    @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Parse a ResourceClaimTemplate; raise MalformedObjectError naming the field."""
-        spec = mapping(body, "spec")
-        metadata = mapping(spec, "metadata", "spec.")
-        own = mapping(mapping(body, "metadata"), "annotations", "metadata.")
-        check_depth(spec, "spec")
-        copied_hash = optional_text(own, HASH_ANNOTATION, "metadata.annotations.")
-        return cls(
-            metadata=Metadata.parse(body),
-            labels=mapping(metadata, "labels", "spec.metadata."),
-            annotations=mapping(metadata, "annotations", "spec.metadata."),
-            spec=mapping(spec, "spec", "spec."),
-            copied_hash=copied_hash,
-            content=digest(spec) if copied_hash is not None else "",
-        )
-
-    @property
-    def admin_access(self) -> bool:
-        """Whether claims made from the template ask for admin access."""
-        return asks_admin_access(self.spec, "spec.spec.")
-
-
 def asks_admin_access(spec: Document, within: str) -> bool:
     """Whether a claim's spec has a request with admin access.
 
@@ -189,11 +203,6 @@ def asks_admin_access(spec: Document, within: str) -> bool:
         or mapping(request, "exactly", f"{within}devices.requests[].").get("adminAccess") is True
         for request in items(devices, "requests", f"{within}devices.")
     )
-
-
-def _allocated_at(status: Document) -> str:
-    allocation = mapping(status, "allocation", "status.")
-    return optional_text(allocation, "allocationTimestamp", "status.allocation.") or ""
 
 
 def _node_name(status: Document) -> str:

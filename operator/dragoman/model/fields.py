@@ -5,11 +5,13 @@ One level at a time, and cheap: every event about every pod with claims passes t
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 Document = Mapping[str, Any]
 
 NOTHING: Document = {}
+_INT64 = 1 << 63
 TOO_DEEP = "\N{REPLACEMENT CHARACTER} (nested too deeply)"
 """Stands for a value that was nested too deeply to be parsed."""
 
@@ -80,6 +82,64 @@ def texts(document: Document, key: str, within: str = "") -> tuple[str, ...]:
     for index, item in enumerate(found):
         if not isinstance(item, str):
             raise _mismatch(f"{within}{key}[{index}]", "a string", item)
+    return tuple(found)
+
+
+def require_object(document: object) -> None:
+    """Raise MalformedObjectError for what is not a JSON object."""
+    if not isinstance(document, Mapping):
+        raise MalformedObjectError(f"expected an object, found {type(document).__name__}")
+
+
+def integer(document: Document, key: str, within: str) -> int:
+    """Read an integer; absent is 0."""
+    found = document.get(key)
+    if found is None:
+        return 0
+    if type(found) is int and -_INT64 <= found < _INT64:
+        return found
+    raise _mismatch(within + key, "an integer of 64 bits", found)
+
+
+def flag(document: Document, key: str, within: str) -> bool | None:
+    """Read a boolean, None where it is absent."""
+    found = document.get(key)
+    if found is None or type(found) is bool:
+        return found
+    raise _mismatch(within + key, "true or false", found)
+
+
+def strings(document: Document, key: str, within: str) -> Mapping[str, str]:
+    """Read an object whose values are strings."""
+    found = mapping(document, key, within)
+    for name, value in found.items():
+        if not isinstance(value, str):
+            raise _mismatch(f"{within}{key}.{name}", "a string", value)
+    return found
+
+
+def instant(document: Document, key: str, within: str) -> datetime | None:
+    """Read a time of RFC 3339, None where it is absent."""
+    found = optional_text(document, key, within)
+    if found is None:
+        return None
+    try:
+        read = datetime.fromisoformat(found)
+    except ValueError:
+        read = None
+    if read is None or read.tzinfo is None:
+        raise MalformedObjectError(f"{within}{key}: expected a time of RFC 3339 with its zone")
+    return read
+
+
+def selectors(document: Document, within: str) -> tuple[str | None, ...]:
+    """Read `selectors`: the CEL expressions, None for a selector of another kind."""
+    found = []
+    for index, item in enumerate(items(document, "selectors", within)):
+        inner = f"{within}selectors[{index}]."
+        cel = mapping(item, "cel", inner)
+        known = item.get("cel") is not None
+        found.append(optional_text(cel, "expression", f"{inner}cel.") or "" if known else None)
     return tuple(found)
 
 

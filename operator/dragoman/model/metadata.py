@@ -35,20 +35,32 @@ class Metadata:
 
     namespace: str
     name: str
-    uid: str
-    resource_version: str
-    created: str
-    deleting: bool
-    owner: Owner | None
+    uid: str = ""
+    resource_version: str = ""
+    created: str = ""
+    deleting: bool = False
+    owner: Owner | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone where there is no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Parse `metadata` of an object; raise MalformedObjectError naming the field."""
+    def parse(cls, body: Document, *, stored: bool = True) -> Self:
+        """Parse `metadata` of an object; raise MalformedObjectError naming the field.
+
+        Args:
+            body: The object.
+            stored: Whether it has a UID; one from a file has none yet.
+        """
         metadata = mapping(body, "metadata")
         return cls(
             namespace=optional_text(metadata, "namespace", "metadata.") or "",
             name=text(metadata, "name", "metadata."),
-            uid=text(metadata, "uid", "metadata."),
+            uid=text(metadata, "uid", "metadata.")
+            if stored
+            else optional_text(metadata, "uid", "metadata.") or "",
             resource_version=optional_text(metadata, "resourceVersion", "metadata.") or "",
             created=optional_text(metadata, "creationTimestamp", "metadata.") or "",
             deleting=metadata.get("deletionTimestamp") is not None,

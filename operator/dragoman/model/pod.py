@@ -39,13 +39,18 @@ class Pod(Holder):
     grace: float = DEFAULT_GRACE
 
     @classmethod
-    def parse(cls, body: Document) -> Self:
-        """Parse a Pod; raise MalformedObjectError naming the field."""
+    def parse(cls, body: Document, *, stored: bool = True) -> Self:
+        """Parse a Pod; raise MalformedObjectError naming the field.
+
+        Args:
+            body: The object as the API server sent it, or reduced.
+            stored: Whether it has a UID; one from a file has none yet.
+        """
         spec, status = mapping(body, "spec"), mapping(body, "status")
         group = mapping(spec, "schedulingGroup", "spec.")
         extended = mapping(status, "extendedResourceClaimStatus", "status.")
         return cls(
-            metadata=Metadata.parse(body),
+            metadata=Metadata.parse(body, stored=stored),
             phase=optional_text(status, "phase", "status.") or "",
             node_name=optional_text(spec, "nodeName", "spec.") or "",
             group_name=optional_text(group, "podGroupName", "spec.schedulingGroup."),

@@ -15,8 +15,9 @@ from typing import Final
 
 from dragoman.allocation import Allocated, DeviceID
 from dragoman.allocation.search.solution import node_name_of
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact
+from dragoman.inventory.facts.objects import NodeFact
 from dragoman.maintenance.budgets import Budget, Protected, predict
+from dragoman.model.claim import Claim
 from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.policy import Code, Policy, Reason, spared
 from dragoman.preemption.trial import Trial
@@ -267,13 +268,13 @@ def devices_of(outcome: Allocated, claims: int) -> tuple[DeviceID, ...]:
     )
 
 
-def _devices(pod: BoundPod, claims: Iterable[ClaimFact]) -> tuple[DeviceID, ...]:
+def _devices(pod: BoundPod, claims: Iterable[Claim]) -> tuple[DeviceID, ...]:
     return tuple(
         dict.fromkeys(
             result.id
             for claim in claims
-            if claim.claim.is_reserved_for(pod.uid)
-            for result in claim.results
+            if claim.is_reserved_for(pod.uid)
+            for result in claim.devices
             if not result.admin
         )
     )

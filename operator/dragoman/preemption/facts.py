@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load, Resources, requests
-from dragoman.inventory.facts.objects import ClaimFact, PodFact, World
+from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
 from dragoman.maintenance.budgets import Budget, matches
+from dragoman.model.claim import Claim
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
 
@@ -197,12 +198,12 @@ class Facts:
         return {node: tuple(sorted(one, key=lambda pod: pod.key)) for node, one in found.items()}
 
     @cached_property
-    def claims_of(self) -> Mapping[str, tuple[ClaimFact, ...]]:
+    def claims_of(self) -> Mapping[str, tuple[Claim, ...]]:
         """The allocated claims that are reserved for each pod, by its UID."""
-        found: defaultdict[str, list[ClaimFact]] = defaultdict(list)
+        found: defaultdict[str, list[Claim]] = defaultdict(list)
         for claim in self.world.claims.values():
-            if claim.devices.held is not None:
-                for consumer in claim.claim.consumers:
+            if claim.held is not None:
+                for consumer in claim.consumers:
                     found[consumer.uid].append(claim)
         return {uid: tuple(claims) for uid, claims in found.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from dragoman.allocation import Allocated, Claim, Cluster, DeviceID, parse_claim
 from dragoman.diagnosis.filters import Load, Resources
 from dragoman.diagnosis.subject import Subject, of_pod
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact, PodFact
+from dragoman.inventory.facts.objects import NodeFact, PodFact
 from dragoman.preemption.candidates import devices_of
 from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.spending import Spending
@@ -62,7 +62,7 @@ class Layout:
         return found
 
     @contextmanager
-    def without(self, pods: tuple[BoundPod, ...], claims: tuple[ClaimFact, ...]) -> Iterator[None]:
+    def without(self, pods: tuple[BoundPod, ...], claims: tuple[Claim, ...]) -> Iterator[None]:
         """Take pods away while the block runs."""
         for pod in pods:
             self.load.remove(pod.node, pod.requests)
@@ -74,7 +74,7 @@ class Layout:
             for pod in pods:
                 self.load.add(pod.node, pod.requests)
             for claim in claims:
-                self.cluster.put_claim(claim.devices)
+                self.cluster.put_claim(claim)
 
     @contextmanager
     def placed(self, trial: Trial, node: NodeFact, outcome: Allocated) -> Iterator[Placed]:
@@ -98,7 +98,7 @@ class Layout:
                 "metadata": {"name": name, "namespace": one.claim.namespace},
                 "status": {"allocation": allocation.document()},
             }
-            made.append(replace(one.claim, name=name, held=parse_claim(document).held))
+            made.append(replace(one.claim.named(name), held=parse_claim(document).held))
         for claim in made:
             self.cluster.put_claim(claim)
         self.load.add(node.node.name, need)

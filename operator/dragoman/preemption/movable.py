@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.allocation import DeviceID
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.maintenance.budgets import Budget, predict
+from dragoman.model.claim import Claim
 from dragoman.preemption.candidates import protected
 from dragoman.preemption.facts import BoundPod, Facts, not_computed
 from dragoman.preemption.policy import Code, Policy, Reason, spared
@@ -27,7 +27,7 @@ class Movable:
     """
 
     pod: BoundPod
-    claims: tuple[ClaimFact, ...] = ()
+    claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
 
     @property
@@ -35,7 +35,7 @@ class Movable:
         """What it holds, admin access excluded."""
         return tuple(
             dict.fromkeys(
-                result.id for claim in self.claims for result in claim.results if not result.admin
+                result.id for claim in self.claims for result in claim.devices if not result.admin
             )
         )
 
@@ -68,7 +68,7 @@ def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movab
         return Reason(Code.OWN_CLAIM, f"{pod.key} uses a claim that is not made from a template")
     claims = facts.claims_of.get(pod.uid, ())
     for claim in claims:
-        if any(consumer.uid != pod.uid for consumer in claim.claim.consumers):
+        if any(consumer.uid != pod.uid for consumer in claim.consumers):
             return Reason(Code.SHARED, f"claim {claim.key} has other users beside {pod.key}")
     budgets = facts.budgets_of(pod)
     refusal = predict([protected(pod)], budgets)[pod.key]

@@ -11,7 +11,7 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.ages import moment
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact
+from dragoman.inventory.facts.objects import NodeFact
 from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.spending import Spending
 
@@ -55,7 +55,7 @@ class Trial:
     def claims(self, node: NodeFact) -> tuple[Claim, ...]:
         """Return the claims of the pod on a node, allocated ones last."""
         subject = self.extended.subject(node)
-        return (*subject.claims, *(one.devices for one in subject.allocated))
+        return (*subject.claims, *subject.allocated)
 
     def allocate(self, node: NodeFact) -> Outcome:
         """Search devices on a node, and spend what that took."""
@@ -81,19 +81,19 @@ class Trial:
         outcome = self.allocate(node)
         return outcome if isinstance(outcome, Allocated) else None
 
-    def remove(self, pods: Iterable[BoundPod], claims: Iterable[ClaimFact]) -> None:
+    def remove(self, pods: Iterable[BoundPod], claims: Iterable[Claim]) -> None:
         """Remove pods, and free what claims hold."""
         for pod in pods:
             self.load.remove(pod.node, pod.requests)
         for claim in claims:
             self.cluster.remove_claim(claim.key)
 
-    def restore(self, pods: Iterable[BoundPod], claims: Iterable[ClaimFact]) -> None:
+    def restore(self, pods: Iterable[BoundPod], claims: Iterable[Claim]) -> None:
         """Put back what was removed."""
         for pod in pods:
             self.load.add(pod.node, pod.requests)
         for claim in claims:
-            self.cluster.put_claim(claim.devices)
+            self.cluster.put_claim(claim)
 
 
 Search = Callable[[NodeFact], Allocated | None]

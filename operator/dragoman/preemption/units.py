@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.inventory.facts.objects import ClaimFact
+from dragoman.model.claim import Claim
 from dragoman.preemption.facts import BoundPod
 from dragoman.preemption.policy import Code, Reason
 
@@ -26,7 +26,7 @@ class Unit:
     """
 
     pods: tuple[BoundPod, ...]
-    claims: tuple[ClaimFact, ...] = ()
+    claims: tuple[Claim, ...] = ()
     spared: tuple[Reason, ...] = ()
 
     @property
@@ -37,7 +37,7 @@ class Unit:
 
 def units(
     pods: Iterable[BoundPod],
-    claims_of: Mapping[str, tuple[ClaimFact, ...]],
+    claims_of: Mapping[str, tuple[Claim, ...]],
     spared: Spared,
     kept: frozenset[str],
 ) -> tuple[Unit, ...]:
@@ -54,12 +54,12 @@ def units(
     found = []
     while left:
         _, first = left.popitem()
-        members, claims = [first], dict[str, ClaimFact]()
+        members, claims = [first], dict[str, Claim]()
         for pod in members:
             for claim in claims_of.get(pod.uid, ()):
                 if claim.key in kept or claims.setdefault(claim.key, claim) is not claim:
                     continue
-                for consumer in claim.claim.consumers:
+                for consumer in claim.consumers:
                     other = left.pop(consumer.uid, None)
                     if other is not None:
                         members.append(other)
@@ -70,10 +70,10 @@ def units(
     return tuple(sorted(found, key=lambda unit: (unit.importance, unit.pods[0].key)))
 
 
-def _beyond(claim: ClaimFact, here: Mapping[str, BoundPod]) -> Iterator[Reason]:
+def _beyond(claim: Claim, here: Mapping[str, BoundPod]) -> Iterator[Reason]:
     """Yield who uses a claim, and is not one of the pods of the node."""
-    for consumer in claim.claim.consumers:
+    for consumer in claim.consumers:
         if consumer.uid not in here:
             kind = "" if consumer.is_pod else f"{consumer.resource} "
-            other = f"{kind}{claim.claim.metadata.namespace}/{consumer.name}"
+            other = f"{kind}{claim.metadata.namespace}/{consumer.name}"
             yield Reason(Code.SHARED, f"claim {claim.key} is also used by {other} elsewhere")

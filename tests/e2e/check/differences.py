@@ -10,7 +10,7 @@ from dragoman.linting import engine
 from dragoman.linting.findings.finding import ERROR
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices
-from dragoman.model.kubernetes import parse
+from dragoman.versions import parse
 from tests.e2e.check.generator import GROUP, Generator
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane

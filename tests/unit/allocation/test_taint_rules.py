@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.allocation.parsing.objects import parse_taint_rule
+from dragoman.model.taints import parse_taint_rule
 
 TAINT = {"key": "k", "effect": "NoExecute"}
 

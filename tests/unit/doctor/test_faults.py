@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.doctor.faults import FAULTS
 from dragoman.doctor.finding import Finding, Id
-from dragoman.model.kubernetes import parse_release
+from dragoman.versions import parse_release
 from tests.support.controlplane import objects
 from tests.support.controlplane.objects import Json
 from tests.unit.doctor.test_examination import diagnosis

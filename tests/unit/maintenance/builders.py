@@ -3,15 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import ClaimFact
-from dragoman.inventory.facts.parser import claim_fact
 from dragoman.maintenance import manifests
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, parse_claim, parse_rule
 from dragoman.maintenance.manifests import Origin
 from dragoman.maintenance.plan import Facts
-from dragoman.model import Pod
+from dragoman.model import Pod, claimcontent
+from dragoman.model.claim import Claim
+from dragoman.model.deviceid import DeviceID
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import DRIVER, claim, held, pod
 
@@ -20,11 +19,11 @@ OLD, NEW = "2026-11-22T10:00:00Z", "2026-11-22T11:00:00Z"
 A, B = DeviceID(DRIVER, "n", "a"), DeviceID(DRIVER, "n", "b")
 
 
-def user(name: str, device: str = "a", *, created: str = OLD, **more: Any) -> ClaimFact:
+def user(name: str, device: str = "a", *, created: str = OLD, **more: Any) -> Claim:
     """Make a claim with a device, used by the pod of its name."""
     document = held(claim(name), ("n", device), pods=[pod(name)], **more)
     document["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": created}
-    return claim_fact(document)
+    return claimcontent.parse_claim(document)
 
 
 def running(name: str, **status: Any) -> Pod:
@@ -53,7 +52,7 @@ def held_claim(device: DeviceID = A, *, allocated: bool = True, overlapped: bool
 
 
 def facts(
-    *claims: ClaimFact,
+    *claims: Claim,
     kind: Kind = Kind.RULE,
     holds: Iterable[Hold] = (),
     pods: Iterable[Pod] = (),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.maintenance import holds, manifests
 from dragoman.maintenance.holds import Kind, Selector, Taint, parse_taint
 from dragoman.maintenance.manifests import Origin, selectors
+from dragoman.model.deviceid import DeviceID
 from tests.unit.maintenance.builders import API, A, B, held_claim, rule
 
 ORIGIN = Origin("XID 79", "ann", "gpu-3")

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.allocation.facts.objects import DeviceID
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.maintenance.actions import (
     Allocate,
     CreateClaim,
@@ -17,6 +15,8 @@ from dragoman.maintenance.actions import (
 )
 from dragoman.maintenance.holds import Hold, Kind, Selector
 from dragoman.maintenance.plan import plan
+from dragoman.model.claim import Claim
+from dragoman.model.deviceid import DeviceID
 from tests.unit.maintenance.builders import NEW, OLD, A, B, facts, held_claim, rule, running, user
 
 EVERYTHING = {"operator": "Exists"}
@@ -124,7 +124,9 @@ def test_who_comes_after_the_rule_by_a_toleration_stays(
 def test_replacements_on_a_shared_claim_are_named_and_not_evicted(
     allocated: str, created: str, returns: bool
 ) -> None:
-    claim = replace(user("x"), allocated_at=allocated)
+    claim = user("x")
+    assert claim.held is not None
+    claim = replace(claim, held=replace(claim.held, allocated_at=allocated))
     pod = running("x")
     pod = replace(pod, metadata=replace(pod.metadata, created=created))
     began = replace(facts(claim, pods=[pod], holds=[rule()]), began="2026-11-22T10:30:00Z")
@@ -178,7 +180,7 @@ def test_a_held_claim_suffices_where_rules_are_served_later() -> None:
 @pytest.mark.parametrize("kind", [*Kind])
 @pytest.mark.parametrize("evict", [*Evict])
 @pytest.mark.parametrize("claims", [(), (user("x"),), (user("x"), user("y", "b"))], ids=len)
-def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[ClaimFact, ...]) -> None:
+def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[Claim, ...]) -> None:
     """Apply each action to the facts as the API server would; at the end nothing is left to do."""
     holds: list[Hold] = []
     left, pods = {one.key: one for one in claims}, [running("x"), running("y")]

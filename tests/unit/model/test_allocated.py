@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman.model import AllocatedDevice, Claim, MalformedObjectError, Toleration
+from dragoman.model.deviceid import DeviceID
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
 
@@ -28,9 +29,7 @@ def test_a_result_is_kept_with_its_tolerations() -> None:
     )
     assert found.devices == (
         AllocatedDevice(
-            "gpu.example.com",
-            "node-1",
-            "gpu-0",
+            DeviceID("gpu.example.com", "node-1", "gpu-0"),
             "gpu",
             admin=True,
             share="s",
@@ -44,5 +43,5 @@ def test_a_result_is_kept_with_its_tolerations() -> None:
     ("field", "value"), [("device", None), ("tolerations", [{"tolerationSeconds": "5"}])]
 )
 def test_a_malformed_result_names_the_field(field: str, value: object) -> None:
-    with pytest.raises(MalformedObjectError, match=r"status\.allocation\.devices\.results\[\]\."):
+    with pytest.raises(MalformedObjectError, match=r"status\.allocation\.devices\.results\[0\]\."):
         claim(**{field: value})

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.objects import CounterSet, PoolID, Slice
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.pool import Counters, Pool
 from dragoman.allocation.pools.relevance import counters_everywhere, has_groups
+from dragoman.model.amounts import Amount
+from dragoman.model.device import CounterSet
+from dragoman.model.deviceid import PoolID
+from dragoman.model.slice import Slice
 
 
 def assemble(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.allocation.facts.objects import Node, NodeSelector, Slice
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.allocation.pools.relevance import relevant
+from dragoman.model.nodes import Node
+from dragoman.model.nodeselector import NodeSelector
+from dragoman.model.slice import Slice
 
 
 class ConditionalSlices:

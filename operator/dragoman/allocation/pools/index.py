@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from dragoman.allocation.facts.objects import Content, Node, PoolID, Slice
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.assembly import assemble
 from dragoman.allocation.pools.conditional import ConditionalSlices
@@ -20,6 +19,10 @@ from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import INCOMPLETE, INVALID, Pool, Shape
 from dragoman.allocation.pools.poolslices import PoolSlices
 from dragoman.allocation.pools.relevance import counters_everywhere, skipped
+from dragoman.model.device import Content
+from dragoman.model.deviceid import PoolID
+from dragoman.model.nodes import Node
+from dragoman.model.slice import Slice
 
 _SHARED: Final = 1024
 """Combinations of slices that are remembered, of those that select nodes by labels."""

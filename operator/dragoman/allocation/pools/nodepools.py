@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.allocation.facts.objects import Node
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.poolslices import PoolSlices
+from dragoman.model.nodes import Node
 
 
 class SearchKey:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dragoman.allocation.facts.claims import Held
-from dragoman.allocation.facts.objects import Node, NodeSelector, NodeSelectorTerm, Requirement
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
+from dragoman.model.allocated import Held
+from dragoman.model.nodes import Node
+from dragoman.model.nodeselector import NodeSelector, NodeSelectorTerm, Requirement
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SETS: Final = ("In", "NotIn")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.objects import Content, Device, DeviceID, PoolID, Slice
 from dragoman.allocation.pools.usage import Holder, Nanos, Usage
+from dragoman.model.amounts import Amount
+from dragoman.model.device import Content, Device
+from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman.model.slice import Slice
 
 Counters = Mapping[tuple[str, str], Amount]
 """Counters of a pool by counter set and name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman.allocation.facts.objects import Slice
 from dragoman.allocation.pools.pool import Pool
+from dragoman.model.slice import Slice
 
 
 class PoolSlices:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.allocation.facts.objects import Content, Node, Slice
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
+from dragoman.model.device import Content
+from dragoman.model.nodes import Node
+from dragoman.model.slice import Slice
 
 NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
 """A node with this declared feature needs no node operations of the driver (1.37, alpha)."""

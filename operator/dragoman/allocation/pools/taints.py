@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 from weakref import WeakValueDictionary
 
-from dragoman.allocation.facts.objects import (
-    Content,
-    Device,
-    DeviceTaintRule,
-    Slice,
-    Taint,
-    Toleration,
-    Traits,
-)
 from dragoman.allocation.features import Profile
+from dragoman.model.device import Content, Device, Traits
+from dragoman.model.slice import Slice
+from dragoman.model.taints import DeviceTaintRule, Taint, Toleration
 
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 _contents: WeakValueDictionary[tuple[Content, tuple[Taint, ...]], Content] = WeakValueDictionary()
@@ -66,37 +60,6 @@ def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
     """Return the first taint that keeps a device from a request, None if there is none."""
     for taint in taints:
-        if taint.effect in _EFFECTS and not any(tolerates(one, taint) for one in tolerations):
+        if taint.effect in _EFFECTS and not any(one.tolerates(taint) for one in tolerations):
             return taint
     return None
-
-
-class Tolerating(Protocol):
-    """A toleration: of a request, or as the scheduler copied it into an allocation."""
-
-    @property
-    def key(self) -> str:
-        """Empty for every key."""
-
-    @property
-    def operator(self) -> str:
-        """`Exists` or `Equal`; empty is `Equal`."""
-
-    @property
-    def value(self) -> str:
-        """Compared by `Equal`."""
-
-    @property
-    def effect(self) -> str:
-        """Empty for every effect."""
-
-
-def tolerates(toleration: Tolerating, taint: Taint) -> bool:
-    """Whether a toleration covers a taint, as long as its `tolerationSeconds` last."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value

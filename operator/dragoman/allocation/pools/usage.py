@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from dragoman.allocation.facts.amounts import Amount
-from dragoman.allocation.facts.claims import Claim, HeldDevice
-from dragoman.allocation.facts.objects import DeviceID, PoolID
+from dragoman.model.allocated import AllocatedDevice
+from dragoman.model.amounts import Amount, amount
+from dragoman.model.claim import Claim
+from dragoman.model.deviceid import DeviceID, PoolID
 
 Nanos = dict[str, int]
 
@@ -40,7 +41,7 @@ class Usage:
     def __init__(self, *, shares: bool) -> None:
         self._shares = shares
         self._pools: dict[PoolID, dict[str, list[Holder]]] = {}
-        self._claims: dict[str, tuple[HeldDevice, ...]] = {}
+        self._claims: dict[str, tuple[AllocatedDevice, ...]] = {}
         self._versions: dict[PoolID, int] = {}
         self._changes = 0
 
@@ -101,9 +102,13 @@ class Usage:
 
     def _holders(self, key: str) -> Iterator[tuple[DeviceID, Holder]]:
         for held in self._claims.get(key, ()):
-            if held.admin_access:
+            if held.admin:
                 continue
-            if self._shares and held.share_id is not None:
-                yield held.id, Holder(key, held.share_id, held.consumed)
+            if self._shares and held.share:
+                yield held.id, Holder(key, held.share, _amounts(held.consumed))
             else:
                 yield held.id, Holder(key)
+
+
+def _amounts(consumed: tuple[tuple[str, str], ...] | None) -> Mapping[str, Amount] | None:
+    return None if consumed is None else {name: amount(text) for name, text in consumed}

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from dragoman.allocation.facts.objects import NOTHING, DeviceID, PoolID
+from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman.model.fields import NOTHING
 
 
 class Code(StrEnum):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.amounts import printed
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool, PoolUsage
 from dragoman.allocation.pools.usage import Holder
@@ -17,6 +15,8 @@ from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.compatibility import Groups
 from dragoman.allocation.search.view import NodeView
 from dragoman.allocation.timebudget import check
+from dragoman.model.amounts import printed
+from dragoman.model.device import Content
 
 
 class DeviceObstacles:

@@ -12,8 +12,6 @@ from datetime import datetime
 
 from dragoman.allocation.binding import waiting
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.claims import Claim
-from dragoman.allocation.facts.objects import Node
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.reasons.codes import Code, Reason
 from dragoman.allocation.reasons.combination import combination
@@ -21,6 +19,8 @@ from dragoman.allocation.reasons.requests import RequestReasons
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
 from dragoman.allocation.search.allocated import Allocated
 from dragoman.allocation.search.view import NodeView
+from dragoman.model.claim import Claim
+from dragoman.model.nodes import Node
 
 
 def explain(

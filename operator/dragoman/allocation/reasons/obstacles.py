@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dragoman.allocation.facts.amounts import Amount, printed
-from dragoman.allocation.facts.objects import NOTHING, Content, DeviceID
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
@@ -14,6 +12,10 @@ from dragoman.allocation.requests.expressions import Failure, hinted
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError
+from dragoman.model.amounts import Amount, printed
+from dragoman.model.device import Content
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.fields import NOTHING
 
 Details = Mapping[str, Any]
 _ANY_DEVICE = DeviceID("", "", "")

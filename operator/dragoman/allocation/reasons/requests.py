@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.reasons.codes import Code, Reason
 from dragoman.allocation.reasons.devices import DeviceObstacles
 from dragoman.allocation.reasons.obstacles import Obstacle
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.search.view import NodeView
+from dragoman.model.deviceid import DeviceID
 
 
 class RequestReasons:

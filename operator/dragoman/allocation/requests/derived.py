@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Failure, Views, failed
 from dragoman.allocation.timebudget import COST_LIMIT, check, cost_left
@@ -21,6 +20,7 @@ from dragoman.cel.representation import type_name
 from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.types import Type
 from dragoman.cel.values.semver import Semver
+from dragoman.model.device import Content
 
 Value = Mapping[str, Any] | Failure
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.allocation.facts.objects import DeviceClass
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Expression, Views
+from dragoman.model.deviceclass import DeviceClass
 
 if TYPE_CHECKING:
     from dragoman.allocation.requests.derived import Derivation

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from dragoman.allocation.facts.objects import Content, Document
 from dragoman.allocation.features import Profile
 from dragoman.allocation.timebudget import COST_LIMIT, TooExpensiveError, check, cost_left
 from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
+from dragoman.model.device import Content
+from dragoman.model.fields import Document
 
 if TYPE_CHECKING:
     from dragoman.cel.budget import StepBudget

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.allocation.facts.objects import Content, Toleration
 from dragoman.allocation.features import Features
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.allocation.rules.capacity import Amounts
+from dragoman.model.device import Content
+from dragoman.model.taints import Toleration
 
 TAINT, COUNTERS = "taint", "counters"
 """What blocks devices: a taint that is not tolerated, or counters without their feature."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from dragoman.allocation.facts.claims import ClaimSpec, Constraint, ExactRequest, Request
-from dragoman.allocation.facts.objects import Content, DeviceClass, DeviceID, Traits
 from dragoman.allocation.features import Profile
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
@@ -15,6 +13,10 @@ from dragoman.allocation.requests.expressions import Expression, Failure, hinted
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.rules import attributes
 from dragoman.allocation.rules.capacity import Amounts, CapacityError, PolicyError, consumption
+from dragoman.model.device import Content, Traits
+from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.requests import ClaimSpec, Constraint, ExactRequest, Request
 
 EXACT_COUNT, ALL = "ExactCount", "All"
 _NO_EXPRESSION: Final = Failure("CEL expression empty (unsupported selector type?)", compiling=True)
@@ -102,7 +104,7 @@ class PreparedRequest:
         self.grant = Grant(
             self.full_name,
             self.admin,
-            tuple(toleration.document for toleration in exact.tolerations),
+            tuple(toleration.document() for toleration in exact.tolerations),
             self.profile,
         )
         self.plans: dict[Traits, Plan | None] = {}

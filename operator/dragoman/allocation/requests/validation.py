@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from dragoman.allocation.facts.claims import ClaimSpec, ExactRequest, Request
 from dragoman.allocation.pools.nodepools import SearchKey
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedRequest
+from dragoman.model.requests import ClaimSpec, ExactRequest, Request
 
 LIMIT: Final = 32
 """Devices that a claim can hold (API: AllocationResultsMaxSize)."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import Content, Document
+from dragoman.model.device import Content
+from dragoman.model.fields import Document
 
 Scalar = tuple[str, Any]
 Elements = tuple[str, frozenset[Any]]

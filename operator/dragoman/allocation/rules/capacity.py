@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dragoman.allocation.facts.amounts import Amount, thousandths, whole
-from dragoman.allocation.facts.objects import Capacity, CapacityPolicy
 from dragoman.allocation.features import Profile
 from dragoman.cel.values.scalars import INT_MAX, wrap_int64
+from dragoman.model.amounts import Amount, thousandths, whole
+from dragoman.model.device import Capacity, CapacityPolicy
 
 Amounts = Mapping[str, Amount]
 

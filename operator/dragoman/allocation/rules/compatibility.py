@@ -6,8 +6,8 @@ with such devices only.
 
 from __future__ import annotations
 
-from dragoman.allocation.facts.objects import Content
 from dragoman.allocation.pools.pool import PoolUsage
+from dragoman.model.device import Content
 
 Intersection = frozenset[str] | None
 """What the devices of a counter set have in common; None while none of them has groups."""

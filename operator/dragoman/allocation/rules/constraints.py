@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dragoman.allocation.facts.claims import Constraint
 from dragoman.allocation.features import Profile
 from dragoman.allocation.rules.attributes import UNKNOWN, Elements, Scalar, common
+from dragoman.model.requests import Constraint
 
 
 class State(Protocol):

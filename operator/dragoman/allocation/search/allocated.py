@@ -8,8 +8,6 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from dragoman.allocation.facts.claims import Held
-from dragoman.allocation.facts.objects import Requirement
 from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.results import Allocation, DeviceResult, ShareIDs, of_document
@@ -20,6 +18,8 @@ from dragoman.allocation.search.solution import (
     node_name_of,
     selector_of,
 )
+from dragoman.model.allocated import Held
+from dragoman.model.nodeselector import Requirement
 
 
 class Allocated:

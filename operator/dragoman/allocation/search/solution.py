@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dragoman.allocation.facts.claims import ClaimSpec
-from dragoman.allocation.facts.objects import DeviceID, NodeSelector
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.reasons.codes import Code
@@ -18,6 +16,9 @@ from dragoman.allocation.results import (
 from dragoman.allocation.rules.capacity import Amounts
 from dragoman.allocation.search.search import Search
 from dragoman.allocation.search.view import NodeView
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.nodeselector import NodeSelector
+from dragoman.model.requests import ClaimSpec
 
 
 class Picked(NamedTuple):

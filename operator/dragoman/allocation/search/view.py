@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.relevance import NODE_OPERATIONS, device_on_node
 from dragoman.allocation.pools.usage import Nanos, Usage
+from dragoman.model.device import Content
+from dragoman.model.deviceid import DeviceID
 
 
 class NodeView:

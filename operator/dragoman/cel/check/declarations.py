@@ -10,7 +10,7 @@ from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.check.signatures import ALTERNATIVES, SIGNATURES
 from dragoman.cel.types import Type
-from dragoman.model.kubernetes import Version
+from dragoman.versions import Version
 
 _BRACES = re.compile(r"\{(.*?)\}")
 _LINE = re.compile(r"(\d+)\.(\d+) (member|global) (\S+) ([^(]+)\((.*)\) -> (.*)")

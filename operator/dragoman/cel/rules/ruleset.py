@@ -29,7 +29,7 @@ from dragoman.cel.rules.shapes import (
 from dragoman.cel.rules.validation import OBJECT_LIMIT, Level, Outcome, Validation
 from dragoman.cel.rules.variables import Variables
 from dragoman.cel.types import Type
-from dragoman.model.kubernetes import Version
+from dragoman.versions import Version
 
 __all__ = ["OBJECT_LIMIT", "Outcome", "Problem", "RuleSet", "compile"]
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from dragoman import versions
 from dragoman.cli.check import output as formats
 from dragoman.cli.check.configs import CATALOG, ConfigChecker
 from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
@@ -26,7 +27,6 @@ from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
 from dragoman.linting.manifests.objects import Object, objects
-from dragoman.model import kubernetes as versions
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 CLUSTER: Final = "cluster"

@@ -138,7 +138,7 @@ class EvictionState:
         return (
             _place(claim)
             for claim in self.cluster.claims
-            if any(selector.concerns(one.driver, one.pool) for one in claim.devices)
+            if any(selector.concerns(one.id.driver, one.id.pool) for one in claim.devices)
         )
 
 

@@ -84,7 +84,7 @@ def _infos(inventory: Inventory) -> Iterator[DeviceInfo]:
             for holding in device.holdings
             for user in holding.users
         }
-        idle = {(one.claim.claim.metadata.namespace, "") for one in device.owned if not one.users}
+        idle = {(one.claim.metadata.namespace, "") for one in device.owned if not one.users}
         for namespace, pod in sorted(users | idle) or [("", "")]:
             yield DeviceInfo(device.id, namespace, pod, uuid)
 

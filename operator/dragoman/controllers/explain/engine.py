@@ -140,7 +140,7 @@ class Engine:
         _update(
             old.claims,
             world.claims,
-            lambda one: cluster.put_claim(one.devices),
+            cluster.put_claim,
             cluster.remove_claim,
         )
         changed |= _update(
@@ -197,7 +197,7 @@ def _digest(subject: Subject) -> bytes:
     requested = (
         sorted(_spec(subject.pod).items()),
         [claim.spec for claim in subject.claims],
-        [claim.devices.held for claim in subject.allocated],
+        [claim.held for claim in subject.allocated],
     )
     return hashlib.sha256(repr(requested).encode()).digest()
 

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import dragoman.allocation as api
 from dragoman.controllers.explain.state import DeviceState, Stored, Value
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact, PodFact, SliceFact
-from dragoman.inventory.facts.parser import claim_fact, node_fact, pod_fact, slice_fact
+from dragoman.inventory.facts.objects import NodeFact, PodFact, SliceFact
+from dragoman.inventory.facts.parser import node_fact, pod_fact, slice_fact
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, ServedDevices
@@ -15,6 +15,8 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.resources import PODS
 from dragoman.kube.store import Store
 from dragoman.model import Document, Metadata
+from dragoman.model.claim import Claim
+from dragoman.model.claimcontent import parse_claim
 
 _POD_MARKS = (b'"resourceClaims":[', b'"extendedResourceClaimStatus":', b'"Unschedulable"')
 
@@ -35,7 +37,7 @@ class ExplainInformers:
     """
 
     pods: Informer[Stored[PodFact]]
-    claims: Informer[Stored[ClaimFact]]
+    claims: Informer[Stored[Claim]]
     slices: Informer[Stored[SliceFact]]
     nodes: Informer[Stored[NodeFact]]
     classes: Informer[Stored[api.DeviceClass]]
@@ -73,7 +75,7 @@ class ExplainInformers:
 
         return cls(
             pods=replace(pods, changed=changed, deleted=deleted, predicate=may_wait),
-            claims=informer(served.claims, state.claims, claim_fact),
+            claims=informer(served.claims, state.claims, parse_claim),
             slices=informer(devices.slices, state.slices, slice_fact),
             nodes=informer(devices.nodes, state.nodes, _Nodes(state).parse),
             classes=informer(devices.classes, state.classes, api.parse_class),

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import dragoman.allocation as api
-from dragoman.inventory.facts.objects import ClaimFact, NodeFact, PodFact, SliceFact, World
+from dragoman.inventory.facts.objects import NodeFact, PodFact, SliceFact, World
 from dragoman.inventory.usage.waiting import extended_resources, gated
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.model import Metadata
+from dragoman.model.claim import Claim
 
 WORLD_AGE = 2.0
 """Seconds for which a collection of all facts is used."""
@@ -60,7 +61,7 @@ class DeviceState:
     ) -> None:
         self.deleted = DeletedUIDs()
         self.pods: Store[Stored[PodFact]] = Store(self.deleted)
-        self.claims: Store[Stored[ClaimFact]] = Store(self.deleted)
+        self.claims: Store[Stored[Claim]] = Store(self.deleted)
         self.slices: Store[Stored[SliceFact]] = Store(self.deleted)
         self.nodes: Store[Stored[NodeFact]] = Store(self.deleted)
         self.classes: Store[Stored[api.DeviceClass]] = Store(self.deleted)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.objects import Objects
 from dragoman.controllers.maintenance.published import Published
@@ -30,6 +29,7 @@ from dragoman.maintenance.devicemaintenance import FINALIZER, DeviceMaintenance,
 from dragoman.maintenance.holds import Hold, Kind
 from dragoman.maintenance.manifests import Origin, selectors
 from dragoman.maintenance.targets import TargetError
+from dragoman.model.deviceid import DeviceID
 
 ACTIVE_INTERVAL, SETTLED_INTERVAL = 2.0, 30.0
 """Seconds between looks at the slices, while devices are in use and after."""

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.view import View
 from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, hold_name
 from dragoman.kube.errors import ApiError
 from dragoman.maintenance.actions import Action, CreateClaim, CreateRule, Evict, EvictPod
 from dragoman.maintenance.holds import Hold, Kind, Selector
 from dragoman.maintenance.plan import Facts, Plan, plan
+from dragoman.model.deviceid import DeviceID
 
 TICK, IDLE_TICK = 1.0, 10.0
 """Longest seconds between two plans, while devices are in use and after."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.published import Published, selected
 from dragoman.controllers.maintenance.view import View, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
@@ -17,6 +16,7 @@ from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Hold
+from dragoman.model.deviceid import DeviceID
 
 
 class Objects:

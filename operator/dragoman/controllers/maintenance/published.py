@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
 from dragoman.controllers.worker import in_daemon_thread
@@ -24,6 +23,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman.maintenance.targets import Target, TargetError, extent, select
+from dragoman.model.deviceid import DeviceID
 from dragoman_webhooks.targets import Matches
 
 if TYPE_CHECKING:

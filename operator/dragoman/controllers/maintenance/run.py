@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman import metrics
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import Drainer, News, Order, Step
 from dragoman.controllers.maintenance.view import View
 from dragoman.controllers.maintenance.writer import Writer
@@ -19,6 +18,7 @@ from dragoman.logs import logger
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.devicemaintenance import Progress
 from dragoman.maintenance.plan import Plan
+from dragoman.model.deviceid import DeviceID
 
 log = logger("dragoman.maintenance")
 

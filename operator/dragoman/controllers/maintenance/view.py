@@ -8,10 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.claims.informers import uses_claims
 from dragoman.controllers.claims.state import holds_of
-from dragoman.inventory.facts.objects import ClaimFact, allocated
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client, pages
@@ -25,6 +23,7 @@ from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
+from dragoman.model.deviceid import DeviceID
 
 if TYPE_CHECKING:
     from dragoman.controllers.claims.controller import ClaimController
@@ -44,18 +43,18 @@ class WatchedClaim:
         hold: The hold that it is; None for a user's claim.
     """
 
-    fact: ClaimFact
+    fact: Claim
     hold: Hold | None
 
     @classmethod
     def of(cls, claim: Claim) -> Self:
         """Return a stored claim; raise MalformedObjectError naming the field."""
-        return cls(allocated(claim), holds.parse_claim(claim.hold) if claim.hold else None)
+        return cls(claim, holds.parse_claim(claim.hold) if claim.hold else None)
 
     @property
     def used(self) -> bool:
         """Whether pods use it; users too may give a claim the name of a held one."""
-        return bool(self.fact.claim.consumers)
+        return bool(self.fact.consumers)
 
     @property
     def holds_device(self) -> bool:
@@ -65,7 +64,7 @@ class WatchedClaim:
     @property
     def devices(self) -> frozenset[DeviceID]:
         """The devices that the claim has or, as a hold, stands for."""
-        found = {result.id for result in self.fact.results}
+        found = {result.id for result in self.fact.devices}
         if self.hold is not None:
             selector = self.hold.selector
             found.add(DeviceID(selector.driver, selector.pool, selector.device))
@@ -129,12 +128,12 @@ class View:
             if found is not None:
                 yield found
 
-    def pods_of(self, claims: Iterable[ClaimFact]) -> Mapping[str, Pod]:
+    def pods_of(self, claims: Iterable[Claim]) -> Mapping[str, Pod]:
         """Return the pods that claims are reserved for, by UID."""
         found: dict[str, Pod] = {}
         for claim in claims:
-            namespace = claim.claim.metadata.namespace
-            for consumer in claim.claim.consumers:
+            namespace = claim.metadata.namespace
+            for consumer in claim.consumers:
                 if consumer.is_pod_group:
                     members = self.pods.store.find("group", (namespace, consumer.name))
                     found |= {pod.metadata.uid: pod for pod in members}
@@ -181,7 +180,7 @@ def _held(claim: Claim) -> WatchedClaim | None:
 
 def _devices_of(claim: Claim) -> Iterable[DeviceID]:
     found = _held(claim) if claim.hold is not None else None
-    return found.devices if found is not None else (DeviceID(*one.id) for one in claim.devices)
+    return found.devices if found is not None else (one.id for one in claim.devices)
 
 
 class ClusterView(View):

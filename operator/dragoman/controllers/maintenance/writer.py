@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.inventory.snapshots.documents import OVERLAPPED
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
@@ -25,6 +24,7 @@ from dragoman.maintenance.actions import (
 )
 from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
 from dragoman.maintenance.manifests import Origin
+from dragoman.model.deviceid import DeviceID
 
 _NOT_FOUND, _CONFLICT, _INVALID, _TOO_MANY = 404, 409, 422, 429
 _REFUSED = frozenset({_TOO_MANY, 403, 500})

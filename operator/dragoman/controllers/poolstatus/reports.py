@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.allocation.facts.objects import PoolID
 from dragoman.allocation.features import Profile
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
@@ -18,6 +17,7 @@ from dragoman.kube.resources import DEVICEPOOLREPORTS
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model import Claim, Pod
+from dragoman.model.deviceid import PoolID
 
 PERIOD = 30.0
 """Shortest time in seconds between two writes of one report."""
@@ -192,7 +192,7 @@ class PoolReports:
 
 
 def _pools(claim: Claim) -> set[PoolID]:
-    return {PoolID(one.driver, one.pool) for one in claim.devices}
+    return {one.id.pool_id for one in claim.devices}
 
 
 def _place(claim: Claim) -> tuple[str, str]:

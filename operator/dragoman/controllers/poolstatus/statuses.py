@@ -128,7 +128,7 @@ class Statuses:
             device
             for claim in self._cluster.claims
             for device in claim.devices
-            if device.driver == key.driver
+            if device.id.driver == key.driver
         ]
         facts = PoolFacts(slices, devices, [one.rule for one in self._devices.stored_rules()])
 

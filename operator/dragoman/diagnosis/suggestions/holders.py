@@ -73,7 +73,7 @@ def ending(
         if claim is not None:
             by_users.setdefault(_users(inventory, name), []).append(name)
     weights = {
-        users: sum(len(inventory.world.claims[name].results) for name in claims)
+        users: sum(len(inventory.world.claims[name].devices) for name in claims)
         for users, claims in by_users.items()
     }
     for users in sorted(by_users, key=lambda users: (len(users), weights[users], users)):
@@ -89,9 +89,7 @@ def _holders_of(inventory: Inventory, reason: Reason) -> Iterator[str]:
 
 
 def _users(inventory: Inventory, claim: str) -> tuple[str, ...]:
-    holding = Holding(inventory.world.claims[claim], inventory.world.claims[claim].results[0])
-    namespace = holding.claim.claim.metadata.namespace
-    users = tuple(
-        sorted(f"{namespace}/{consumer.name}" for consumer in holding.claim.claim.consumers)
-    )
+    holding = Holding(inventory.world.claims[claim], inventory.world.claims[claim].devices[0])
+    namespace = holding.claim.metadata.namespace
+    users = tuple(sorted(f"{namespace}/{consumer.name}" for consumer in holding.claim.consumers))
     return users or (f"claim {claim}",)

@@ -65,6 +65,6 @@ def _smallest_first(pods: Iterable[PodFact]) -> list[PodFact]:
 def _ending_with(inventory: Inventory, pod: PodFact) -> Iterator[str]:
     """Yield the claims that only this pod has reserved."""
     for key, claim in inventory.world.claims.items():
-        users = claim.claim.consumers
-        if claim.devices.held and users and all(one.uid == pod.pod.metadata.uid for one in users):
+        users = claim.consumers
+        if claim.held and users and all(one.uid == pod.pod.metadata.uid for one in users):
             yield key

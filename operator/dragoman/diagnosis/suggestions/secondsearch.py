@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from dragoman.allocation import Allocated, Claim, Cluster, allocate
-from dragoman.allocation.facts.claims import ExactRequest
+from dragoman.model.requests import ExactRequest
 
 SEARCHES: Final = 256
 """Second searches for one answer."""

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
-from dragoman.allocation.facts.objects import DeviceID, Toleration
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.idleclaims import removed
 from dragoman.diagnosis.suggestions.guards import guarding
@@ -28,6 +27,8 @@ from dragoman.diagnosis.suggestions.secondsearch import (
 from dragoman.diagnosis.suggestions.together import Step, together
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.taints import Toleration
 
 MOST: Final = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
@@ -110,7 +111,7 @@ def _ends(
     own: Collection[str],
 ) -> Iterator[Step]:
     for users, claims in ending(inventory, node, shared, own):
-        held = (one.id for name in claims for one in inventory.world.claims[name].results)
+        held = (one.id for name in claims for one in inventory.world.claims[name].devices)
         yield Step(
             without(search, claims),
             end=users,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import dragoman.allocation as api
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
-from dragoman.model.claim import HOLD_PREFIX, Claim
+from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
 
 
@@ -18,63 +18,6 @@ class SliceFact:
 
     slice: api.Slice
     created: str
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One device of an allocated claim.
-
-    Attributes:
-        id: The device.
-        request: The request, or `request/subrequest`, that it was allocated for.
-        admin: Whether it is used with admin access, beside others.
-        share: ID of the share of a device that allows multiple allocations, else empty.
-        consumed: Capacity name to amount that the share takes, as text.
-        tolerations: Those of the request, in the API's form.
-    """
-
-    id: api.DeviceID
-    request: str
-    admin: bool = False
-    share: str = ""
-    consumed: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Document, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimFact:
-    """A ResourceClaim.
-
-    Attributes:
-        claim: Identity, consumers and origin.
-        devices: What it requests and what it was allocated.
-        results: The allocated devices, in their order.
-        allocated_at: `status.allocation.allocationTimestamp`, empty where unset.
-        conditions: Conditions that the driver reported, by device.
-        changed_at: When the status was last written, empty where that is unknown.
-    """
-
-    claim: Claim
-    devices: api.Claim
-    results: tuple[Result, ...] = ()
-    allocated_at: str = ""
-    conditions: Mapping[api.DeviceID, tuple[Document, ...]] = field(default_factory=dict)
-    changed_at: str = ""
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.devices.key
-
-    @property
-    def hold(self) -> bool:
-        """Whether the claim only keeps a device out of service; users too may choose its name."""
-        return self.claim.metadata.name.startswith(HOLD_PREFIX) and not self.claim.consumers
-
-    @property
-    def since(self) -> str:
-        """When the devices were allocated; where the API does not say, when the claim was made."""
-        return self.allocated_at or self.claim.metadata.created
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +122,7 @@ class World:
     slices: tuple[SliceFact, ...]
     classes: Mapping[str, api.DeviceClass]
     rules: tuple[api.DeviceTaintRule, ...]
-    claims: Mapping[str, ClaimFact]
+    claims: Mapping[str, Claim]
     templates: Mapping[str, api.Claim]
     pods: Mapping[str, PodFact]
     quotas: tuple[Quota, ...]
@@ -193,7 +136,7 @@ class World:
 
 def world_of(
     slices: Iterable[api.Slice],
-    claims: Iterable[ClaimFact] = (),
+    claims: Iterable[Claim] = (),
     rules: Iterable[api.DeviceTaintRule] = (),
 ) -> World:
     """Return a world of devices, without anything that uses claims."""
@@ -212,27 +155,3 @@ def world_of(
         unseen=(),
         malformed=(),
     )
-
-
-def allocated(claim: Claim, pool: api.PoolID | None = None) -> ClaimFact:
-    """Return what a stored claim was allocated, without its requests.
-
-    Args:
-        claim: The claim.
-        pool: Leaves out the devices of all other pools.
-    """
-    metadata = claim.metadata
-    results = tuple(
-        Result(
-            api.DeviceID(*one.id),
-            one.request,
-            one.admin,
-            one.share,
-            dict(one.consumed),
-            tuple(toleration.document() for toleration in one.tolerations),
-        )
-        for one in claim.devices
-        if pool is None or (one.driver, one.pool) == pool
-    )
-    requests = api.Claim(metadata.name, metadata.namespace)
-    return ClaimFact(claim, requests, results, claim.allocated_at)

@@ -6,30 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-import dragoman.allocation as api
-from dragoman.allocation.facts.amounts import AmountError, amount
-from dragoman.allocation.parsing.claims import parse_claim
-from dragoman.allocation.parsing.fields import node_selector
-from dragoman.allocation.parsing.objects import (
-    parse_class,
-    parse_node,
-    parse_slice,
-    parse_taint_rule,
-)
 from dragoman.inventory.facts.objects import (
-    ClaimFact,
     Container,
     Malformed,
     NodeFact,
     PodFact,
     Quota,
-    Result,
     SliceFact,
     World,
 )
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.model.claim import Claim
+from dragoman.model.amounts import AmountError, amount
+from dragoman.model.claimcontent import parse_claim, parse_template
+from dragoman.model.deviceclass import parse_class
 from dragoman.model.fields import (
     MalformedObjectError,
     items,
@@ -37,7 +27,11 @@ from dragoman.model.fields import (
     optional_text,
     text,
 )
+from dragoman.model.nodes import parse_node
+from dragoman.model.nodeselector import node_selector
 from dragoman.model.pod import Pod
+from dragoman.model.slice import parse_slice
+from dragoman.model.taints import parse_taint_rule
 
 Fact = TypeVar("Fact")
 
@@ -60,8 +54,8 @@ def parse(snapshot: Snapshot) -> World:
         slices=tuple(read("resourceslices", slice_fact)),
         classes={one.name: one for one in read("deviceclasses", parse_class)},
         rules=tuple(read("devicetaintrules", parse_taint_rule)),
-        claims={one.key: one for one in read("resourceclaims", claim_fact)},
-        templates={one.key: one for one in read("resourceclaimtemplates", template_fact)},
+        claims={one.key: one for one in read("resourceclaims", parse_claim)},
+        templates={one.key: one for one in read("resourceclaimtemplates", parse_template)},
         pods={one.key: one for one in read("pods", pod_fact)},
         quotas=tuple(one for one in read("resourcequotas", _quota) if one.hard),
         listed=frozenset(snapshot.objects),
@@ -71,39 +65,6 @@ def parse(snapshot: Snapshot) -> World:
         namespaces={_name(one): one for one in snapshot.of("namespaces")},
         format=snapshot.format,
     )
-
-
-def claim_fact(document: Document) -> ClaimFact:
-    """Read a reduced ResourceClaim; raise MalformedObjectError naming the field."""
-    status = mapping(document, "status")
-    allocation = mapping(status, "allocation", "status.")
-    devices = mapping(allocation, "devices", "status.allocation.")
-    within = "status.allocation.devices."
-    return ClaimFact(
-        claim=Claim.parse(_identified(document)),
-        devices=parse_claim(document),
-        results=tuple(_result(item) for item in items(devices, "results", within)),
-        allocated_at=optional_text(allocation, "allocationTimestamp", "status.allocation.") or "",
-        conditions={
-            api.DeviceID(*(str(item.get(key)) for key in ("driver", "pool", "device"))): tuple(
-                items(item, "conditions", "status.devices[].")
-            )
-            for item in items(status, "devices", "status.")
-        },
-        changed_at=_status_written(mapping(document, "metadata")),
-    )
-
-
-def _status_written(metadata: Document) -> str:
-    fields = items(metadata, "managedFields", "metadata.")
-    times = (str(one.get("time") or "") for one in fields if one.get("subresource") == "status")
-    return max(times, default="")
-
-
-def template_fact(document: Document) -> api.Claim:
-    """Read a reduced ResourceClaimTemplate as a claim of its name that has its spec."""
-    inner = mapping(mapping(document, "spec"), "spec", "spec.")
-    return parse_claim({"metadata": mapping(document, "metadata"), "spec": inner})
 
 
 def pod_fact(document: Document) -> PodFact:
@@ -117,7 +78,7 @@ def pod_fact(document: Document) -> PodFact:
     conditions = items(status, "conditions", "status.")
     _check_filters(spec)
     return PodFact(
-        pod=Pod.parse(_identified(document)),
+        pod=Pod.parse(document, stored=False),
         containers=tuple(map(_container, containers)),
         scheduler=optional_text(spec, "schedulerName", "spec.") or "default-scheduler",
         extended=tuple(
@@ -145,14 +106,6 @@ def _unschedulable(condition: Document) -> bool:
     return condition.get("type") == "PodScheduled" and condition.get("status") == "False"
 
 
-def _identified(document: Document) -> Document:
-    """Return the object with a UID: one from a file has none yet."""
-    metadata = mapping(document, "metadata")
-    if metadata.get("uid") is not None:
-        return document
-    return {**document, "metadata": {**metadata, "uid": ""}}
-
-
 def _container(document: Document) -> Container:
     name = text(document, "name", "spec.containers[].")
     resources = mapping(document, "resources", "spec.containers[].")
@@ -163,23 +116,6 @@ def _container(document: Document) -> Container:
     return Container(
         name,
         tuple((str(item.get("name") or ""), str(item.get("request") or "")) for item in claims),
-    )
-
-
-def _result(document: Document) -> Result:
-    within = "status.allocation.devices.results[]."
-    consumed = mapping(document, "consumedCapacity", within)
-    return Result(
-        id=api.DeviceID(
-            text(document, "driver", within),
-            text(document, "pool", within),
-            text(document, "device", within),
-        ),
-        request=text(document, "request", within),
-        admin=document.get("adminAccess") is True,
-        share=optional_text(document, "shareID", within) or "",
-        consumed={name: str(value) for name, value in consumed.items()},
-        tolerations=tuple(items(document, "tolerations", within)),
     )
 
 

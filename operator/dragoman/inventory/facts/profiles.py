@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.inventory.facts.objects import World
-from dragoman.model.kubernetes import DEFAULT, name
+from dragoman.versions import DEFAULT, name
 
 _GATE: Final = "DRADeviceTaintRules"
 

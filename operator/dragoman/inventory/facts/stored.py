@@ -8,12 +8,12 @@ from sys import intern
 from types import MappingProxyType
 from typing import Final
 
-from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID, Slice, Taint
-from dragoman.allocation.parsing.fields import integer
-from dragoman.allocation.parsing.objects import parse_slice, parse_taint, parse_taint_rule
 from dragoman.inventory.snapshots.documents import Document, reduced
-from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.deviceid import PoolID
+from dragoman.model.fields import integer, items, mapping, optional_text, text
 from dragoman.model.metadata import Metadata
+from dragoman.model.slice import Slice, parse_slice
+from dragoman.model.taints import DeviceTaintRule, Taint, parse_taint, parse_taint_rule
 
 UNTAINTED: Final[Mapping[str, tuple[Taint, ...]]] = MappingProxyType({})
 PROGRESS: Final = "EvictionInProgress"

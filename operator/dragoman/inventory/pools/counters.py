@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.pools.pools import Pool
+from dragoman.model.device import Content
+from dragoman.model.deviceid import DeviceID
 
 Key = tuple[str, str]
 """Counter set and counter."""

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import Content, DeviceTaintRule, PoolID
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.model.allocated import AllocatedDevice
+from dragoman.model.device import Content
+from dragoman.model.deviceid import PoolID
+from dragoman.model.taints import DeviceTaintRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,9 @@ def current_pools(facts: PoolFacts) -> list[CurrentPool]:
         key: defaultdict(list) for key in grouped
     }
     for device in facts.devices:
-        held = used.get(PoolID(device.driver, device.pool))
+        held = used.get(device.id.pool_id)
         if held is not None and not device.admin:
-            held[device.device].append(device)
+            held[device.id.device].append(device)
     found = []
     for key in sorted(grouped):
         newest = max(one.generation for one in grouped[key])

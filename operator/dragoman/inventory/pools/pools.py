@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman.allocation.facts.objects import PoolID, Slice
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.assembly import assemble
 from dragoman.inventory.facts.objects import SliceFact
+from dragoman.model.deviceid import PoolID
+from dragoman.model.slice import Slice
 
 
 class PoolState(StrEnum):

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import DeviceTaintRule, PoolID
 from dragoman.allocation.features import Profile
-from dragoman.inventory.facts.objects import allocated, world_of
+from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.inventory import Inventory, State, take
 from dragoman.inventory.usage.summary import tally
+from dragoman.model.allocated import Held
 from dragoman.model.claim import Claim
+from dragoman.model.deviceid import PoolID
+from dragoman.model.taints import DeviceTaintRule
 
 MOST_HOLDERS: Final = 128
 LONGEST_STATE: Final = 256
@@ -46,10 +49,16 @@ def pool_inventory(
     contents = (one.content for one in slices)
     world = world_of(
         (one for one in contents if one is not None),
-        (allocated(claim, pool) for claim in claims),
+        (_within(pool, claim) for claim in claims),
         rules,
     )
     return take(world, profile)
+
+
+def _within(pool: PoolID, claim: Claim) -> Claim:
+    """Return a claim with its devices of a pool alone."""
+    devices = tuple(one for one in claim.devices if one.id.pool_id == pool)
+    return replace(claim, held=Held(devices, claim.allocated_at)) if claim.held else claim
 
 
 def report(pool: PoolID, inventory: Inventory, *, holders: bool = False) -> dict[str, Any]:

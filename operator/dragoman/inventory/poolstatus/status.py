@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.allocation.facts.objects import Content, DeviceTaintRule
 from dragoman.allocation.features import profile
 from dragoman.inventory.pools import pools
 from dragoman.inventory.pools.currentpools import CurrentPool, PoolFacts, current_pools
 from dragoman.inventory.poolstatus.views import Json, view_of
+from dragoman.model.device import Content
+from dragoman.model.taints import DeviceTaintRule
 
 LONGEST_ERROR: Final = 256
 """Bytes of `validationError`."""

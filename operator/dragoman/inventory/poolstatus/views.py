@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import Content, Slice
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.inventory.pools.counters import Counters
 from dragoman.inventory.pools.currentpools import CurrentPool
+from dragoman.model.device import Content
+from dragoman.model.slice import Slice
 
 MOST_ITEMS: Final = 32
 """Items of `partitionSummary` and of `capacity`."""
@@ -142,7 +143,7 @@ def _capacity(
         for device, held in pool.used.items()
         if device in shareable
         for one in held
-        for key, amount in one.consumed
+        for key, amount in one.consumed or ()
         if key == name
     ]
     total = reduce(Quantity.add, totals)

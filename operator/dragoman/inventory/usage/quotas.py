@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.allocation.facts.claims import Claim, ExactRequest
 from dragoman.inventory.ages import seconds
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import class_of
+from dragoman.model.claim import Claim
+from dragoman.model.requests import ExactRequest
 
 ALL_DEVICES = 32
 """What a request with allocationMode All is charged: the limit of one claim."""
@@ -76,12 +76,12 @@ def _devices(request: ExactRequest) -> int:
 def namespaces(inventory: Inventory) -> tuple[NamespaceRow, ...]:
     """Return a row for each namespace with claims or a quota for devices."""
     world = inventory.world
-    names = {one.claim.metadata.namespace for one in world.claims.values()}
+    names = {one.namespace for one in world.claims.values()}
     names |= {quota.namespace for quota in world.quotas}
     held = _held(inventory)
-    claims: defaultdict[str, list[ClaimFact]] = defaultdict(list)
+    claims: defaultdict[str, list[Claim]] = defaultdict(list)
     for key in sorted(world.claims):
-        claims[world.claims[key].claim.metadata.namespace].append(world.claims[key])
+        claims[world.claims[key].metadata.namespace].append(world.claims[key])
     return tuple(_row(inventory, name, held[name], claims[name]) for name in sorted(names))
 
 
@@ -90,7 +90,7 @@ def _held(inventory: Inventory) -> defaultdict[str, Counter[tuple[str, str]]]:
     found: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for device in inventory.devices.values():
         for holding in device.owned:
-            namespace = holding.claim.claim.metadata.namespace
+            namespace = holding.claim.metadata.namespace
             found[namespace][holding.claim.key, class_of(holding)] += 1
     return found
 
@@ -99,7 +99,7 @@ def _row(
     inventory: Inventory,
     namespace: str,
     held: Counter[tuple[str, str]],
-    claims: list[ClaimFact],
+    claims: list[Claim],
 ) -> NamespaceRow:
     limits: dict[str, int] = {}
     for quota in inventory.world.quotas:
@@ -108,7 +108,7 @@ def _row(
                 limits[name] = min(hard, limits.get(name, hard))
     charged: Counter[str] = Counter()
     for claim in claims:
-        charged.update(charges(claim.devices))
+        charged.update(charges(claim))
     return NamespaceRow(
         namespace=namespace,
         held=sum(held.values()),
@@ -127,25 +127,23 @@ def _row(
 
 def _idle(inventory: Inventory, key: str) -> bool:
     claim = inventory.world.claims[key]
-    if claim.claim.consumers or claim.hold:
+    if claim.consumers or claim.is_hold:
         return False
     elapsed = seconds(inventory.world.now, claim.changed_at or claim.since)
     return elapsed is not None and elapsed > IDLE_SECONDS
 
 
-def _differences(
-    name: str, claims: list[ClaimFact], held: Counter[tuple[str, str]]
-) -> Iterator[str]:
+def _differences(name: str, claims: list[Claim], held: Counter[tuple[str, str]]) -> Iterator[str]:
     waiting = 0
     for claim in claims:
-        charged, has = charges(claim.devices).get(name, 0), held[claim.key, name]
+        charged, has = charges(claim).get(name, 0), held[claim.key, name]
         if charged == has:
             continue
-        if claim.devices.held is None:
+        if claim.held is None:
             waiting += charged
         else:
-            why = _why(claim.devices, name)
-            yield f"{charged} for {why} in claim {claim.devices.name}, which has {has}"
+            why = _why(claim, name)
+            yield f"{charged} for {why} in claim {claim.name}, which has {has}"
     if waiting:
         yield f"{waiting} for claims without devices"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dragoman.allocation.facts.objects import DeviceID, PoolID
 from dragoman.inventory.inventory import Device
+from dragoman.model.deviceid import DeviceID, PoolID
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from dragoman.allocation.facts.objects import PoolID
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 from dragoman.inventory.usage.waiting import Waiting, waiting
+from dragoman.model.amounts import amount
+from dragoman.model.deviceid import PoolID
 
 
 def classes(inventory: Inventory, only: str = "") -> tuple[ClassRow, ...]:
@@ -83,7 +84,7 @@ def _lost(inventory: Inventory) -> Counter[str]:
 def class_of(holding: Holding) -> str:
     """Return the DeviceClass that a device was allocated for; empty where the spec has it not."""
     top, _, sub = holding.result.request.partition("/")
-    for request in holding.claim.devices.spec.requests:
+    for request in holding.claim.spec.requests:
         if request.name == top:
             names = (one.class_name for one in request.alternatives if not sub or one.name == sub)
             return next(names, "")
@@ -108,11 +109,8 @@ def inventory_shares(device: Device) -> Counter[str]:
     """Return what the shares of a device take of each capacity, in units of 10^-9."""
     found: Counter[str] = Counter()
     for one in device.owned:
-        held = one.claim.devices.held
-        for part in held.devices if held else ():
-            if part.id == device.id and (part.share_id or "") == one.result.share:
-                for name, amount in (part.consumed or {}).items():
-                    found[name] += amount.nanos
+        for name, text in one.result.consumed or ():
+            found[name] += amount(text).nanos
     return found
 
 

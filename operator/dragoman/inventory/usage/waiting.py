@@ -76,10 +76,10 @@ def unserved(world: World, pod: PodFact) -> Iterator[tuple[str, api.Claim | None
             continue
         name = pod.pod.published_name(entry)
         claim = world.claims.get(f"{namespace}/{name}") if name else None
-        if claim is not None and claim.devices.held is not None:
+        if claim is not None and claim.held is not None:
             continue
         if claim is not None:
-            yield claim.devices.name, claim.devices
+            yield claim.name, claim
         elif name:
             yield name, None
         else:

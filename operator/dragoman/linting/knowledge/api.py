@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman.model.kubernetes import NEWEST, OLDEST, Version
-from dragoman.model.kubernetes import name as version_name
+from dragoman.versions import NEWEST, OLDEST, Version
+from dragoman.versions import name as version_name
 
 _AGES: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")
 _DEFINITIONS: Final = "#/definitions/"

@@ -11,7 +11,7 @@ from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.api import Api
 from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests.objects import Object
-from dragoman.model.kubernetes import name as version_name
+from dragoman.versions import name as version_name
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""

@@ -13,8 +13,8 @@ from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import Misfit, api_of
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import Object
-from dragoman.model.kubernetes import DEFAULT, KNOWN, Version
-from dragoman.model.kubernetes import name as version_name
+from dragoman.versions import DEFAULT, KNOWN, Version
+from dragoman.versions import name as version_name
 
 SINCE: Final = "dra/served-since"
 

@@ -16,8 +16,8 @@ from dragoman.linting.knowledge.api import Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
 from dragoman.linting.rules import hints, served
-from dragoman.model.kubernetes import DEFAULT
 from dragoman.spelling import closest
+from dragoman.versions import DEFAULT
 
 REMOVED: Final = "dra/api-removed"
 OLD: Final = "dra/api-old"

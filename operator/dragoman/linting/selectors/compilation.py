@@ -12,8 +12,8 @@ from dragoman.cel.selectors import compile as compile_selector
 from dragoman.cel.syntax.nodes import Node
 from dragoman.cel.syntax.parser import parse
 from dragoman.linting.knowledge.context import Context
-from dragoman.model.kubernetes import Version
-from dragoman.model.kubernetes import name as version_name
+from dragoman.versions import Version
+from dragoman.versions import name as version_name
 
 MAX_EXPRESSION: Final = 10 * 1024
 MAX_COST: Final = 1_000_000

@@ -13,7 +13,7 @@ from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import check_driver, check_metadata
 from dragoman.linting.validation.pods import check_pod_claims, check_pods
 from dragoman.linting.validation.slices import check_slice, check_taint_rule
-from dragoman.model.kubernetes import NEWEST, Version
+from dragoman.versions import NEWEST, Version
 
 _MAX_POOLS: Final = 1000
 _MAX_GROUP_CLAIMS: Final = 4

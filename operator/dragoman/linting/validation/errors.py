@@ -9,7 +9,7 @@ from typing import Any, Final
 from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
-from dragoman.model.kubernetes import NEWEST, Version
+from dragoman.versions import NEWEST, Version
 
 INVALID: Final = "dra/invalid"
 

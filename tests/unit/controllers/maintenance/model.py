@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.kube.errors import ApiError
+from dragoman.model.deviceid import DeviceID
 
 Json = dict[str, Any]
 DRIVER, POOL = "gpu.example.com", "n"

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dragoman import metrics
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.allocation.requests.expressions import Expression
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
@@ -19,6 +18,7 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.kube.discovery import Served
 from dragoman.kube.resources import Resource
 from dragoman.maintenance.devicemaintenance import FINALIZER
+from dragoman.model.deviceid import DeviceID
 from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import SETTLE, TRIES, Drainer, News, Order, Step
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.controllers.maintenance.writer import Writer
@@ -17,6 +16,7 @@ from dragoman.kube.resources import Resource
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import HOLD_TAINT, Kind, Selector
 from dragoman.maintenance.manifests import Origin, claim_manifest, rule_manifest
+from dragoman.model.deviceid import DeviceID
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids, path_of
 from tests.unit.examples import examples
 

@@ -223,7 +223,7 @@ async def test_few_writes_while_many_claims_come_and_go() -> None:
     assert max(setup.api.writes.values()) == 2
     await asyncio.sleep(40)
     used = sum(one["report"]["used"] for one in setup.api.reports.values())
-    taken = {(one.pool, one.device) for claim in setup.state.claims for one in claim.devices}
+    taken = {one.id for claim in setup.state.claims for one in claim.devices}
     assert used == len(taken)
     setup.api.writes.clear()
     await asyncio.sleep(600)

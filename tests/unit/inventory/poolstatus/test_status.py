@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.allocation.parsing.objects import parse_taint_rule
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import is_incomplete, pool_statuses
 from dragoman.model import AllocatedDevice
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.taints import parse_taint_rule
 
 DRIVER = "gpu.example.com"
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ def a_slice(
 
 
 def used(*devices: str, pool: str = "p", **more: Any) -> list[AllocatedDevice]:
-    return [AllocatedDevice(DRIVER, pool, one, **more) for one in devices]
+    return [AllocatedDevice(DeviceID(DRIVER, pool, one), **more) for one in devices]
 
 
 def rule(effect: str = "NoSchedule", **selector: str) -> Any:

@@ -14,7 +14,7 @@ from dragoman.inventory.snapshots.anonymous.fields import FIELDS
 from dragoman.inventory.snapshots.documents import KEPT, KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen, dump, load
 from dragoman.linting.knowledge.api import api_of
-from dragoman.model.kubernetes import NEWEST
+from dragoman.versions import NEWEST
 from tests.e2e.toolkit.worlds import TAINT, make
 from tests.support.controlplane import objects
 from tests.support.planting import FACTS, Plants

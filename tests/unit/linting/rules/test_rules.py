@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.linting.knowledge.api import api_of
-from dragoman.model.kubernetes import KNOWN, NEWEST
+from dragoman.versions import KNOWN, NEWEST
 from tests.unit.linting.builders import check, claim, device_class, ids, pod, selector, several
 
 EXAMPLE = "gpu.example.com"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from dragoman import versions
 from dragoman.cli.dra.output import Unusable
-from dragoman.model import kubernetes as versions
 
 if TYPE_CHECKING:
     from dragoman.linting.manifests.documents import Document

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from dragoman import versions
 from dragoman.cli.dra.output import Progress, Unusable
-from dragoman.model import kubernetes as versions
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dragoman.allocation.facts.objects import DeviceClass, PoolID
 from dragoman.cel import selectors
 from dragoman.cel.errors import CompileError
 from dragoman.cli.dra import notes
@@ -17,6 +16,8 @@ from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.wording import value_text
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage.summary import count_free, holder_names
+from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.deviceid import PoolID
 from dragoman.spelling import closest
 
 

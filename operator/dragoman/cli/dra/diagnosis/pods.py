@@ -16,8 +16,8 @@ from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.suggestions.suggest import suggest
-from dragoman.inventory.facts.objects import ClaimFact
 from dragoman.inventory.usage.waiting import extended_resources
+from dragoman.model.claim import Claim
 from dragoman.model.pod import TERMINAL_PHASES
 
 USERS = 10
@@ -57,12 +57,12 @@ def claim(view: View, key: str) -> Report:
     found = view.inventory.world.claims.get(key)
     if found is None:
         raise _not_found(view, "resourceclaim", key)
-    subject = subjects.of_claim(view.inventory.world, found.devices)
-    if found.devices.held is None:
+    subject = subjects.of_claim(view.inventory.world, found)
+    if found.held is None:
         return _searched(view, subject, f"Claim {key}", planned=False)
     who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
     explanation = Explanation(subject, Answer.ALLOCATED)
-    where = found.devices.held.node_selector
+    where = found.held.node_selector
     said = [f"Claim {key} is allocated{'' if where else ', for every node'}."]
     said += (
         f"The scheduler deallocates it: no other pod has reserved it, and pod {one} cannot use "
@@ -72,9 +72,9 @@ def claim(view: View, key: str) -> Report:
     return report(view, explanation, (*said, "", *who.blocks))
 
 
-def _losing(view: View, claim: ClaimFact) -> Iterator[str]:
+def _losing(view: View, claim: Claim) -> Iterator[str]:
     """Yield pods that wait with an allocated claim, and for which the scheduler deallocates it."""
-    namespace, name = claim.devices.namespace, claim.devices.name
+    namespace, name = claim.namespace, claim.name
     users = (
         one
         for one in view.inventory.world.pods.values()

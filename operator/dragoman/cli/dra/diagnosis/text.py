@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dragoman.allocation import Code, Reason
-from dragoman.allocation.facts.claims import ExactRequest
 from dragoman.cli.dra.output import Table
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
@@ -18,6 +17,7 @@ from dragoman.diagnosis.suggestions.secondsearch import Kind, Suggestion
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.requests import ExactRequest
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 SCHEDULER: Final = "kube-scheduler"

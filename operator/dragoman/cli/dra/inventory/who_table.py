@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from dragoman.allocation.facts.objects import Content, DeviceID
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory.top_tables import taints_of
 from dragoman.cli.dra.kinds import kind_of
@@ -16,6 +15,8 @@ from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.holders import Holding, User
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.maintenance.targets import Target, near
+from dragoman.model.device import Content
+from dragoman.model.deviceid import DeviceID
 
 Row = tuple[Device, Holding | None, User | None]
 
@@ -134,12 +135,12 @@ def _line(inventory: Inventory, row: Row, *, wide: bool) -> tuple[str | Cell, ..
     more: tuple[str, ...] = ()
     if wide:
         result = holding.result if holding else None
-        consumed = result.consumed if result else {}
+        consumed = result.consumed or () if result else ()
         more = (
             device.node or UNKNOWN,
             result.request if result else UNKNOWN,
             (result.share if result else "") or UNKNOWN,
-            ", ".join(f"{name}={value}" for name, value in consumed.items()) or UNKNOWN,
+            ", ".join(f"{name}={value}" for name, value in consumed) or UNKNOWN,
         )
     return (
         str(device.id),
@@ -175,10 +176,9 @@ def _states(inventory: Inventory, device: Device, holding: Holding | None) -> It
     if device.taints:
         said = " ".join(taints_of(device))
         yield said if said.startswith("reserved") else f"tainted {said}"
-    for condition in holding.claim.conditions.get(device.id, ()) if holding else ():
-        if condition.get("type") == "Ready" and condition.get("status") == "False":
-            since = age(inventory.world.now, str(condition.get("lastTransitionTime") or ""))
-            yield f"not ready since {since}"
+    ready = holding.result.condition("Ready") if holding else None
+    if ready is not None and ready.status == "False":
+        yield f"not ready since {age(inventory.world.now, ready.changed)}"
     for user in holding.users if holding else ():
         health = _health(user, device)
         if health:
@@ -224,7 +224,7 @@ def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
             "request": holding.result.request if holding else None,
             "adminAccess": holding.result.admin if holding else False,
             "shareID": holding.result.share or None if holding else None,
-            "consumed": dict(holding.result.consumed) if holding else {},
+            "consumed": dict(holding.result.consumed or ()) if holding else {},
             "since": holding.claim.since if holding else None,
             "pod": user.key if user else None,
             "containers": list(user.containers) if user else [],

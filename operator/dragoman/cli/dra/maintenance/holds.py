@@ -110,7 +110,7 @@ def _reason(inventory: Inventory, hold: Hold) -> str:
 def _state(inventory: Inventory, hold: Hold) -> str:
     """Say whether new claims are kept away, and how many devices are still in use."""
     devices = [one for one in inventory.devices.values() if hold.selector.covers(one.id)]
-    used = sum(any(not h.claim.hold for h in device.owned) for device in devices)
+    used = sum(any(not h.claim.is_hold for h in device.owned) for device in devices)
     if not devices:
         return "matches no device"
     if not hold.keeps_away:

@@ -80,7 +80,7 @@ def facts_of(chosen: Chosen, options: Options) -> Facts:
         claims=tuple(
             one
             for one in world.claims.values()
-            if not one.hold and any(result.id in ids for result in one.results)
+            if not one.is_hold and any(result.id in ids for result in one.devices)
         ),
         pods={one.pod.metadata.uid: one.pod for one in world.pods.values()},
         evict=options.evict,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dragoman.allocation.facts.objects import DeviceID
 from dragoman.controllers.maintenance.drainer import News, Step
 from dragoman.inventory.ages import duration
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.plan import Plan
 from dragoman.maintenance.preview import count, listed
 from dragoman.model import Pod
+from dragoman.model.deviceid import DeviceID
 
 
 def line(news: News, evict: Evict) -> str:
@@ -67,7 +67,7 @@ def closing(  # noqa: PLR0913 — all of it is said
         yield f"New claims can still get {listed(map(str, plan.unheld))}."
     else:
         yield "New claims cannot get the devices; they stay out of service."
-    unused = [claim.key for claim in plan.claims if not claim.claim.consumers]
+    unused = [claim.key for claim in plan.claims if not claim.consumers]
     if unused:
         yield f"No pod uses {listed(unused, 'claim')}: delete it to free the device."
     yield f"Continue: kubectl dra {command} {wish}{flags}"

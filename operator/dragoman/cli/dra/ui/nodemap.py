@@ -184,11 +184,11 @@ def _value(attribute: Mapping[str, Any]) -> str:
 
 def _holder(holding: Holding) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "namespace": holding.claim.claim.metadata.namespace,
+        "namespace": holding.claim.metadata.namespace,
         "claim": holding.claim.key,
         "since": holding.claim.since,
         "admin": holding.result.admin,
         "pods": [f"{one.key} {' '.join(one.containers)}".strip() for one in holding.users],
-        "consumed": dict(holding.result.consumed),
+        "consumed": dict(holding.result.consumed or ()),
     }
     return {key: value for key, value in found.items() if value}

@@ -172,7 +172,7 @@ def _table(report: Report) -> Table | None:
 
 def _namespaces(inventory: Inventory, found: Iterable[Waiting]) -> tuple[str, ...]:
     held = {
-        holding.claim.claim.metadata.namespace
+        holding.claim.metadata.namespace
         for device in inventory.devices.values()
         for holding in device.holdings
     }

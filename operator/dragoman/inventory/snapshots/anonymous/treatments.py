@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.allocation.facts.amounts import AmountError, amount
 from dragoman.cel.syntax.literals import LiteralError, string
 from dragoman.cel.syntax.tokens import Token, tokenize
 from dragoman.inventory.snapshots.anonymous import vocabulary
@@ -24,6 +23,7 @@ from dragoman.inventory.snapshots.anonymous.tokens import (
     Seen,
     Tokens,
 )
+from dragoman.model.amounts import AmountError, amount
 
 LEFT_OUT: Final = "(left out)"
 

@@ -4,10 +4,10 @@ import pytest
 
 from dragoman.cli.dra.maintenance import text
 from dragoman.controllers.maintenance.drainer import News, Step
-from dragoman.inventory.facts.parser import claim_fact
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import Kind
 from dragoman.maintenance.plan import Plan, plan
+from dragoman.model import claimcontent
 from tests.unit.inventory.builders import claim, held
 from tests.unit.maintenance.builders import A, facts, held_claim, rule, running, user
 
@@ -73,7 +73,7 @@ def test_a_device_that_is_not_held_yet_is_named() -> None:
 
 
 def test_a_claim_that_no_pod_uses_is_named_with_the_remedy() -> None:
-    unused = claim_fact(held(claim("old"), ("n", "a")))
+    unused = claimcontent.parse_claim(held(claim("old"), ("n", "a")))
     said = closing(plan(facts(unused, holds=[rule()])), "Timeout after 10m")
     assert "No pod uses claim ns/old: delete it to free the device." in said
 

@@ -6,13 +6,15 @@ so the wrap-around of 1.36 is part of the behaviour.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
+from dragoman.model.fields import Document, MalformedObjectError, mapping
 
 _NANO: Final = 9
 _LONGEST: Final = 512
@@ -135,3 +137,28 @@ def printed(nanos: int, like: Amount) -> str:
     if nanos % 10**_NANO:
         return str(amount(f"{nanos}n"))
     return str(whole(nanos // 10**_NANO, like.format))
+
+
+def quantity(document: Document, key: str, within: str) -> Amount | None:
+    """Read a quantity, None where it is absent."""
+    found = document.get(key)
+    return None if found is None else read_quantity(found, within + key)
+
+
+def read_quantity(found: Any, path: str) -> Amount:
+    """Read a quantity that stands at a path."""
+    # The API takes numbers as well.
+    if type(found) is not str and type(found) is not int:
+        raise MalformedObjectError(f"{path}: expected a quantity, found {type(found).__name__}")
+    try:
+        return amount(str(found))
+    except (AmountError, ValueError) as error:
+        raise MalformedObjectError(f"{path}: {error}") from None
+
+
+def amounts(document: Document, key: str, within: str) -> Mapping[str, Amount]:
+    """Read an object of quantities by name."""
+    found = mapping(document, key, within)
+    inner = f"{within}{key}."
+    read = {name: quantity(found, name, inner) for name in found}
+    return {name: value for name, value in read.items() if value is not None}

@@ -1,51 +1,33 @@
-"""Read API objects of resource.k8s.io/v1 into facts.
+"""Devices of ResourceSlices: attributes, capacities, counters.
 
-Every function takes the JSON form and raises `MalformedObjectError`, which names the field. What
-the API server fills in is taken as it stands: an absent field is absent for the allocator, too.
+Field names follow resource.k8s.io/v1. Every parser takes the JSON form and raises
+`MalformedObjectError`, which names the field. What the API server fills in is taken as it stands:
+an absent field is absent for the allocator, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import orjson
 
-from dragoman.allocation.facts.amounts import Amount, amount
-from dragoman.allocation.facts.objects import (
-    NOTHING,
-    Capacity,
-    CapacityPolicy,
-    Content,
-    CounterConsumption,
-    CounterSet,
-    Device,
-    DeviceClass,
-    DeviceTaintRule,
-    Document,
-    Node,
-    Slice,
-    Taint,
-    Traits,
-)
-from dragoman.allocation.parsing.fields import (
-    flag,
-    integer,
-    node_selector,
-    quantity,
-    read_quantity,
-    require_object,
-    selectors,
-    strings,
-)
+from dragoman.model.amounts import Amount, amount, quantity, read_quantity
 from dragoman.model.fields import (
+    NOTHING,
+    Document,
     MalformedObjectError,
+    flag,
     items,
     mapping,
     optional_text,
     text,
     texts,
 )
+from dragoman.model.nodeselector import NodeSelector, node_selector
+from dragoman.model.taints import Taint, parse_taint
 
 _ZERO = amount("0")
 _contents: WeakValueDictionary[tuple[str, bytes], Content] = WeakValueDictionary()
@@ -54,81 +36,106 @@ _traits: WeakValueDictionary[bytes, Traits] = WeakValueDictionary()
 """What devices have beside names and attributes, by JSON text."""
 
 
-def parse_node(document: Document) -> Node:
-    """Read a Node."""
-    require_object(document)
-    metadata, status = mapping(document, "metadata"), mapping(document, "status")
-    return Node(
-        text(metadata, "name", "metadata."),
-        strings(metadata, "labels", "metadata."),
-        frozenset(texts(status, "declaredFeatures", "status.")),
-        {
-            name: value.nanos // 10**9
-            for name in mapping(status, "allocatable", "status.")
-            if (value := quantity(status["allocatable"], name, "status.allocatable."))
-        },
-    )
+class CapacityPolicy(NamedTuple):
+    """A `requestPolicy` of a capacity (KEP-5075).
+
+    Attributes:
+        default: The amount that a share takes when its request names none.
+        has_range: Whether `validRange` is set.
+        minimum: Lower bound of the range.
+        maximum: Upper bound of the range.
+        step: Distance between valid amounts of the range, counted from the minimum.
+        valid_values: The valid amounts, ascending; None when unset.
+    """
+
+    default: Amount | None = None
+    has_range: bool = False
+    minimum: Amount | None = None
+    maximum: Amount | None = None
+    step: Amount | None = None
+    valid_values: tuple[Amount, ...] | None = None
 
 
-def parse_slice(document: Document) -> Slice:
-    """Read a ResourceSlice."""
-    require_object(document)
-    spec = mapping(document, "spec")
-    pool = mapping(spec, "pool", "spec.")
-    driver = text(spec, "driver", "spec.")
-    return Slice(
-        name=text(mapping(document, "metadata"), "name", "metadata."),
-        driver=driver,
-        pool=text(pool, "name", "spec.pool."),
-        generation=integer(pool, "generation", "spec.pool."),
-        slice_count=integer(pool, "resourceSliceCount", "spec.pool."),
-        node_name=optional_text(spec, "nodeName", "spec."),
-        all_nodes=flag(spec, "allNodes", "spec.") is True,
-        node_selector=node_selector(spec, "nodeSelector", "spec."),
-        per_device=flag(spec, "perDeviceNodeSelection", "spec."),
-        devices=tuple(
-            _device(device, driver, f"spec.devices[{index}].")
-            for index, device in enumerate(items(spec, "devices", "spec."))
-        ),
-        shared_counters=tuple(
-            _counter_set(item, f"spec.sharedCounters[{index}].")
-            for index, item in enumerate(items(spec, "sharedCounters", "spec."))
-        ),
-        skip_node_operations=texts(spec, "skipNodeOperations", "spec."),
-    )
+class Capacity(NamedTuple):
+    """One capacity of a device."""
+
+    value: Amount
+    policy: CapacityPolicy | None = None
 
 
-def parse_class(document: Document) -> DeviceClass:
-    """Read a DeviceClass."""
-    require_object(document)
-    metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
-    return DeviceClass(
-        name=text(metadata, "name", "metadata."),
-        selectors=selectors(spec, "spec."),
-        config=tuple(items(spec, "config", "spec.")),
-        extended_resource=optional_text(spec, "extendedResourceName", "spec.") or "",
-        created=optional_text(metadata, "creationTimestamp", "metadata.") or "",
-    )
+class CounterConsumption(NamedTuple):
+    """What a device takes from one counter set of its pool (KEP-4815).
+
+    Attributes:
+        counter_set: Name of the set.
+        counters: Counter name to amount.
+        groups: `compatibilityGroups` (1.37, alpha).
+    """
+
+    counter_set: str
+    counters: Mapping[str, Amount]
+    groups: tuple[str, ...] = ()
 
 
-def parse_taint_rule(document: Document) -> DeviceTaintRule:
-    """Read a DeviceTaintRule."""
-    require_object(document)
-    spec = mapping(document, "spec")
-    selector = mapping(spec, "deviceSelector", "spec.")
-    name = text(mapping(document, "metadata"), "name", "metadata.")
-    within = "spec.deviceSelector."
-    return DeviceTaintRule(
-        name=name,
-        taint=parse_taint(mapping(spec, "taint", "spec."), "spec.taint.", name),
-        has_selector=spec.get("deviceSelector") is not None,
-        driver=optional_text(selector, "driver", within),
-        pool=optional_text(selector, "pool", within),
-        device=optional_text(selector, "device", within),
-    )
+class CounterSet(NamedTuple):
+    """Counters that devices of a pool share."""
+
+    name: str
+    counters: Mapping[str, Amount]
 
 
-def _device(document: Document, driver: str, within: str) -> Device:
+class Traits:
+    """Stands for everything about a device but its name and attributes."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Content:
+    """Everything about a device but its name. Devices that look alike share one object.
+
+    Attributes:
+        driver: The driver of its slice: part of what selectors see.
+        document: The device in the API's JSON form; selectors are evaluated on it.
+        attributes: `attributes`, qualified name to JSON value.
+        capacity: Qualified name to capacity.
+        shareable: `allowMultipleAllocations`.
+        consumes: `consumesCounters`.
+        taints: Taints of the driver, then those of DeviceTaintRules.
+        node_name: `nodeName`, with perDeviceNodeSelection.
+        all_nodes: `allNodes`, with perDeviceNodeSelection.
+        node_selector: `nodeSelector`, with perDeviceNodeSelection.
+        binds_to_node: `bindsToNode`.
+        binding_conditions: `bindingConditions`, None when unset.
+        binding_failure_conditions: `bindingFailureConditions`.
+        traits: The same object for contents that differ in attributes only.
+    """
+
+    driver: str
+    document: Document
+    attributes: Mapping[str, Document]
+    capacity: Mapping[str, Capacity]
+    shareable: bool = False
+    consumes: tuple[CounterConsumption, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    node_name: str | None = None
+    all_nodes: bool = False
+    node_selector: NodeSelector | None = None
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] = ()
+    traits: Traits = field(default_factory=Traits, repr=False)
+
+
+class Device(NamedTuple):
+    """A device of a slice."""
+
+    name: str
+    content: Content
+
+
+def parse_device(document: Document, driver: str, within: str) -> Device:
+    """Read a device of a slice of this driver."""
     name = text(document, "name", within)
     look = {key: value for key, value in document.items() if key != "name"}
     try:
@@ -212,7 +219,8 @@ def _consumption(document: Document, within: str) -> CounterConsumption:
     )
 
 
-def _counter_set(document: Document, within: str) -> CounterSet:
+def parse_counter_set(document: Document, within: str) -> CounterSet:
+    """Read an item of `sharedCounters`."""
     return CounterSet(text(document, "name", within), _counters(document, within))
 
 
@@ -223,14 +231,3 @@ def _counters(document: Document, within: str) -> Mapping[str, Amount]:
         name: quantity(mapping(counters, name, inner), "value", f"{inner}{name}.") or _ZERO
         for name in counters
     }
-
-
-def parse_taint(document: Document, within: str, rule: str = "") -> Taint:
-    """Read a taint of a device, or of the DeviceTaintRule with this name."""
-    return Taint(
-        optional_text(document, "key", within) or "",
-        optional_text(document, "effect", within) or "",
-        optional_text(document, "value", within) or "",
-        rule,
-        optional_text(document, "timeAdded", within) or "",
-    )

@@ -1,1 +1,0 @@
-"""What the allocator decides on, parsed and frozen."""

@@ -1,1 +1,0 @@
-"""Read API objects into facts."""

@@ -1,0 +1,47 @@
+"""DeviceClasses of resource.k8s.io."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.model.fields import (
+    Document,
+    items,
+    mapping,
+    optional_text,
+    require_object,
+    selectors,
+    text,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceClass:
+    """A DeviceClass.
+
+    Attributes:
+        name: `metadata.name`.
+        selectors: CEL expressions; None for a selector without `cel`.
+        config: Items of `spec.config` in the API's form.
+        extended_resource: `spec.extendedResourceName`.
+        created: `metadata.creationTimestamp`, which orders classes of one extended resource.
+    """
+
+    name: str
+    selectors: tuple[str | None, ...] = ()
+    config: tuple[Document, ...] = ()
+    extended_resource: str = ""
+    created: str = ""
+
+
+def parse_class(document: Document) -> DeviceClass:
+    """Read a DeviceClass."""
+    require_object(document)
+    metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
+    return DeviceClass(
+        name=text(metadata, "name", "metadata."),
+        selectors=selectors(spec, "spec."),
+        config=tuple(items(spec, "config", "spec.")),
+        extended_resource=optional_text(spec, "extendedResourceName", "spec.") or "",
+        created=optional_text(metadata, "creationTimestamp", "metadata.") or "",
+    )

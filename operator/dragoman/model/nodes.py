@@ -1,0 +1,49 @@
+"""Nodes, and selectors of nodes (API: core/v1 NodeSelector)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dragoman.model.amounts import quantity
+from dragoman.model.fields import (
+    NOTHING,
+    Document,
+    mapping,
+    require_object,
+    strings,
+    text,
+    texts,
+)
+
+
+class Node(NamedTuple):
+    """A Node.
+
+    Attributes:
+        name: `metadata.name`.
+        labels: `metadata.labels`.
+        declared_features: `status.declaredFeatures` (1.37, alpha).
+        allocatable: Whole numbers of `status.allocatable`, which device plugins publish.
+    """
+
+    name: str
+    labels: Mapping[str, str] = NOTHING
+    declared_features: frozenset[str] = frozenset()
+    allocatable: Mapping[str, int] = NOTHING
+
+
+def parse_node(document: Document) -> Node:
+    """Read a Node."""
+    require_object(document)
+    metadata, status = mapping(document, "metadata"), mapping(document, "status")
+    return Node(
+        text(metadata, "name", "metadata."),
+        strings(metadata, "labels", "metadata."),
+        frozenset(texts(status, "declaredFeatures", "status.")),
+        {
+            name: value.nanos // 10**9
+            for name in mapping(status, "allocatable", "status.")
+            if (value := quantity(status["allocatable"], name, "status.allocatable."))
+        },
+    )

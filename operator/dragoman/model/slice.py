@@ -1,0 +1,86 @@
+"""ResourceSlices of resource.k8s.io/v1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.model.device import CounterSet, Device, parse_counter_set, parse_device
+from dragoman.model.deviceid import PoolID
+from dragoman.model.fields import (
+    Document,
+    flag,
+    integer,
+    items,
+    mapping,
+    optional_text,
+    require_object,
+    text,
+    texts,
+)
+from dragoman.model.nodeselector import NodeSelector, node_selector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    """A ResourceSlice.
+
+    Attributes:
+        name: `metadata.name`.
+        driver: `spec.driver`.
+        pool: `spec.pool.name`.
+        generation: `spec.pool.generation`.
+        slice_count: `spec.pool.resourceSliceCount`.
+        node_name: `spec.nodeName`, None when unset.
+        all_nodes: `spec.allNodes`.
+        node_selector: `spec.nodeSelector`.
+        per_device: `spec.perDeviceNodeSelection`, None when unset.
+        devices: In the order of the slice.
+        shared_counters: `spec.sharedCounters`.
+        skip_node_operations: `spec.skipNodeOperations` (1.37, alpha).
+    """
+
+    name: str
+    driver: str
+    pool: str
+    generation: int = 0
+    slice_count: int = 0
+    node_name: str | None = None
+    all_nodes: bool = False
+    node_selector: NodeSelector | None = None
+    per_device: bool | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
+
+    @property
+    def pool_id(self) -> PoolID:
+        """The pool that the slice belongs to."""
+        return PoolID(self.driver, self.pool)
+
+
+def parse_slice(document: Document) -> Slice:
+    """Read a ResourceSlice."""
+    require_object(document)
+    spec = mapping(document, "spec")
+    pool = mapping(spec, "pool", "spec.")
+    driver = text(spec, "driver", "spec.")
+    return Slice(
+        name=text(mapping(document, "metadata"), "name", "metadata."),
+        driver=driver,
+        pool=text(pool, "name", "spec.pool."),
+        generation=integer(pool, "generation", "spec.pool."),
+        slice_count=integer(pool, "resourceSliceCount", "spec.pool."),
+        node_name=optional_text(spec, "nodeName", "spec."),
+        all_nodes=flag(spec, "allNodes", "spec.") is True,
+        node_selector=node_selector(spec, "nodeSelector", "spec."),
+        per_device=flag(spec, "perDeviceNodeSelection", "spec."),
+        devices=tuple(
+            parse_device(device, driver, f"spec.devices[{index}].")
+            for index, device in enumerate(items(spec, "devices", "spec."))
+        ),
+        shared_counters=tuple(
+            parse_counter_set(item, f"spec.sharedCounters[{index}].")
+            for index, item in enumerate(items(spec, "sharedCounters", "spec."))
+        ),
+        skip_node_operations=texts(spec, "skipNodeOperations", "spec."),
+    )
