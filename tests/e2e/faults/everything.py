@@ -56,13 +56,13 @@ FLAGS = (
 )
 DARK_DEVICES = 2
 """Devices of the node without a kubelet: its terminating pods keep them."""
+MOST_TAINTS = 3
+"""Devices that are tainted at the same time, so that some are left for pods."""
 NAMESPACES = 3
 """Namespaces with copies of a template, beside that of the workload."""
 MARKED = "Marking for deletion"
 UNPLACED, TOLERANT = "unplaced", "tolerant"
 ALL_TAINTS = {"operator": "Exists"}
-OFTEN = 0.6
-"""Share of taints and maintenances that concern a device in use; of these, one without kubelet."""
 
 
 def define(plane: ControlPlane) -> None:
@@ -137,6 +137,17 @@ class Everything:
         action()
         self.done[action.__name__.strip("_").replace("_", " ")] += 1
 
+    def evict(self) -> None:
+        """Taint a device in use, if any is: on the node without a kubelet in every other case."""
+        if len(self._rules) > MOST_TAINTS:
+            self._untaint()
+        used = self._devices_in_use()
+        dark = [one for one in used if one["pool"] == self.dark]
+        if used:
+            turn = self.done["taint"] % 2 and dark
+            self._taint_device(self._chance.choice(dark if turn else used))
+            self.done["taint"] += 1
+
     def calm(self) -> None:
         """End all taints and maintenances."""
         while self._rules:
@@ -162,10 +173,6 @@ class Everything:
     # Steps ----------------------------------------------------------------------------------------
 
     def _device(self) -> Json:
-        used = self._devices_in_use() if self._chance.random() < OFTEN else []
-        if used:
-            dark = [one for one in used if one["pool"] == self.dark]
-            return self._chance.choice(dark if dark and self._chance.random() < OFTEN else used)
         node, number = self._chance.choice(
             [
                 *((f"{self.name}-{node}", one) for node in range(NODES) for one in range(DEVICES)),
@@ -185,6 +192,9 @@ class Everything:
         ]
 
     def _taint(self) -> None:
+        self._taint_device(self._device())
+
+    def _taint_device(self, device: Json) -> None:
         name = f"{self.name}-{self.done['taint']}"
         taint = {"key": "broken", "effect": "NoExecute"}
         self._create(
@@ -192,7 +202,7 @@ class Everything:
                 "apiVersion": self.setup.api.resource("devicetaintrules").api_version,
                 "kind": "DeviceTaintRule",
                 "metadata": {"name": name},
-                "spec": {"deviceSelector": self._device(), "taint": taint},
+                "spec": {"deviceSelector": device, "taint": taint},
             }
         )
         self._rules.append(name)

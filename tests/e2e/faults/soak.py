@@ -116,6 +116,7 @@ def play(plane: ControlPlane, seed: int, totals: Counter[str]) -> float:
                     setup.workload.lasts(chance.randint(3, 15))
                     everything.step()
                 setup.look()
+                everything.evict()
                 fault(setup)
             everything.calm()
             took = setup.calm()
