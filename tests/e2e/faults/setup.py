@@ -47,6 +47,7 @@ class FaultSetup:
 
     Attributes:
         checks: Return what else is not as it must be.
+        last: What was right last, of what was not as it must be.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class FaultSetup:
         if disguise is not None:
             self.operator.command[:3] = [sys.executable, str(disguise.__file__)]
         self.workload = Workload(plane, self.namespace, self.namespace, self.chance, grace=grace)
+        self.last: list[str] = []
         self._bound: dict[tuple[str, str], str] = {}
         self._since = 0
 
@@ -186,6 +188,7 @@ class FaultSetup:
         right = 0
         while True:
             found, differences = self._read()
+            self.last = differences or self.last
             right = 0 if differences else right + 1
             if found is not None and right == 2:
                 return found

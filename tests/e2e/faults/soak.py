@@ -126,6 +126,7 @@ def play(plane: ControlPlane, seed: int, totals: Counter[str]) -> float:
         totals.update(rounds=1, faults=len(faults), pods=setup.workload.made)
         totals["left to kubelets"] += everything.terminating
         print(f"  settled after {took:.1f} s; {dict(everything.done)}", flush=True)
+        print(f"  last: {'; '.join(setup.last)}", flush=True)
     return took
 
 
