@@ -128,6 +128,30 @@ FIELDS: Final = (
 """What the options of `connected` are called."""
 
 
+def answering(command: Command) -> Command:
+    """Add --timeout and the options about clusters and output, for commands that compute."""
+    return timeout_option(connected(output_option(command)))
+
+
+def filename_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """Return -f, which names manifests; the command gets them as `filenames`.
+
+    Args:
+        text: What the command does with them.
+        required: Whether there is nothing else that it could answer about.
+    """
+    return click.option(
+        "-f",
+        "--filename",
+        "filenames",
+        multiple=True,
+        required=required,
+        metavar="FILE|DIR|-",
+        shell_complete=completion.files,
+        help=text,
+    )
+
+
 def output_option(command: Command) -> Command:
     """Add -o, --sort-by and --no-headers; the command gets one Output."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from dragoman.cli.dra.cluster import completion, watching
-from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
+from dragoman.cli.dra.cluster.options import answering, filename_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
@@ -77,14 +77,8 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     nargs=-1,
     shell_complete=_complete,
 )
-@click.option(
-    "-f",
-    "--filename",
-    "filenames",
-    multiple=True,
-    metavar="FILE|DIR|-",
-    shell_complete=completion.files,
-    help="Explain the pods of manifests as if they were applied; claims alone without a pod.",
+@filename_option(
+    "Explain the pods of manifests as if they were applied; claims alone without a pod."
 )
 @click.option(
     "--node",
@@ -93,11 +87,9 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     shell_complete=completion.nodes,
     help="Look at this node only.",
 )
-@timeout_option
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")
 @watched
-@connected
-@output_option
+@answering
 def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     words: tuple[str, ...],

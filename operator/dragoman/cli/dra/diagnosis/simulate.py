@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
+from dragoman.cli.dra.cluster.options import answering, filename_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Progress, Unusable, show
@@ -42,15 +42,9 @@ _NEEDS: Final = (
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option(
-    "-f",
-    "--filename",
-    "filenames",
-    multiple=True,
+@filename_option(
+    "Manifests with one pod or workload, and with claims, templates, nodes or slices.",
     required=True,
-    metavar="FILE|DIR|-",
-    shell_complete=completion.files,
-    help="Manifests with one pod or workload, and with claims, templates, nodes or slices.",
 )
 @click.option(
     "--replicas",
@@ -96,9 +90,7 @@ _NEEDS: Final = (
     shell_complete=completion.files,
     help="Add or replace DeviceClasses.",
 )
-@timeout_option
-@connected
-@output_option
+@answering
 def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     filenames: tuple[str, ...],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
+from dragoman.cli.dra.cluster.options import answering, filename_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Progress, Unusable, show
 
@@ -45,15 +45,7 @@ MOST: Final = 64
     shell_complete=completion.pods,
     help="The pod that waits.",
 )
-@click.option(
-    "-f",
-    "--filename",
-    "filenames",
-    multiple=True,
-    metavar="FILE|DIR|-",
-    shell_complete=completion.files,
-    help="Manifests with one pod or workload, and its templates, before they are applied.",
-)
+@filename_option("Manifests with one pod or workload, and its templates, before they are applied.")
 @click.option(
     "--replicas",
     type=click.IntRange(1, MOST),
@@ -68,9 +60,7 @@ MOST: Final = 64
     metavar="N",
     help="With -f: the pod's priority, which the API server reads from its PriorityClass.",
 )
-@timeout_option
-@connected
-@output_option
+@answering
 def defrag(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     pod: str,

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.options import connected, output_option, timeout_option
+from dragoman.cli.dra.cluster.options import answering
 from dragoman.cli.dra.cluster.source import Source
 
 _EXAMPLES: Final = """\
@@ -70,9 +70,7 @@ Exit status:
     is_flag=True,
     help='End only pods with annotation dragoman.dev/preemptible: "true", also of a namespace.',
 )
-@timeout_option
-@connected
-@output_option
+@answering
 def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     pod: str,
