@@ -148,7 +148,7 @@ def _attempt(  # noqa: PLR0913 — those of `examine`
         if only not in ("", name):
             continue
         node = world.nodes[name]
-        rejected = rejections(subject.pod.document, node, load, extended.requests(node))
+        rejected = rejections(subject.pod, node, load, extended.requests(node))
         budget = BUDGET if left is None else min(left, BUDGET)
         try:
             here = extended.subject(node)

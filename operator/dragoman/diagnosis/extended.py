@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dragoman.allocation import Cluster, class_of, extended_resources
-from dragoman.diagnosis.filters import requests
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.facts.objects import NodeFact
 
@@ -22,7 +21,7 @@ class Extended:
         self.shown = subject
         self._cluster = cluster
         self._subject = subject
-        self._need = requests(subject.pod.document)
+        self._need = subject.pod.needs.requests
         on = cluster.profile.extended_resources
         self.served = {name for name in self._need if on and class_of(name, cluster.classes)}
         self._subjects: dict[frozenset[str], Subject] = {frozenset(): subject}

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
 from dragoman.inventory.facts.objects import NodeFact, PodFact, World
-from dragoman.inventory.snapshots.documents import Document
-from dragoman.model.amounts import AmountError, amount
-from dragoman.model.fields import items, mapping
+from dragoman.model.fields import mapping
 from dragoman.model.holder import ClaimEntry
-from dragoman.model.nodeselector import node_selector
+from dragoman.model.needs import Needs, NodeTaint, NodeToleration, Resources
 
 LEFT_OUT: Final = (
     "host ports",
@@ -34,16 +32,8 @@ TAINT: Final = "node(s) had untolerated taint(s)"
 AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
 TOO_MANY: Final = "Too many pods"
 INSUFFICIENT: Final = "Insufficient "
-_UNSCHEDULABLE_TAINT: Final = {
-    "key": "node.kubernetes.io/unschedulable",
-    "effect": "NoSchedule",
-    "value": "",
-}
+_UNSCHEDULABLE_TAINT: Final = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
 _KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
-_POD_LEVEL: Final = ("cpu", "memory")
-
-Resources = Mapping[str, int]
-"""Amounts in units of 10^-9, by resource name; `pods` counts pods."""
 
 
 @dataclass(slots=True)
@@ -67,7 +57,7 @@ class Load:
         load = cls()
         for node, pods in placed(world, besides).items():
             for pod in pods:
-                load.add(node, requests(pod.document))
+                load.add(node, pod.needs.requests)
         return load
 
     def add(self, node: str, wanted: Resources) -> None:
@@ -128,116 +118,46 @@ def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bo
     return reserved and usable_on(claim.held, world.nodes[node].node)
 
 
-def rejections(pod: Document, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:
+def rejections(pod: PodFact, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:
     """Return why the scheduler leaves a node out, in its words; empty where it does not.
 
     Args:
-        pod: The reduced pod.
+        pod: A pod.
         node: A node.
         load: What other pods request.
-        wanted: What the pod requests; see `requests`.
+        wanted: What the pod requests of the node itself.
     """
-    spec = mapping(pod, "spec")
-    tolerations = items(spec, "tolerations", "spec.")
-    node_spec = mapping(node.document, "spec")
-    if node_spec.get("unschedulable") and not _tolerated(_UNSCHEDULABLE_TAINT, tolerations):
+    tolerations, room = pod.needs.tolerations, node.room
+    if room.unschedulable and not _tolerated(_UNSCHEDULABLE_TAINT, tolerations):
         return (UNSCHEDULABLE,)
-    if spec.get("nodeName") not in (None, "", node.node.name):
+    if pod.pod.node_name not in ("", node.node.name):
         return (NODE_NAME,)
-    taints = items(node_spec, "taints", "spec.")
-    if any(
-        taint.get("effect") in _KEEPS_AWAY and not _tolerated(taint, tolerations)
-        for taint in taints
-    ):
+    if any(one.effect in _KEEPS_AWAY and not _tolerated(one, tolerations) for one in room.taints):
         return (TAINT,)
-    if not _selected(spec, node):
+    if not _selected(pod.needs, node):
         return (AFFINITY,)
-    return tuple(_short(node, load.used.get(node.node.name, Counter()), wanted))
+    return tuple(_short(room.amounts, load.used.get(node.node.name, {}), wanted))
 
 
-def _tolerated(taint: Document, tolerations: Iterable[Document]) -> bool:
-    return any(_tolerates(one, taint) for one in tolerations)
+def _tolerated(taint: NodeTaint, tolerations: Iterable[NodeToleration]) -> bool:
+    return any(one.tolerates(taint) for one in tolerations)
 
 
-def _tolerates(toleration: Document, taint: Document) -> bool:
-    effect, key = toleration.get("effect"), toleration.get("key")
-    if effect and effect != taint.get("effect"):
-        return False
-    if key and key != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    same = (toleration.get("value") or "") == (taint.get("value") or "")
-    return bool(key) and toleration.get("operator") in (None, "", "Equal") and same
-
-
-def _selected(spec: Document, node: NodeFact) -> bool:
+def _selected(needs: Needs, node: NodeFact) -> bool:
     labels = node.node.labels
-    wanted = mapping(spec, "nodeSelector", "spec.")
-    if any(labels.get(key) != value for key, value in wanted.items()):
+    if any(labels.get(key) != value for key, value in needs.labels.items()):
         return False
-    affinity = mapping(mapping(spec, "affinity", "spec."), "nodeAffinity", "spec.affinity.")
-    required = node_selector(
-        affinity, "requiredDuringSchedulingIgnoredDuringExecution", "spec.affinity.nodeAffinity."
-    )
-    if required is None:
+    if needs.affinity is None:
         return True
     try:
-        return matches(required, node.node)
+        return matches(needs.affinity, node.node)
     except NodeSelectorError:
         return False
 
 
-def _short(node: NodeFact, used: Resources, wanted: Resources) -> Iterator[str]:
-    room = amounts(mapping(mapping(node.document, "status"), "allocatable", "status."))
+def _short(room: Resources, used: Resources, wanted: Resources) -> Iterator[str]:
     if used.get("pods", 0) + wanted.get("pods", 0) > room.get("pods", 0):
         yield TOO_MANY
     for name, need in wanted.items():
         if name != "pods" and need and used.get(name, 0) + need > room.get(name, 0):
             yield f"{INSUFFICIENT}{name}"
-
-
-def requests(pod: Document) -> dict[str, int]:
-    """Return what a pod requests in all: its containers, and a pod as such.
-
-    Source: resourcehelper.PodRequests: the larger of all containers with sidecars, and of each init
-    container with the sidecars before it; `spec.resources` replaces cpu and memory.
-    """
-    spec = mapping(pod, "spec")
-    running: Counter[str] = Counter()
-    for container in items(spec, "containers", "spec."):
-        running.update(_requested(container))
-    sidecars: Counter[str] = Counter()
-    starting: Counter[str] = Counter()
-    for container in items(spec, "initContainers", "spec."):
-        own = _requested(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars.update(own)
-            starting |= sidecars
-        else:
-            starting |= sidecars + Counter(own)
-    total = (running + sidecars) | starting
-    level = amounts(mapping(mapping(spec, "resources", "spec."), "requests", "spec.resources."))
-    total.update({name: level[name] - total[name] for name in _POD_LEVEL if name in level})
-    total.update(amounts(mapping(spec, "overhead", "spec.")))
-    total["pods"] = 10**9
-    return dict(total)
-
-
-def _requested(container: Document) -> dict[str, int]:
-    resources = mapping(container, "resources", "spec.containers[].")
-    within = "spec.containers[].resources."
-    limits = amounts(mapping(resources, "limits", within))
-    # The API server copies limits where requests are absent; files have not been there.
-    return limits | amounts(mapping(resources, "requests", within))
-
-
-def amounts(document: Mapping[str, Any]) -> dict[str, int]:
-    """Return quantities in units of 10^-9; what is not a quantity counts as nothing."""
-    found = {}
-    for name, value in document.items():
-        try:
-            found[name] = amount(str(value)).nanos
-        except (AmountError, ValueError):
-            continue
-    return found

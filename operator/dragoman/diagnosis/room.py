@@ -9,11 +9,12 @@ from dragoman.allocation import Allocated, Claim, Cluster, Node, PoolID, parse_c
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.diagnosis.explain import cluster_of
-from dragoman.diagnosis.filters import Load, Resources
+from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import Subject, Wanted, of_pod
 from dragoman.inventory.facts.objects import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.needs import Resources
 
 
 @dataclass(slots=True)

@@ -96,9 +96,7 @@ def _place_one(room: Room, placement: Placement, pod: PodFact, name: str) -> boo
         need = extended.requests(node)
         subject = named(extended.subject(node), name)
         outcome = None
-        if not rejections(pod.document, node, room.load, need) and room.serves_shared(
-            pod, node.node
-        ):
+        if not rejections(pod, node, room.load, need) and room.serves_shared(pod, node.node):
             outcome = allocate(
                 node.node.name, subject.claims, room.cluster, budget=BUDGET, share_ids=room.share_id
             )
@@ -114,7 +112,7 @@ def _stops(room: Room, pod: PodFact, extended: Extended) -> bool:
     """Whether a node stops the scheduler, which looks at others beside the one that it takes."""
     for name in sorted(room.unchecked):
         node = room.inventory.world.nodes[name]
-        if not rejections(pod.document, node, room.load, extended.requests(node)):
+        if not rejections(pod, node, room.load, extended.requests(node)):
             claims = extended.subject(node).claims
             if isinstance(allocate(name, claims, room.cluster, budget=BUDGET), FatalError):
                 return True
@@ -141,7 +139,7 @@ def _why(room: Room, pod: PodFact) -> Explanation:
     before = explain(room.inventory, subject, cluster=room.cluster)
     extended = Extended(room.cluster, subject)
     filtered = {
-        name: rejections(pod.document, node, room.load, extended.requests(node))
+        name: rejections(pod, node, room.load, extended.requests(node))
         for name, node in room.inventory.world.nodes.items()
     }
     nodes = [_filtered(one, filtered[one.node]) for one in before.nodes]
@@ -164,9 +162,7 @@ def largest(inventory: Inventory, pod: PodFact) -> int:
     room = Room.of(inventory)
     extended = Extended(room.cluster, subject)
     nodes = [
-        one
-        for one in room.nodes
-        if not rejections(pod.document, one, room.load, extended.requests(one))
+        one for one in room.nodes if not rejections(pod, one, room.load, extended.requests(one))
     ]
     best = 0
     # A node that has too few devices has too few for a larger claim.

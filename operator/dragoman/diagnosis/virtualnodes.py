@@ -49,7 +49,9 @@ def copied(world: World, like: str, number: int) -> Virtual:
     if HOSTNAME in labels:
         labels[HOSTNAME] = name
     node = NodeFact(
-        Node(name, labels, origin.node.declared_features), _renamed(origin.document, name, labels)
+        Node(name, labels, origin.node.declared_features),
+        origin.room,
+        _renamed(origin.document, name, labels),
     )
     current = _current(world.slices)
     local = Counter(one.slice.pool_id for one in current if one.slice.node_name == like)

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from dragoman.allocation.timebudget import check
-from dragoman.diagnosis.filters import Load, Resources, requests
+from dragoman.diagnosis.filters import Load
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
 from dragoman.maintenance.budgets import Budget, matches
 from dragoman.model.claim import Claim
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
+from dragoman.model.needs import Resources
 
 NEVER: Final = "Never"
 NOT_STARTED: Final = "~"
@@ -35,7 +36,7 @@ class BoundPod:
         nominated: Whether the node is only promised.
         priority: `spec.priority`, 0 where unset.
         started: `status.startTime`; `NOT_STARTED` where unset.
-        requests: cpu, memory and others; see `filters.requests`.
+        requests: cpu, memory and others; see `model.needs`.
         labels: `metadata.labels`.
         phase: `status.phase`.
         ready: Whether the condition Ready is True.
@@ -99,7 +100,7 @@ class BoundPod:
             nominated=nominated,
             priority=priority_of(document),
             started=pod.started or NOT_STARTED,
-            requests=requests(document),
+            requests=pod.needs.requests,
             labels=mapping(metadata, "labels", "metadata."),
             phase=pod.pod.phase,
             ready=_is_true(conditions, "Ready"),

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dragoman.allocation import Allocated, Claim, Cluster, DeviceID, parse_claim
-from dragoman.diagnosis.filters import Load, Resources
+from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.model.needs import Resources
 from dragoman.preemption.candidates import devices_of
 from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.spending import Spending

@@ -50,7 +50,7 @@ class Trial:
         """
         check()  # users write selectors of nodes, and no search follows where none matches
         wanted = self.extended.requests(node)
-        return rejections(self.subject.pod.document, node, self.load, wanted)
+        return rejections(self.subject.pod, node, self.load, wanted)
 
     def claims(self, node: NodeFact) -> tuple[Claim, ...]:
         """Return the claims of the pod on a node, allocated ones last."""

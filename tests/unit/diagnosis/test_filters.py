@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.diagnosis.filters import Load, rejections, requests
-from dragoman.inventory.facts.parser import parse
+from dragoman.diagnosis.filters import Load, rejections
+from dragoman.inventory.facts.parser import parse, pod_fact
 from dragoman.inventory.snapshots.documents import reduced
+from dragoman.model.needs import Needs
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import pod, snapshot
 
@@ -56,8 +57,8 @@ def test_rejections(node: dict[str, Any], spec: dict[str, Any], expected: tuple[
     manifest["metadata"]["labels"]["zone"] = "z"
     manifest["spec"] = node
     world = parse(snapshot(manifest))
-    wanted = reduced("pods", pod(**spec))
-    assert rejections(wanted, world.nodes["n"], Load(), requests(wanted)) == expected
+    wanted = pod_fact(reduced("pods", pod(**spec)))
+    assert rejections(wanted, world.nodes["n"], Load(), wanted.needs.requests) == expected
 
 
 def test_what_does_not_fit_beside_other_pods() -> None:
@@ -72,7 +73,8 @@ def test_what_does_not_fit_beside_other_pods() -> None:
     wanted = pod()
     wanted["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
     load = Load.of(world)
-    found = rejections(wanted, world.nodes["n"], load, requests(wanted))
+    fact = pod_fact(wanted)
+    found = rejections(fact, world.nodes["n"], load, fact.needs.requests)
     assert found == ("Too many pods", "Insufficient cpu")
 
 
@@ -113,4 +115,4 @@ def container(cpu: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_requests(spec: dict[str, Any], cpu: int) -> None:
-    assert requests({"spec": spec})["cpu"] == cpu * 10**9
+    assert Needs.parse(spec).requests["cpu"] == cpu * 10**9

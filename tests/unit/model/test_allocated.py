@@ -1,8 +1,11 @@
 """Devices of an allocation."""
 
+from unittest.mock import patch
+
 import pytest
 
-from dragoman.model import AllocatedDevice, Claim, MalformedObjectError, Toleration
+from dragoman.model import AllocatedDevice, Claim, MalformedObjectError, Toleration, allocated
+from dragoman.model.claimcontent import parse_claim
 from dragoman.model.deviceid import DeviceID
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
@@ -45,3 +48,14 @@ def test_a_result_is_kept_with_its_tolerations() -> None:
 def test_a_malformed_result_names_the_field(field: str, value: object) -> None:
     with pytest.raises(MalformedObjectError, match=r"status\.allocation\.devices\.results\[0\]\."):
         claim(**{field: value})
+
+
+def test_each_result_is_parsed_once_also_with_the_content() -> None:
+    results = [{"driver": "d", "pool": "p", "device": f"gpu-{index}"} for index in range(8)]
+    document = {
+        "metadata": {"name": "c", "uid": "u"},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    with patch.object(allocated, "_result", side_effect=allocated._result) as parsed:
+        found = parse_claim(document)
+    assert parsed.call_count == len(found.devices) == 8

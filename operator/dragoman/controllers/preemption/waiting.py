@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.diagnosis.filters import requests
 from dragoman.inventory.ages import seconds
-from dragoman.model.fields import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError, mapping
+from dragoman.model.needs import Needs
 from dragoman.preemption.facts import NEVER, priority_of
 from dragoman.preemption.policy import Policy
 
@@ -48,6 +48,6 @@ def _wants_devices(pod: Mapping[str, Any]) -> bool:
     if (pod.get("spec") or {}).get("resourceClaims"):
         return True
     try:
-        return any("/" in name for name in requests(dict(pod)))
+        return any("/" in name for name in Needs.parse(mapping(pod, "spec")).requests)
     except MalformedObjectError:
         return False

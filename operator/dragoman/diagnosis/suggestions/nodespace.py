@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.allocation import FatalError
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
-from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections, requests
+from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections
 from dragoman.diagnosis.suggestions.secondsearch import Kind, Search, Suggestion, without
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
@@ -31,9 +31,9 @@ def making_room(
         node = world.nodes[one.node]
         need = extended.requests(node)
         for pod in _smallest_first(pods.get(one.node, ())):
-            taken = requests(pod.document)
+            taken = pod.needs.requests
             load.remove(one.node, taken)
-            enough = not rejections(subject.pod.document, node, load, need)
+            enough = not rejections(subject.pod, node, load, need)
             load.add(one.node, taken)
             claims = tuple(_ending_with(inventory, pod)) if enough else ()
             if enough and search.fits(one.node, without(search, claims)):
@@ -56,7 +56,7 @@ def _lacks_room(node: NodeAnswer) -> bool:
 
 def _smallest_first(pods: Iterable[PodFact]) -> list[PodFact]:
     def size(pod: PodFact) -> tuple[int, int, str]:
-        wanted = requests(pod.document)
+        wanted = pod.needs.requests
         return wanted.get("cpu", 0), wanted.get("memory", 0), pod.key
 
     return sorted(pods, key=size)[:PODS]

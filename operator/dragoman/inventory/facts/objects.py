@@ -9,6 +9,7 @@ import dragoman.allocation as api
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
 from dragoman.model.claim import Claim
+from dragoman.model.needs import Needs, Room
 from dragoman.model.pod import Pod
 
 
@@ -44,7 +45,8 @@ class PodFact:
         extended: Pairs of a container and a request of the claim for extended resources.
         started: `status.startTime`, empty before the kubelet has seen the pod.
         unschedulable: The condition `PodScheduled` while it is False, else empty.
-        document: The reduced object, for node filters and messages.
+        needs: What it needs of a node beside devices.
+        document: The reduced object, for messages.
     """
 
     pod: Pod
@@ -53,6 +55,7 @@ class PodFact:
     extended: tuple[tuple[str, str], ...] = ()
     started: str = ""
     unschedulable: Document = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)
     document: Document = field(default_factory=dict)
 
     @property
@@ -63,9 +66,10 @@ class PodFact:
 
 @dataclass(frozen=True, slots=True)
 class NodeFact:
-    """A node; `document` is the reduced object, for node filters."""
+    """A node; `room` is what it offers beside devices, `document` the reduced object."""
 
     node: api.Node
+    room: Room = field(default_factory=Room)
     document: Document = field(default_factory=dict)
 
 

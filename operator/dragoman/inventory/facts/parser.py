@@ -27,8 +27,8 @@ from dragoman.model.fields import (
     optional_text,
     text,
 )
+from dragoman.model.needs import Needs, Room
 from dragoman.model.nodes import parse_node
-from dragoman.model.nodeselector import node_selector
 from dragoman.model.pod import Pod
 from dragoman.model.slice import parse_slice
 from dragoman.model.taints import parse_taint_rule
@@ -76,7 +76,6 @@ def pod_fact(document: Document) -> PodFact:
         *items(spec, "containers", "spec."),
     )
     conditions = items(status, "conditions", "status.")
-    _check_filters(spec)
     return PodFact(
         pod=Pod.parse(document, stored=False),
         containers=tuple(map(_container, containers)),
@@ -87,19 +86,9 @@ def pod_fact(document: Document) -> PodFact:
         ),
         started=optional_text(status, "startTime", "status.") or "",
         unschedulable=next(filter(_unschedulable, conditions), {}),
+        needs=Needs.parse(spec),
         document=document,
     )
-
-
-def _check_filters(spec: Document) -> None:
-    """Raise MalformedObjectError where a field that node filters read has another shape."""
-    items(spec, "tolerations", "spec.")
-    mapping(spec, "nodeSelector", "spec.")
-    mapping(spec, "overhead", "spec.")
-    mapping(mapping(spec, "resources", "spec."), "requests", "spec.resources.")
-    within = "spec.affinity.nodeAffinity."
-    affinity = mapping(mapping(spec, "affinity", "spec."), "nodeAffinity", "spec.affinity.")
-    node_selector(affinity, "requiredDuringSchedulingIgnoredDuringExecution", within)
 
 
 def _unschedulable(condition: Document) -> bool:
@@ -121,7 +110,7 @@ def _container(document: Document) -> Container:
 
 def node_fact(document: Document) -> NodeFact:
     """Read a reduced Node; raise MalformedObjectError naming the field."""
-    return NodeFact(parse_node(document), document)
+    return NodeFact(parse_node(document), Room.parse(document), document)
 
 
 def slice_fact(document: Document) -> SliceFact:

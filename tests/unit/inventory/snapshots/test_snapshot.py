@@ -213,7 +213,7 @@ def test_renaming_leaves_no_name_behind_and_selects_the_same_nodes() -> None:
         assert name not in written
     world = parse(other)
     (node,), (found,) = world.nodes.values(), world.pods.values()
-    assert rejections(found.document, node, Load(), {"pods": 10**9}) == ()
+    assert rejections(found, node, Load(), {"pods": 10**9}) == ()
     assert world.quotas[0].hard == {"class-1": 8}
 
 
