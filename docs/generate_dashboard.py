@@ -151,7 +151,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
         Panel(
             "Pods waiting for devices",
-            "Pods that the scheduler refuses, by what most nodes lack.",
+            "Pods that the scheduler rejects, by what most nodes lack.",
             {"{{reason}}": f"max by (reason) (dragoman_pods_waiting_for_devices{{{IN}}})"},
             stacked=True,
             width=16,

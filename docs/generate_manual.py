@@ -32,7 +32,7 @@ commands of `dragoman` alone. A flag beats its environment variable. {_GENERATED
 VALUES_HEAD: Final = f"""\
 # Values of the chart
 
-The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm refuses
+The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm rejects
 values that do not have the type and form of these tables. {_GENERATED}
 """
 VALUES_TABLE: Final = "| value | type | default | meaning |\n|---|---|---|---|\n"

@@ -291,7 +291,7 @@ def described(found: set[Right]) -> str:
 def table() -> str:
     """Return the table."""
     rows = [
-        "| configuration | rights that it adds | impact of a stolen token |",
+        "| configuration | permissions that it adds | impact of a stolen token |",
         "|---|---|---|",
         *(f"| {one.title} | {described(added(one))} | {one.stolen} |" for one in CONFIGURATIONS),
     ]

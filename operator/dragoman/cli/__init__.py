@@ -15,7 +15,7 @@ from dragoman.spelling import closest
 
 USER_COMMANDS = {
     "adopt": "Give a generated claim without owner to the pod that uses it.",
-    "auth": "Print which rights are missing, and a ClusterRole that grants them.",
+    "auth": "Print the permissions you lack, and a ClusterRole that grants them.",
     "check": "Find in manifests what can never work, offline.",
     "completion": "Print a script for the completion of bash, zsh or fish.",
     "defrag": "Plan the fewest moves of pods that make room for a pod.",
@@ -42,7 +42,7 @@ USER_COMMANDS = {
 SERVER_COMMANDS = {
     "delete-webhooks": "Delete the webhook configuration.",
     "operator": "Run the claim controller.",
-    "verify": "Try whether the cluster's webhook refuses what it must.",
+    "verify": "Check that the webhook rejects what it must.",
     "webhook": "Run the admission webhook.",
 }
 """What the chart runs: these are commands of `dragoman` alone."""

@@ -25,7 +25,7 @@ DEFAULTS = Settings()
 Examples:
   # be the claim controller of a control plane that has no other
   dragoman operator --claims=own --kubeconfig admin.conf
-  # in a cluster that has the stock controller: help where it fails
+  # in a cluster that has the built-in controller: help where it fails
   dragoman operator --claims=assist
   # in a cluster, with probes and metrics on every interface
   dragoman operator --metrics-address=:8080 --log-format=json

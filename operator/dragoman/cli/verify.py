@@ -29,7 +29,7 @@ Exit status:
     help="How long to try again what was not refused: new webhooks take effect with delay.",
 )
 def verify(kubeconfig: Path | None, context: str | None, timeout: float) -> None:
-    """Try to create what the webhook must refuse, as a dry run; nothing is stored.
+    """Dry-run objects that the webhook must reject; nothing is stored.
 
     That is a DriverConfigSchema which does not compile and, for each driver that has a schema, a
     DeviceClass with a config that the driver does not know.

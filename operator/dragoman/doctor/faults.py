@@ -188,7 +188,7 @@ FAULTS: Final = (
     Fault(
         138407,
         "drops names of claims from pod status again and again where a pod has two templates",
-        "nothing, where dragoman's operator runs: it completes the status",
+        "no action needed where dragoman's operator runs: it completes the status",
         _pods_with_two_templates,
         {(1, 37): 0},
     ),

@@ -83,7 +83,7 @@ class Arguments:
     "--schemas",
     multiple=True,
     metavar="FILE|DIR|catalog|DRIVER@RELEASE",
-    help="DriverConfigSchemas to check with; a later one replaces an earlier one of its name."
+    help="DriverConfigSchemas to check with; later ones override earlier ones of the same name."
     f"  [default: {CATALOG}]",
 )
 @click.option(

@@ -28,7 +28,7 @@ Examples:
 
 \b
 Exit status:
-  0  all rights are there
+  0  no permission is missing
   1  some are missing
   2  the API server does not answer, or bad input
 """
@@ -104,19 +104,19 @@ class Access:
     "commands",
     multiple=True,
     type=click.Choice([*COMMANDS, "all"]),
-    help="A command whose further rights, as those to write, are to be there as well.",
+    help="Also require the permissions of this command.",
 )
 @connected
 @output_option
 def auth(source: Source, commands: tuple[str, ...], output: Output) -> None:
-    """Print which rights are missing, and a ClusterRole that grants all of them.
+    """Print the permissions you lack, and a ClusterRole that grants all of them.
 
-    All commands need rights to list. Where one is there in one namespace only, they answer for
+    All commands need permissions to list. Where one holds in one namespace only, they answer for
     that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write,
     `ui` watches, and `preempt` lists PodDisruptionBudgets and namespaces.
     """
     if source.snapshot:
-        raise click.UsageError("rights are those of a user in a cluster: leave --snapshot out")
+        raise click.UsageError("permissions are those of a user in a cluster: leave --snapshot out")
     chosen = COMMANDS if "all" in commands else tuple(dict.fromkeys(commands))
     access = source.call(lambda client: _access(client, source.namespace, chosen))
     report = _report(access)
@@ -191,7 +191,7 @@ def _report(access: Access) -> Report:
         blocks += ("", _more(access))
     if not access.complete:
         text = yaml.safe_dump(role, sort_keys=False).rstrip()
-        blocks += ("", "A ClusterRole with all rights:", "", text)
+        blocks += ("", "A ClusterRole with all permissions:", "", text)
     document = _document(access, role)
     return Report("Access", document, blocks, Exit.CLEAR if access.complete else Exit.OBSTACLE)
 

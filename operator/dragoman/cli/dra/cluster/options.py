@@ -66,7 +66,7 @@ _OPTIONS: Final = (
         default="",
         metavar="NAME",
         shell_complete=completion.namespaces,
-        help="Namespace of names without one; by default that of the context.",
+        help="Namespace for names given without one; by default that of the context.",
     ),
     click.option("-A", "--all-namespaces", is_flag=True, help="Show objects of all namespaces."),
     click.option(

@@ -40,7 +40,7 @@ Examples:
 Exit status:
   0  nothing stands in the way
   1  something does; the answer says what
-  2  cannot tell: bad input, missing rights, a search that is too large
+  2  cannot tell: bad input, missing permissions, a search that is too large
 """
 KINDS: Final = ("pod", "claim", "template", "class", "node", "device")
 _NEEDS: Final = (

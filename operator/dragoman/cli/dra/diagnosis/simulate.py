@@ -33,7 +33,7 @@ Examples:
 Exit status:
   0  all pods fit
   1  some do not
-  2  cannot tell: bad input, missing rights
+  2  cannot tell: bad input, missing permissions
 """
 _NEEDS: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),

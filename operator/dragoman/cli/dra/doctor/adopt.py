@@ -21,7 +21,7 @@ Examples:
 Exit status:
   0  a pod owns the claim, or the claim needs no owner
   1  no pod, or several, name the claim in their status; nothing was written
-  2  the claim does not exist or changed at that moment, rights are missing, or bad input
+  2  the claim does not exist or changed at that moment, permissions are missing, or bad input
 """
 
 

@@ -71,7 +71,7 @@ def observation(_: click.Context, __: click.Parameter, text: str) -> float:
     type=click.Choice([*map(str, ORDER)]),
     default=str(Severity.INFO),
     show_default=True,
-    help="Least severity that is shown.",
+    help="Minimum severity to show.",
 )
 @click.option(
     "--idle-after",

@@ -23,7 +23,7 @@ Examples:
 Exit status:
   0  the devices are released, or the claim holds none
   1  a pod uses the claim, or its containers may still run; nothing was written
-  2  the claim does not exist or changed at that moment, rights are missing, or bad input
+  2  the claim does not exist or changed at that moment, permissions are missing, or bad input
 """
 
 

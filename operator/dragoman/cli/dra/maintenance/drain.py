@@ -32,7 +32,7 @@ Exit status:
   0  the devices are idle, and no new claim can get them
   1  a pod has no controller, and --force is missing: nothing was changed; or timeout or Ctrl-C:
      the last lines say what remains; with --dry-run: a pod may not be evicted
-  2  no such device, missing rights, or bad input
+  2  no such device, missing permissions, or bad input
 """
 MECHANISMS: Final = ("auto", "rule", "claim")
 
@@ -51,7 +51,7 @@ MECHANISMS: Final = ("auto", "rule", "claim")
     "--rate",
     type=Rate(),
     default=None,
-    help="Most evictions in a time, such as 10/m; without it all are requested at once.",
+    help="Maximum eviction rate, such as 10/m; without it all are requested immediately.",
 )
 @click.option(
     "--grace-period",

@@ -27,7 +27,7 @@ Examples:
 Exit status:
   0  no new claim can get the devices
   1  a held claim has to wait for a device in use: run again, or with --wait
-  2  no such device, missing rights, or bad input
+  2  no such device, missing permissions, or bad input
 """
 
 

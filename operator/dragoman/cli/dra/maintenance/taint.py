@@ -40,7 +40,7 @@ Examples:
 \b
 Exit status:
   0  the devices are tainted
-  2  DeviceTaintRules are not served, no such device, missing rights, or bad input
+  2  DeviceTaintRules are not served, no such device, missing permissions, or bad input
 """
 
 

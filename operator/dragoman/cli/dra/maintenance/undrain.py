@@ -23,7 +23,7 @@ Examples:
 Exit status:
   0  nothing of hold or drain keeps the devices out of service any more
   1  another object does: the lines say which, and how to remove it
-  2  no such device, missing rights, or bad input
+  2  no such device, missing permissions, or bad input
 """
 
 

@@ -24,7 +24,7 @@ Examples:
 Exit status:
   0  no such taint of `kubectl dra taint` is left on the devices
   1  another object keeps new claims away: the lines say which, and how to remove it
-  2  no such device, missing rights, or bad input
+  2  no such device, missing permissions, or bad input
 """
 
 

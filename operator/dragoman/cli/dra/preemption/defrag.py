@@ -30,7 +30,7 @@ Examples:
 Exit status:
   0  moves make room, or none is needed
   1  no moves make room
-  2  cannot tell: bad input, missing rights, an old snapshot, a search that is too large
+  2  cannot tell: bad input, missing permissions, an old snapshot, a search that is too large
 """
 MOST: Final = 64
 """Pods of one workload."""

@@ -68,7 +68,7 @@ Exit status:
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Least time between two updates of the page; without the right to watch, 5 at least.",
+    help="Minimum interval between updates of the page; at least 5 without permission to watch.",
 )
 @connected
 def ui(source: Source, no_browser: bool, port: int, interval: float) -> None:  # noqa: FBT001 — click
