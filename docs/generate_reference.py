@@ -63,7 +63,7 @@ FAULTS_HEAD = """
 The operator detects these faults in every mode, counts them in
 `dragoman_other_controller_faults_total{fault}`, and posts an Event on the pod.
 
-| fault | observed behaviour |
+| fault | observed behavior |
 |---|---|
 """
 

@@ -195,11 +195,11 @@ AUDIT_VIOLATIONS = _gauge(
 AUDIT_TIME = _gauge("dragoman_audit_timestamp_seconds", "When the last audit ended, as Unix time.")
 FINDINGS = _gauge(
     "dragoman_findings",
-    "What `kubectl dra doctor` finds, by finding, at the last examination; on the leader only.",
+    "What `kubectl dra doctor` finds, by finding, at the last check; on the leader only.",
     ["finding"],
 )
 FINDINGS_TIME = _gauge(
-    "dragoman_findings_timestamp_seconds", "When the last examination ended, as Unix time."
+    "dragoman_findings_timestamp_seconds", "When the last check ended, as Unix time."
 )
 PREEMPTION_PLANS = _counter(
     "dragoman_preemption_plans_total",

@@ -40,6 +40,17 @@ WORDS = {
     r"(?<!\.)catalogues?\b(?![:\"])": "catalog",
     "takes? back|gives? back|given back|taken back": "deallocate, release",
 }
+PAGE_WORDS = {
+    "rights": "permissions",
+    "beside": "besides, alongside, next to",
+    "refuses?": "rejects",
+    r"may not list|may (?:not )?be read": "cannot list, cannot be read",
+    "stock controller": "built-in controller",
+    "what is the case": "meaning",
+    r"examin(?:e|es|ed|ation|ations)": "check",
+    "colours?|behaviours?": "the American spelling",
+}
+"""What pages, the chart and the texts of commands do not say; code may, in comments."""
 BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in WORDS}
 EXEMPT = re.compile(r"`[^`]*`|Devices?HeldByNobody|[\w-]+nobody[\w-]*|https?://\S+|65534")
 CODE = ("operator/dragoman", "webhooks/dragoman_webhooks")

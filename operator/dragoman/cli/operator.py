@@ -63,7 +63,7 @@ Examples:
 @click.option(
     "--inventory-reports/--no-inventory-reports",
     default=DEFAULTS.inventory_reports,
-    help="Write a DevicePoolReport per pool, for users who may not list claims.",
+    help="Write a DevicePoolReport per pool, for users who cannot list claims.",
 )
 @click.option(
     "--inventory-holders/--no-inventory-holders",
@@ -103,7 +103,7 @@ Examples:
     type=click.Choice(get_args(PodGroupClaims)),
     default=DEFAULTS.podgroup_claims,
     help="Whether PodGroups have claims; auto: as the API server's gate DRAWorkloadResourceClaims "
-    "says, and on where its metrics may not be read.",
+    "says, and on where its metrics cannot be read.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
@@ -181,14 +181,14 @@ Examples:
 @click.option(
     "--findings/--no-findings",
     default=DEFAULTS.findings,
-    help="Whether to examine the cluster as kubectl dra doctor does, for metrics and Events.",
+    help="Whether to check the cluster as kubectl dra doctor does, for metrics and Events.",
 )
 @click.option(
     "--findings-interval",
     type=click.FloatRange(1.0),
     default=DEFAULTS.findings_interval,
     metavar="SECONDS",
-    help="Time between two examinations.",
+    help="Time between two checks.",
 )
 @click.option(
     "--preemption",

@@ -14,7 +14,7 @@ def section(record: Record) -> str:
     missed = sum(verdict.met is False for verdict in measured)
     pods = record.value(f"alike/{OWN}", "pods") or 0
     text = (
-        f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} beside "
+        f"Measured {record.when} UTC by `make bench-allocator` at {record.commit} alongside "
         f"{record.library}, on {record.machine}, load average {record.load:g} before. Both decide "
         f"the same {pods:g} pods one after the other on the same nodes, in turn, and every result "
         "is compared: nodes that fit, steps, devices. Go makes a new allocator for each pod, as "

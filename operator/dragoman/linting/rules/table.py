@@ -38,8 +38,8 @@ RULES: Final = {
         Rule("dra/unknown-kind", ERROR, "Kinds and groups that no API server has"),
         Rule("dra/unknown-field", ERROR, "Fields that the API does not have"),
         Rule("dra/served-since", WARNING, "Fields that only some versions of Kubernetes serve"),
-        Rule("dra/invalid", ERROR, "Values that the API server refuses"),
-        Rule("dra/cel-invalid", ERROR, "Selectors that the API server refuses"),
+        Rule("dra/invalid", ERROR, "Values that the API server rejects"),
+        Rule("dra/cel-invalid", ERROR, "Selectors that the API server rejects"),
         Rule("dra/cel-unguarded", WARNING, "Reads that fail on devices without the attribute"),
         Rule("dra/attribute-unknown", WARNING, "Attributes, capacities and domains no driver has"),
         Rule("dra/attribute-is-capacity", ERROR, "Attributes read as capacities, and the reverse"),
@@ -64,7 +64,7 @@ RULES: Final = {
         ),
         Rule("dra/taint-rule", WARNING, "DeviceTaintRules that reach further than they seem to"),
         Rule("dra/admin-access", WARNING, "Admin access in a namespace without the label for it"),
-        Rule("dra/driver-config", ERROR, "Driver configs that the driver refuses"),
+        Rule("dra/driver-config", ERROR, "Driver configs that the driver rejects"),
         Rule("dra/ignore", WARNING, "Ignore comments and annotations without a reason or a rule"),
     )
 }

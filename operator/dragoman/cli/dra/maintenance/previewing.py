@@ -67,7 +67,7 @@ def facts_of(chosen: Chosen, options: Options) -> Facts:
     kind = options.kind or (Kind.RULE if listed_rules else Kind.CLAIM)
     if kind is Kind.RULE and not listed_rules:
         raise Unusable(
-            "--with=rule: DeviceTaintRules are not served, or you may not list them; "
+            "--with=rule: DeviceTaintRules are not served, or you cannot list them; "
             "--with=claim holds devices with ResourceClaims"
         )
     ids = set(chosen.selection.ids)

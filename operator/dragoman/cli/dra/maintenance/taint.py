@@ -98,7 +98,7 @@ def _wanted(names: tuple[str, ...]) -> Taint:
 def _require_rules(chosen: Chosen) -> None:
     if "devicetaintrules" not in chosen.inventory.world.listed:
         raise Unusable(
-            "DeviceTaintRules are not served, or you may not list them: the feature gate "
+            "DeviceTaintRules are not served, or you cannot list them: the feature gate "
             "DRADeviceTaintRules is off by default before Kubernetes 1.37; "
             "`kubectl dra hold` works without them"
         )
