@@ -143,7 +143,7 @@ test-axe: setup ## Look for violations of accessibility rules on the page, with 
 		DRAGOMAN_AXE="$$folder/node_modules/axe-core/axe.min.js" $(PYTEST) -ra tests/ui/test_page.py -k axe
 
 .PHONY: test-maintenance
-test-maintenance: controlplane ## Take devices out of service beside a real scheduler: 200 attempts, 200 random worlds
+test-maintenance: controlplane ## Take devices out of service alongside a real scheduler: 200 attempts, 200 random worlds
 	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra -s tests/e2e/maintenance
 
 .PHONY: test-preemption-oracle
@@ -170,11 +170,11 @@ soak: controlplane ## Break the control plane at random under churn (MINUTES=n S
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
 
 .PHONY: bench
-bench: controlplane ## Measure the claim controller beside the built-in one
+bench: controlplane ## Measure the claim controller alongside the built-in one
 	@$(PY) -m tests.bench
 
 .PHONY: bench-scale
-bench-scale: controlplane ## Measure the operator beside 5,000 nodes and 50,000 pods (ARGS="--scale 0.05 --minutes 1")
+bench-scale: controlplane ## Measure the operator alongside 5,000 nodes and 50,000 pods (ARGS="--scale 0.05 --minutes 1")
 	@$(PY) -m tests.bench.scale $(ARGS)
 
 .PHONY: bench-node
@@ -186,7 +186,7 @@ bench-cel: setup ## Measure CEL evaluation
 	@$(PY) -m tests.bench.cel
 
 .PHONY: bench-evictions
-bench-evictions: controlplane ## Measure evictions beside kube-controller-manager (PODS=n CLAIMS=n SLICES=n)
+bench-evictions: controlplane ## Measure evictions alongside kube-controller-manager (PODS=n CLAIMS=n SLICES=n)
 	@$(PY) -m tests.bench.evictions
 
 .PHONY: bench-poolstatus
@@ -194,7 +194,7 @@ bench-poolstatus: setup ## Measure the status of 1,000 pools with 20,000 claims 
 	@$(PY) -m tests.bench.poolstatus
 
 .PHONY: bench-allocator
-bench-allocator: setup ## Measure the allocator beside kube-scheduler's own
+bench-allocator: setup ## Measure the allocator alongside kube-scheduler's own
 	@$(PY) -m tests.bench.allocation
 
 .PHONY: bench-explain
@@ -216,7 +216,7 @@ bench-preemption: setup ## Measure a plan at 1,000 and 5,000 nodes with 8 used d
 	@$(PY) -m tests.bench.preemption
 
 .PHONY: bench-webhook
-bench-webhook: setup ## Measure the webhook beside a vendor's
+bench-webhook: setup ## Measure the webhook alongside a vendor's
 	@$(PY) -m tests.bench.webhook
 
 .PHONY: comparison

@@ -62,8 +62,8 @@ ACTIONS = _counter(
 CLAIM_CREATES = _counter(
     "dragoman_resource_claim_creates_total",
     "Creations of ResourceClaims, by status (success, failure), whether they ask for admin access, "
-    "and kind of the owner (Pod, or PodGroup of scheduling.k8s.io), with the labels of the stock "
-    "controller's metric.",
+    "and kind of the owner (Pod, or PodGroup of scheduling.k8s.io), with the labels of the "
+    "built-in controller's metric.",
     ["status", "admin_access", "owner_api_group", "owner_api_kind"],
 )
 LEADER = _gauge(

@@ -51,7 +51,10 @@ PAGE_WORDS = {
     "colours?|behaviours?": "the American spelling",
 }
 """What pages, the chart and the texts of commands do not say; code may, in comments."""
+KEPT = re.compile(r"docs/(?:adr|bench)/|docs/(?:comparison|cli|values|api)\.md|CHANGELOG|\.json")
+"""Records and measurements keep their words; generated pages have those of their sources."""
 BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in WORDS}
+PAGE_BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in PAGE_WORDS}
 EXEMPT = re.compile(r"`[^`]*`|Devices?HeldByNobody|[\w-]+nobody[\w-]*|https?://\S+|65534")
 CODE = ("operator/dragoman", "webhooks/dragoman_webhooks")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "charts", "examples", "Makefile")
@@ -81,10 +84,12 @@ def _blank(block: re.Match[str]) -> str:
 def faults(path: Path) -> list[str]:
     """Return the words of a file that have a better one, with their lines."""
     name = path.relative_to(ROOT)
+    page = path.suffix != ".py" and not KEPT.search(str(name))
+    banned = BANNED | PAGE_BANNED if page else BANNED
     return [
-        f"{name}:{line}: {found[0]!r}: better {WORDS[word]}"
+        f"{name}:{line}: {found[0]!r}: better {(WORDS | PAGE_WORDS)[word]}"
         for line, text in texts(path)
-        for word, pattern in BANNED.items()
+        for word, pattern in banned.items()
         if (found := pattern.search(EXEMPT.sub("", text)))
     ]
 

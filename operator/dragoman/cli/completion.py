@@ -26,7 +26,7 @@ _KUBECTL: Final = {
 def completion(context: click.Context, shell: str) -> None:
     """Print a script for the completion of a shell.
 
-    kubectl completes its plugins itself: it runs `kubectl_complete-dra`, which is installed beside
+    kubectl completes its plugins itself: it runs `kubectl_complete-dra`, which is installed next to
     `kubectl-dra` and has to be in PATH. The script for `kubectl dra` is therefore kubectl's own.
     """
     root = context.find_root()

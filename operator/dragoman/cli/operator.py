@@ -259,7 +259,7 @@ Examples:
     type=click.FloatRange(1.0, 3600.0),
     default=DEFAULTS.preemption_timeout,
     metavar="SECONDS",
-    help="Time beside the grace period of evicted pods until a preemption has failed.",
+    help="Time besides the grace period of evicted pods until a preemption has failed.",
 )
 @click.option(
     "--preemption-min-runtime",

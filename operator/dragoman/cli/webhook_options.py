@@ -62,7 +62,7 @@ _OPTIONS: Final = (
     click.option(
         "--review-targets/--no-review-targets",
         default=False,
-        help="Whether to list ResourceSlices, and to refuse DeviceMaintenances that match no "
+        help="Whether to list ResourceSlices, and to reject DeviceMaintenances that match no "
         "device or every device.",
     ),
     click.option(

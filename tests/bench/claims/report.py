@@ -24,8 +24,8 @@ def section(record: Record) -> str:
     busy = " (busy with other work)" if record.busy else ""
     runs = record.runs[:1].upper() + record.runs[1:]
     text = (
-        f"Of {len(verdicts)} targets, set before the measurement alongside the built-in controller of "
-        f"Kubernetes {record.kubernetes}, {len(verdicts) - len(missed)} are met{named(missed)}. "
+        f"Of {len(verdicts)} targets, set before the measurement alongside the built-in controller "
+        f"of Kubernetes {record.kubernetes}, {len(verdicts) - len(missed)} are met{named(missed)}. "
         f"{runs}, on {record.machine}{busy}. [All numbers](docs/comparison.md)"
     )
     lines = [

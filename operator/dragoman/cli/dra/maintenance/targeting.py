@@ -127,7 +127,12 @@ _OPTIONS: Final = (
         help="Only devices for which this expression, as in a DeviceClass, is true.",
     ),
     click.option("--dry-run", is_flag=True, help="Print what would happen, and change nothing."),
-    click.option("-y", "--yes", is_flag=True, help=f"Do not ask for confirmation (default: ask above {ASKED_ABOVE} devices)."),
+    click.option(
+        "-y",
+        "--yes",
+        is_flag=True,
+        help=f"Do not ask for confirmation (default: ask above {ASKED_ABOVE} devices).",
+    ),
 )
 
 
