@@ -33,7 +33,9 @@ Exit status:
 @click.command(epilog=_EXAMPLES)
 @click.argument("pod", metavar="[NAMESPACE/]POD", shell_complete=completion.pods)
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Ask no question before pods are evicted.")
+@click.option(
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation before pods are evicted."
+)
 @click.option(
     "--abort",
     is_flag=True,
