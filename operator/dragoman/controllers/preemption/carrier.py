@@ -15,7 +15,7 @@ from dragoman.allocation import DeviceID
 from dragoman.controllers.clusterreader import Reader
 from dragoman.controllers.maintenance.writer import Outcome, Result, evict
 from dragoman.controllers.preemption.claimstates import claim_states
-from dragoman.controllers.preemption.planning import NEEDED, looked
+from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
 from dragoman.controllers.worker import in_daemon_thread
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
@@ -147,7 +147,8 @@ class Carrier:
 
     async def _look(self, journal: Journal) -> Look:
         snapshot = await Reader(self.client, "").read(NEEDED)
-        if any(one.plural != "devicetaintrules" for one in snapshot.unseen):
+        # A refused list of namespaces or budgets is no entry of `unseen`.
+        if CRUCIAL - snapshot.objects.keys() or snapshot.unseen:
             return Look(Sight.UNKNOWN)
         policy = self.policy(journal)
         return await in_daemon_thread(

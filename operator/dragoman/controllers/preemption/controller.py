@@ -104,6 +104,7 @@ class PreemptionController:
         self._known: frozenset[str] = frozenset()
         self._ended = self._rested = float("-inf")
         self._left = self._unread = True
+        self._later = False
 
     async def run(self) -> None:
         """Plan until cancelled."""
@@ -211,7 +212,8 @@ class PreemptionController:
         if errors:
             count, first = len(errors), str(errors[0])
             log.warning("Cannot report some preemptions", pods=count, error=first)
-        if any(held.values()):
+        if self._later:
+            # A limit is in the way, which passes; what is only reported stays so.
             self._ended -= self._interval - AGAIN
         log.info(
             "Planned preemptions",
@@ -246,6 +248,7 @@ class PreemptionController:
         assert preemptions is not None  # mode on
         self._stand_down_if(found.in_tree)
         await preemptions.refresh()
+        self._later = False
         held: dict[str, str] = {}
         started: list[str] = []
         for plan in found.plans:
@@ -253,9 +256,9 @@ class PreemptionController:
                 continue
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
-            why = self._why_only_reported(plan, found) or await preemptions.why_not(
-                plan, devices, started
-            )
+            why = self._why_only_reported(plan, found)
+            if not why and (why := await preemptions.why_not(plan, devices, started)):
+                self._later = True
             if not why:
                 await take_over(self._client, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
