@@ -54,6 +54,7 @@ PLACES = {
     "dragoman.cel": (2, 6),
     "dragoman.spelling": (3, 6),
     "dragoman.versions": (4, 6),
+    "dragoman.words": (0, 6),
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 

@@ -46,6 +46,7 @@ MODULES: Final = (
     "linting",
     "spelling.py",
     "versions.py",
+    "words.py",
 )
 
 

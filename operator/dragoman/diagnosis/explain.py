@@ -28,11 +28,11 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.ages import moment
 from dragoman.inventory.facts.objects import NodeFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.device import Content
 from dragoman.model.requests import ExactRequest
+from dragoman.model.timestamps import moment
 
 BUDGET: Final = 100_000
 """Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""

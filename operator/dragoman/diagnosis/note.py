@@ -19,6 +19,7 @@ from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
 from dragoman.inventory.inventory import UNSEEN
 from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.words import counted, listed
 
 LONGEST: Final = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""
@@ -109,7 +110,7 @@ def _grouped(nodes: Iterable[NodeAnswer]) -> Note:
     ]
     return Note(
         reason=groups[0][0][0][0],
-        text=_joined(f"{total} node{'' if total == 1 else 's'}: ", parts),
+        text=_joined(f"{counted(total, 'node')}: ", parts),
         identity=tuple(sorted("; ".join(words for _, words in phrases) for phrases, _ in groups)),
     )
 
@@ -236,9 +237,7 @@ def _values(nodes: Iterable[NodeAnswer]) -> str:
 
 
 def _listed(values: Iterable[str]) -> str:
-    names = sorted(values)
-    rest = f" and {len(names) - VALUES} more" if len(names) > VALUES else ""
-    return ", ".join(names[:VALUES]) + rest
+    return listed(sorted(values), VALUES)
 
 
 def _joined(start: str, parts: list[str]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from dragoman import words as phrases
 from dragoman.allocation import Code, Reason
 from dragoman.inventory.ages import age
 from dragoman.inventory.inventory import UNSEEN, Inventory
@@ -139,9 +140,7 @@ def are(count: int) -> str:
 
 def shortened(parts: Iterable[str]) -> str:
     """Join the first parts, and say how many more there are."""
-    listed = list(parts)
-    shown = ", ".join(listed[:NAMES])
-    return shown if len(listed) <= NAMES else f"{shown} and {len(listed) - NAMES} more"
+    return phrases.listed(parts, NAMES)
 
 
 _WORDS: Final[Mapping[Code, Callable[[Inventory, list[Reason]], str]]] = {

@@ -12,6 +12,7 @@ from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded
+from dragoman.words import counted
 
 NEAR_LIMIT: Final = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""
@@ -197,8 +198,7 @@ def _is_used(facts: Facts, claim: Claim) -> bool:
 
 
 def _devices(claim: Claim) -> str:
-    count = len(claim.devices)
-    return f"{count} device{'s' if count != 1 else ''}"
+    return counted(len(claim.devices), "device")
 
 
 def _claims(facts: Facts) -> Iterator[Claim]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
@@ -16,6 +16,7 @@ from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import inventory_shares
 from dragoman.model.claim import Claim
 from dragoman.model.requests import ExactRequest
+from dragoman.words import listed
 
 PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu.nvidia.com": ("nvidia.com/gpu",),
@@ -178,9 +179,6 @@ def exact_request(holding: Holding) -> ExactRequest | None:
     return None
 
 
-def few(names: Iterator[str] | list[str], separator: str = ", ") -> str:
+def few(names: Iterable[str], separator: str = ", ") -> str:
     """Return the first names, and how many more there are."""
-    found = list(names)
-    more = len(found) - _NAMES
-    listed = separator.join(found[:_NAMES])
-    return f"{listed} and {more} more" if more > 0 else listed
+    return listed(names, _NAMES, separator)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, Final
 
 from dragoman.doctor.finding import Subject
-from dragoman.inventory.ages import seconds
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.claim import Claim
+from dragoman.model.timestamps import seconds
 
 _EMPTY: Final[Document] = {}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dragoman.doctor.facts import Facts, Reading, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.pools import Plugins, is_ready
-from dragoman.inventory.ages import seconds
+from dragoman.model.timestamps import seconds
 
 WRITES_PER_MINUTE = 6.0
 """Changes of the slices of one pool from which on they are a storm."""

@@ -18,6 +18,7 @@ from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION, Claim
 from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
+from dragoman.words import counted
 
 RELEASE: Final = "Release"
 ADOPT: Final = "Adopt"
@@ -89,7 +90,7 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
     return Write(
         "status",
         {"metadata": _precondition(claim), "status": status},
-        f"released {count} device{'s' if count != 1 else ''} of claim {fact.key}",
+        f"released {counted(count, 'device')} of claim {fact.key}",
     )
 
 

@@ -10,7 +10,7 @@ it is known to be at fault, docs/evictions.md says what is done here instead.
 
 from dragoman.evictions.claims import claim_due
 from dragoman.evictions.conditions import Condition, Counts, plan_rule_status
-from dragoman.evictions.facts import Due, Facts, Reason, seconds
+from dragoman.evictions.facts import Due, Facts, Reason
 from dragoman.evictions.planner import Eviction, plan_evictions
 from dragoman.evictions.pods import consumers, is_exempt, pod_due, used_claims
 from dragoman.evictions.pools import Pools
@@ -35,6 +35,5 @@ __all__ = [
     "plan_rule_status",
     "pod_due",
     "preview",
-    "seconds",
     "used_claims",
 ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman.evictions.facts import Due, Reason, seconds
+from dragoman.evictions.facts import Due, Reason
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
 from dragoman.model import AllocatedDevice, Claim
 from dragoman.model.taints import Taint
+from dragoman.model.timestamps import unix
 
 LONGEST: Final = 1e11
 """Upper bound of `tolerationSeconds`, 3,000 years: such sums stay valid times."""
@@ -58,4 +59,4 @@ def _due(device: AllocatedDevice, taint: Taint) -> float | None:
                 return None
             allowed = float(min(max(0, toleration.seconds), LONGEST))
             shortest = allowed if shortest is None else min(shortest, allowed)
-    return seconds(taint.added) + (shortest or 0.0)
+    return unix(taint.added) + (shortest or 0.0)

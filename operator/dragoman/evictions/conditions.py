@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.evictions.facts import seconds
 from dragoman.evictions.preview import Preview
 from dragoman.evictions.rules import NO_EXECUTE
 from dragoman.inventory.facts.stored import Progress, StoredRule
+from dragoman.model.timestamps import unix
 
 PERIOD: Final = 10.0
 """Shortest time in seconds between two writes of a condition, unless the spec changed."""
@@ -64,7 +64,7 @@ def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> C
         return None
     if stored is None or not current:
         return Condition(planned)
-    passed = now - seconds(stored.changed)
+    passed = now - unix(stored.changed)
     # A clock that went back must not stop updates.
     return Condition(planned, PERIOD - passed if 0.0 <= passed < PERIOD else 0.0)
 

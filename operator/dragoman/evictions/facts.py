@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.model import Claim, Metadata, Pod
@@ -97,13 +95,3 @@ class Facts:
     pools: Pools
     rules: ActiveRules
     groups: bool = True
-
-
-@lru_cache(maxsize=4096)
-def seconds(timestamp: str) -> float:
-    """Return the Unix time of an API timestamp; 0 for an empty or unreadable one."""
-    try:
-        found = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return 0.0
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

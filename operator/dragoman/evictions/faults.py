@@ -11,10 +11,11 @@ from enum import StrEnum
 from typing import Final
 
 from dragoman.evictions.claims import device_taints
-from dragoman.evictions.facts import Due, seconds
+from dragoman.evictions.facts import Due
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.model import Claim, Pod
+from dragoman.model.timestamps import unix
 
 MOST_SECONDS: Final = 2**63 // 10**9
 """Longest `tolerationSeconds` whose nanoseconds fit into 64 bits."""
@@ -62,7 +63,7 @@ def late_claims(pod: Pod, due: Due, claims: Iterator[Claim]) -> Iterator[tuple[C
         due: When it had to leave, and why.
         claims: The claims that it uses.
     """
-    if seconds(pod.metadata.created) <= due.when:
+    if unix(pod.metadata.created) <= due.when:
         return
     reasons = ", ".join(str(one) for one in due.reasons[:3])
     since = f"{datetime.fromtimestamp(due.when, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
+
+from dragoman.model.timestamps import seconds
 
 UNKNOWN: Final = "-"
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
-
-
-def seconds(now: str, then: str) -> float | None:
-    """Return the seconds between two API timestamps, None where one of them is not a timestamp."""
-    try:
-        return (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
-    except (ValueError, TypeError):
-        return None
-
-
-def moment(text: str) -> datetime | None:
-    """Return an API timestamp with its zone, None where the text is not one."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if found.tzinfo is None else found
 
 
 def age(now: str, then: str) -> str:

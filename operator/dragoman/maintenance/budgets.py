@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.labels import LabelSelector
+from dragoman.words import counted
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 _UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
@@ -36,7 +38,7 @@ class Budget:
 
     namespace: str
     name: str
-    selector: Document | None
+    selector: LabelSelector | None
     allowed: int = 0
     healthy: int = 0
     desired: int = 0
@@ -52,7 +54,9 @@ class Budget:
         return cls(
             namespace=text(metadata, "namespace", "metadata."),
             name=text(metadata, "name", "metadata."),
-            selector=None if spec.get("selector") is None else mapping(spec, "selector", "spec."),
+            selector=None
+            if spec.get("selector") is None
+            else LabelSelector.parse(mapping(spec, "selector", "spec."), "spec.selector."),
             allowed=_number(status, "disruptionsAllowed"),
             healthy=_number(status, "currentHealthy"),
             desired=_number(status, "desiredHealthy"),
@@ -136,7 +140,7 @@ def _refusal(pod: Protected, budgets: Iterable[Budget], left: dict[tuple[str, st
         for one in budgets
         if one.namespace == pod.namespace
         and one.selector is not None
-        and matches(one.selector, pod.labels)
+        and one.selector.matches(pod.labels)
     ]
     if not found:
         return ""
@@ -151,27 +155,7 @@ def _refusal(pod: Protected, budgets: Iterable[Budget], left: dict[tuple[str, st
     key = (budget.namespace, budget.name)
     if left[key] <= 0:
         count = max(budget.allowed, 0)
-        only, plural = ("only " if count else ""), "" if count == 1 else "s"
-        return f"PodDisruptionBudget {budget.name} allows {only}{count} disruption{plural} now"
+        only = "only " if count else ""
+        return f"PodDisruptionBudget {budget.name} allows {only}{counted(count, 'disruption')} now"
     left[key] -= 1
     return ""
-
-
-def matches(selector: Document, labels: Mapping[str, Any]) -> bool:
-    """Whether a label selector of the API selects an object with these labels."""
-    wanted = mapping(selector, "matchLabels")
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_meets(one, labels) for one in items(selector, "matchExpressions"))
-
-
-def _meets(expression: Document, labels: Mapping[str, Any]) -> bool:
-    key, operator = str(expression.get("key")), expression.get("operator")
-    values = expression.get("values") or ()
-    if operator == "In":
-        return key in labels and labels[key] in values
-    if operator == "NotIn":
-        return key not in labels or labels[key] not in values
-    if operator == "Exists":
-        return key in labels
-    return operator == "DoesNotExist" and key not in labels

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.plan import Plan
-from dragoman.maintenance.preview import count, listed
+from dragoman.maintenance.preview import listed
 from dragoman.maintenance.targets import Target
 from dragoman.model.fields import (
     Document,
@@ -20,6 +20,7 @@ from dragoman.model.fields import (
     texts,
 )
 from dragoman.model.metadata import Metadata
+from dragoman.words import counted
 
 API_VERSION: Final = "dragoman.dev/v1alpha1"
 KIND: Final = "DeviceMaintenance"
@@ -176,7 +177,7 @@ def _held(progress: Progress, plan: Plan | None) -> _Condition:
     if plan.unheld:
         devices = listed(map(str, plan.unheld))
         return HELD, "False", "InUse", f"Held as soon as a claim releases them: {devices}."
-    return HELD, "True", "AllHeld", f"New claims cannot get {count(progress.devices, 'device')}."
+    return HELD, "True", "AllHeld", f"New claims cannot get {counted(progress.devices, 'device')}."
 
 
 def _idle(progress: Progress, plan: Plan | None) -> _Condition:
@@ -193,7 +194,7 @@ def _idle(progress: Progress, plan: Plan | None) -> _Condition:
 
 def _waits(progress: Progress, plan: Plan) -> str:
     pods = [f"{one.metadata.namespace}/{one.metadata.name}" for one in plan.pods]
-    text = f"{count(len(plan.busy), 'device')} in use"
+    text = f"{counted(len(plan.busy), 'device')} in use"
     if pods:
         text += f" by {listed(sorted(pods))}"
     unused = [claim.key for claim in plan.claims if not claim.consumers]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from dragoman import words
 from dragoman.inventory.inventory import Device
 from dragoman.maintenance.actions import CreateRule
 from dragoman.maintenance.plan import Facts, Plan, evictions, plan, unmanaged
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.pod import Pod
+from dragoman.words import counted
 
 NAMES = 10
 """Names of one kind that are written out."""
@@ -49,11 +51,12 @@ class Preview:
 
     def lines(self) -> Iterator[str]:
         """Yield the preview in words, most important first."""
-        text = count(len(self.devices), "device")
+        text = counted(len(self.devices), "device")
         if not self.used:
             text += ", used by no claim"
         else:
-            text += f", used by {count(len(self.claims), 'claim')}, {count(len(self.pods), 'pod')}"
+            pods = counted(len(self.pods), "pod")
+            text += f", used by {counted(len(self.claims), 'claim')}, {pods}"
         if self.pods:
             text += f": {listed(self._pod(pod) for pod in self.pods)}"
         yield text
@@ -121,14 +124,8 @@ def _admin(devices: Iterable[Device]) -> set[str]:
     }
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 pod` or `3 pods`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def listed(names: Iterable[str], noun: str = "") -> str:
     """Return names with commas between them, shortened; the noun stands before the first."""
     found = [*names]
-    more = f" and {len(found) - NAMES} more" if len(found) > NAMES else ""
     head = f"{noun if len(found) == 1 else noun + 's'} " if noun else ""
-    return head + ", ".join(found[:NAMES]) + more
+    return head + words.listed(found, NAMES)

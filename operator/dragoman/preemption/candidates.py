@@ -22,6 +22,7 @@ from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.policy import Code, Policy, Reason, spared
 from dragoman.preemption.trial import Trial
 from dragoman.preemption.units import Unit, units
+from dragoman.words import counted
 
 _OFFSET: Final = 2**31
 """Added to each priority, so that fewer pods of negative priority weigh less (criterion 3)."""
@@ -310,9 +311,8 @@ def split(
 
 
 def _allows(budget: Budget) -> str:
-    count = max(budget.allowed, 0)
-    plural = "" if count == 1 else "s"
-    return f"PodDisruptionBudget {budget.namespace}/{budget.name} allows {count} disruption{plural}"
+    allowed = counted(max(budget.allowed, 0), "disruption")
+    return f"PodDisruptionBudget {budget.namespace}/{budget.name} allows {allowed}"
 
 
 def _evictions(victims: Sequence[Victim], facts: Facts) -> tuple[str, ...]:

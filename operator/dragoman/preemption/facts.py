@@ -12,7 +12,7 @@ from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
-from dragoman.maintenance.budgets import Budget, matches
+from dragoman.maintenance.budgets import Budget
 from dragoman.model.claim import Claim
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
@@ -251,7 +251,7 @@ class Facts:
 def _selecting(budgets: Iterable[Budget], labels: Mapping[str, Any]) -> Iterator[Budget]:
     for one in budgets:
         check()
-        if one.selector is not None and matches(one.selector, labels):
+        if one.selector is not None and one.selector.matches(labels):
             yield one
 
 

@@ -13,6 +13,7 @@ from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.stored import FINALIZER, PREEMPT, REPORT, digest, name_of
+from dragoman.words import counted
 
 API_VERSION: Final = "dragoman.dev/v1alpha1"
 KIND: Final = "DevicePreemption"
@@ -106,8 +107,7 @@ def note(plan: Plan, held: str = "") -> str:
     chosen = plan.chosen
     assert chosen is not None  # as above
     count = len(chosen.victims)
-    plural = "" if count == 1 else "s"
-    text = f"Would fit on {chosen.node} if {count} pod{plural} ended: {_pods(plan, chosen)}."
+    text = f"Would fit on {chosen.node} if {counted(count, 'pod')} ended: {_pods(plan, chosen)}."
     if plan.only_reported:
         text += f" Only reported: {plan.only_reported[0].text}."
     return shortened(f"{text} {held or 'Mode report: nothing is evicted'}.")

@@ -10,8 +10,8 @@ from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.ages import moment
 from dragoman.inventory.facts.objects import NodeFact
+from dragoman.model.timestamps import moment
 from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.spending import Spending
 

@@ -21,12 +21,13 @@ from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say
 from dragoman.cli.unusable import Unusable
 from dragoman.linting import engine
-from dragoman.linting.findings.finding import Failure, Finding, counted
+from dragoman.linting.findings.finding import Failure, Finding
 from dragoman.linting.findings.fixes import Fixed, difference, fixed
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
 from dragoman.linting.manifests.objects import Object, objects
+from dragoman.words import counted
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 CLUSTER: Final = "cluster"

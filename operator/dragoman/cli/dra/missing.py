@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.dra.reports import Unusable
 from dragoman.spelling import closest
+from dragoman.words import listed
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.inventory.facts.objects import World
@@ -85,5 +86,4 @@ def near_names(name: str, known: Sequence[str], what: str) -> str:
         return f"; did you mean {near}?"
     if not known:
         return f"; there are no {what}: is a DRA driver installed?"
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"; there are {', '.join(sorted(known)[:SHOWN])}{more}"
+    return f"; there are {listed(sorted(known), SHOWN)}"

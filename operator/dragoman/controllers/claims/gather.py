@@ -8,6 +8,7 @@ from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
+from dragoman.model.timestamps import unix
 
 IDLE = "idle"
 """Name, in `ClusterState.times`, of the state of a protected claim without devices."""
@@ -111,7 +112,4 @@ class Gatherer:
 
 def age(created: str) -> float:
     """Return the seconds since an API timestamp, by this machine's clock; 0 for none."""
-    if not created:
-        return 0.0
-    then = datetime.fromisoformat(created)
-    return max(0.0, (datetime.now(UTC) - then).total_seconds())
+    return max(0.0, datetime.now(UTC).timestamp() - unix(created)) if created else 0.0

@@ -12,13 +12,13 @@ from dragoman.controllers.evictions.enqueue import ALL_CLAIMS, LANES, Key, Obser
 from dragoman.controllers.evictions.faults import FaultReporter
 from dragoman.controllers.evictions.reconciler import Reconciler
 from dragoman.controllers.evictions.state import EvictionState
-from dragoman.evictions import seconds
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
+from dragoman.model.timestamps import unix
 
 ASSIST_DELAY = 30.0
 """Seconds that the stock controller has for an eviction before `assist` does it."""
@@ -146,6 +146,6 @@ class EvictionController:
         """Return a rule whose status the stock controller wrote lately, None if it did not."""
         since = datetime.now(UTC).timestamp() - STOCK_ACTIVE
         for rule in self._devices.stored_rules():
-            if rule.stock_stamp and seconds(rule.stock_stamp) > since:
+            if rule.stock_stamp and unix(rule.stock_stamp) > since:
                 return rule.metadata.name
         return None

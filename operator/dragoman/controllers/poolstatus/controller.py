@@ -10,7 +10,6 @@ from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.devices.informers import DeviceInformers
 from dragoman.controllers.poolstatus.requests import Answer, Request, answer
 from dragoman.controllers.poolstatus.statuses import Computed, Key, Statuses
-from dragoman.evictions.facts import seconds
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError
@@ -19,6 +18,7 @@ from dragoman.kube.resources import Resource
 from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
+from dragoman.model.timestamps import unix
 
 AUTO_DELAY = 10.0
 """Seconds that another controller has for an answer: twice what the stock one may take."""
@@ -131,7 +131,7 @@ class PoolStatusController:
         if not self._may_write():
             self.queue.add_after(name, FOLLOW_INTERVAL)
             return
-        created = seconds(request.metadata.created)
+        created = unix(request.metadata.created)
         age = self._clock() - created
         delay = min(SETTLE_DELAY, self._grace) if self._own else AUTO_DELAY
         if age >= self._grace:

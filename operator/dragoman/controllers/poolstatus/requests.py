@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.evictions.facts import seconds
 from dragoman.inventory.poolstatus.status import is_incomplete
 from dragoman.inventory.poolstatus.views import Json
 from dragoman.model import Document, Metadata
 from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.timestamps import unix
 
 ANSWERED_TTL = 3600.0
 """Seconds for which an answer is kept, as in-tree."""
@@ -48,8 +48,8 @@ class Request:
         metadata = Metadata.parse(document)
         if document.get("status") is not None:
             conditions = items(mapping(document, "status"), "conditions", "status.")
-            times = [seconds(str(one.get("lastTransitionTime") or "")) for one in conditions]
-            answered = max(times, default=0.0) or seconds(metadata.created)
+            times = [unix(str(one.get("lastTransitionTime") or "")) for one in conditions]
+            answered = max(times, default=0.0) or unix(metadata.created)
         return cls(
             metadata=metadata,
             driver=text(spec, "driver", "spec."),
@@ -70,7 +70,7 @@ class Request:
         """Return the Unix time after which the request is deleted."""
         if self.answered is not None:
             return self.answered + ANSWERED_TTL
-        return seconds(self.metadata.created) + UNANSWERED_TTL
+        return unix(self.metadata.created) + UNANSWERED_TTL
 
 
 @dataclass(frozen=True, slots=True)

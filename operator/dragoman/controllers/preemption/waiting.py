@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.inventory.ages import seconds
 from dragoman.model.fields import MalformedObjectError, mapping
 from dragoman.model.needs import Needs
+from dragoman.model.timestamps import seconds
 from dragoman.preemption.facts import NEVER, priority_of
 from dragoman.preemption.policy import Policy
 

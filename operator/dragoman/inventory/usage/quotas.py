@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.inventory.ages import seconds
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import class_of
 from dragoman.model.claim import Claim
 from dragoman.model.requests import ExactRequest
+from dragoman.model.timestamps import seconds
 
 ALL_DEVICES = 32
 """What a request with allocationMode All is charged: the limit of one claim."""

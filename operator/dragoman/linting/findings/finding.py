@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.linting.findings.edits import Edit
+from dragoman.words import counted
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -184,8 +185,3 @@ class Report:
                 "skipped": dict(sorted((self.skipped or {}).items())),
             },
         }
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun, such as `2 errors`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dragoman.cel import selectors
@@ -19,6 +19,7 @@ from dragoman.inventory.usage.summary import count_free, holder_names
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.deviceid import PoolID
 from dragoman.spelling import closest
+from dragoman.words import counted
 
 
 def device_class(inventory: Inventory, name: str) -> Report:
@@ -127,9 +128,8 @@ def node(inventory: Inventory, name: str) -> Report:
     devices = [one for one in inventory.devices.values() if one.node == name]
     pools = [one for one in inventory.pools.values() if one.node == name]
     free = count_free(inventory, devices)
-    blocks: list[Table | str | Cell] = [
-        f"Node {name}: {_many(devices, 'device')} in {_many(pools, 'pool')}, {free} free."
-    ]
+    have = f"{counted(len(devices), 'device')} in {counted(len(pools), 'pool')}"
+    blocks: list[Table | str | Cell] = [f"Node {name}: {have}, {free} free."]
     if devices:
         blocks += ["", _node_devices(devices)]
     broken = [one for one in pools if not one.usable]
@@ -160,10 +160,6 @@ def _node_devices(devices: Iterable[Device]) -> Table:
         for one in devices
     )
     return Table(("DEVICE", "STATE", "USED BY", "TAINTS"), rows)
-
-
-def _many(found: Sequence[object], noun: str) -> str:
-    return f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"
 
 
 def _users(device: Device) -> list[str]:

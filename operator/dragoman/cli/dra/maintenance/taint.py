@@ -152,12 +152,12 @@ def _carry_out(
 
 
 def _preview(found: Preview) -> Iterator[str]:
-    from dragoman.maintenance.preview import count  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.words import counted  # noqa: PLC0415 — not for --help
 
     yield from found.lines()
     if found.evicted:
         yield (
-            f"NoExecute deletes {count(len(found.evicted), 'pod')} without asking "
+            f"NoExecute deletes {counted(len(found.evicted), 'pod')} without asking "
             "PodDisruptionBudgets; `kubectl dra drain` asks them"
         )
 

@@ -9,9 +9,10 @@ from dragoman.controllers.maintenance.drainer import News, Step
 from dragoman.inventory.ages import duration
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.plan import Plan
-from dragoman.maintenance.preview import count, listed
+from dragoman.maintenance.preview import listed
 from dragoman.model import Pod
 from dragoman.model.deviceid import DeviceID
+from dragoman.words import counted
 
 
 def line(news: News, evict: Evict) -> str:
@@ -42,7 +43,7 @@ def line(news: News, evict: Evict) -> str:
 
 def left(plan: Plan) -> str:
     """Return what a drain still waits for."""
-    parts = [f"{count(len(plan.busy), 'device')} in use"]
+    parts = [f"{counted(len(plan.busy), 'device')} in use"]
     if plan.unheld:
         parts.append(f"{len(plan.unheld)} not held yet")
     if plan.pods:

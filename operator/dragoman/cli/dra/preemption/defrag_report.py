@@ -11,6 +11,7 @@ from dragoman.cli.dra.preemption import reading
 from dragoman.cli.dra.preemption.preempt_report import controller, devices, listed, owner
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.preemption.defrag import Move, Moves, Outcome
+from dragoman.words import counted
 
 _STATUS: Final = {Outcome.NONE: Exit.OBSTACLE, Outcome.UNKNOWN: Exit.UNKNOWN}
 
@@ -26,7 +27,7 @@ def report(world: World, pod: PodFact, copies: int, moves: Moves) -> Report:
 def _blocks(pod: PodFact, copies: int, moves: Moves) -> Iterator[Table | str | Cell]:
     name = pod.key if copies == 1 else f"{copies} pods like {pod.key}"
     where = ", ".join(
-        f"{_count(len(one.devices), 'device')} on {one.node}" for one in moves.targets
+        f"{counted(len(one.devices), 'device')} on {one.node}" for one in moves.targets
     )
     match moves.outcome:
         case Outcome.FITS:
@@ -34,28 +35,24 @@ def _blocks(pod: PodFact, copies: int, moves: Moves) -> Iterator[Table | str | C
         case Outcome.PLANNED:
             many = len(moves.moves)
             makes = "makes" if many == 1 else "make"
-            yield f"{_count(many, 'move')} {makes} room for {name} ({where}):"
+            yield f"{counted(many, 'move')} {makes} room for {name} ({where}):"
             yield _table(moves.moves)
             yield ""
             if moves.complete:
                 sure = "complete: no plan has fewer moves"
             else:
                 sure = "not complete: a plan with fewer moves may exist"
-            yield f"Searched {_count(moves.nodes, 'node')}, {sure}. Moved pods restart."
+            yield f"Searched {counted(moves.nodes, 'node')}, {sure}. Moved pods restart."
             yield (
                 "Move one pod at a time, in this order, with `kubectl cordon` on the nodes that "
                 "they leave, else some come back; then `kubectl uncordon`."
             )
         case Outcome.NONE:
-            yield f"No moves make room for {name}: searched {_count(moves.nodes, 'node')}."
+            yield f"No moves make room for {name}: searched {counted(moves.nodes, 'node')}."
             yield from _stays(moves)
         case Outcome.UNKNOWN:
             yield f"The search is too large to say whether moves make room for {name}."
     yield "Nothing was changed."
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _table(moves: tuple[Move, ...]) -> Table:

@@ -18,6 +18,7 @@ from dragoman.inventory.facts.objects import World
 from dragoman.preemption.candidates import Candidate, Refusal, Victim, Why
 from dragoman.preemption.facts import BoundPod
 from dragoman.preemption.planner import Outcome, Plan
+from dragoman.words import counted
 
 OTHERS: Final = 3
 """Next best nodes that are printed."""
@@ -80,7 +81,7 @@ def _blocks(world: World, plan: Plan) -> Iterator[Table | str | Cell]:
 def _chosen(world: World, plan: Plan, chosen: Candidate) -> Iterator[Table | str]:
     yield ""
     many = len(chosen.victims)
-    yield f"{chosen.node}: {many} victim{'' if many == 1 else 's'}, no PodDisruptionBudget violated"
+    yield f"{chosen.node}: {counted(many, 'victim')}, no PodDisruptionBudget violated"
     rows = tuple(
         (
             victim.pod.key,
@@ -104,7 +105,7 @@ def _chosen(world: World, plan: Plan, chosen: Candidate) -> Iterator[Table | str
 def _other(candidate: Candidate) -> str:
     many = len(candidate.victims)
     top = max(victim.pod.priority for victim in candidate.victims)
-    return f"{candidate.node} ({many} victim{'' if many == 1 else 's'}, priority {top} at most)"
+    return f"{candidate.node} ({counted(many, 'victim')}, priority {top} at most)"
 
 
 def _need(plan: Plan) -> str:

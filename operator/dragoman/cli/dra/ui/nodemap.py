@@ -13,6 +13,7 @@ from dragoman.cli.dra.ui.natural import natural
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage import summary
+from dragoman.words import listed
 
 ATTENTION: Final = "attention"
 USED: Final = "used"
@@ -141,8 +142,7 @@ def _dot(device: Device) -> Dot:
     holders = [name for one in device.owned for name in summary.holder_names(one)]
     parts = [str(device.state)]
     if holders:
-        more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
-        parts = [f"{device.state} by {', '.join(holders[:3])}{more}"]
+        parts = [f"{device.state} by {listed(holders, 3)}"]
     if device.taints:
         parts.append("tainted" if device.state is not State.TAINTED else _first_taint(device))
     text = ", ".join(filter(None, parts))
