@@ -73,6 +73,8 @@ TOOLKIT = {
     "who": "inventory.who",
 }
 """Commands of `dragoman.cli.dra`, each with the module that defines it."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128, and the number of SIGINT."""
 GLOBAL_OPTIONS = {
     "-n": True,
     "--namespace": True,
@@ -82,6 +84,9 @@ GLOBAL_OPTIONS = {
     "--kubeconfig": True,
     "--cluster": True,
     "--user": True,
+    "-s": True,
+    "--server": True,
+    "--token": True,
     "--as": True,
     "--as-group": True,
     "--as-uid": True,
@@ -122,9 +127,15 @@ class Commands(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; its errors reach the terminal without control characters."""
-        with plain_errors():
-            return super().invoke(ctx)
+        """Run a command; its errors reach the terminal without control characters.
+
+        Ctrl-C ends it with 130, as it ends kubectl: 1 would be an answer.
+        """
+        try:
+            with plain_errors():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take options that all commands share from before the command, as kubectl does."""

@@ -166,9 +166,16 @@ async def _groups_with_claims(
 
 
 async def find_resource(
-    api: Client, group: str, versions: Iterable[str], plural: str
+    api: Client, group: str, versions: Iterable[str], plural: str, *, status: bool = True
 ) -> Resource | None:
-    """Return the first version in which a resource and its status are served; None where none is.
+    """Return the first version in which a resource is served; None where none is.
+
+    Args:
+        api: Where to ask.
+        group: API group.
+        versions: Those that are understood, the best first.
+        plural: The resource.
+        status: Whether its status has to be served as well.
 
     An API server may serve a version without the resource, while its feature gate is off.
     """
@@ -179,7 +186,7 @@ async def find_resource(
             if error.code == 404:
                 continue
             raise
-        if {plural, f"{plural}/status"} <= _names(listed):
+        if {plural, *([f"{plural}/status"] if status else [])} <= _names(listed):
             return Resource(group, version, plural)
     return None
 

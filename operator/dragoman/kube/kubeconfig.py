@@ -49,6 +49,8 @@ class Credentials:
         cluster: Name of a cluster in it; None for the context's.
         auth_info: Name of a user in it; None for the context's.
         acting_as: User to impersonate, whatever the kubeconfig says; empty for none.
+        server_option: URL in place of the cluster's; None for that.
+        token_option: Bearer token in place of the user's; None for that.
     """
 
     kubeconfig: Path | None = None
@@ -56,6 +58,8 @@ class Credentials:
     cluster: str | None = None
     auth_info: str | None = None
     acting_as: str = ""
+    server_option: str | None = None
+    token_option: str | None = field(default=None, repr=False)
     impersonation: Headers = field(init=False, repr=False, default=())
     _server: str = field(init=False, repr=False, default="")
     _cluster: Mapping[str, Any] = field(init=False, repr=False, default_factory=dict)
@@ -176,7 +180,10 @@ class Credentials:
         return None, None
 
     def _load(self) -> None:
-        choice = Choice(self.kubeconfig, self.context, self.cluster, self.auth_info)
+        choice = Choice(
+            *(self.kubeconfig, self.context, self.cluster, self.auth_info),
+            *(self.server_option, self.token_option),
+        )
         try:
             if choice == Choice() and _only_inside_pod():
                 self._cluster, self._user = _of_pod()

@@ -13,6 +13,8 @@ from dragoman.model.deviceid import DeviceID, PoolID
 
 NAMES: Final = 10
 """Names of one kind that a message lists."""
+NODES: Final = ("node", "nodes", "no")
+"""What kubectl's users call a node before its name."""
 
 
 class TargetError(ValueError):
@@ -71,7 +73,7 @@ class Selection:
 
 
 def parse(text: str, inventory: Inventory) -> Target:
-    """Read `driver/pool/device` or `driver/pool`.
+    """Read `driver/pool/device`, `driver/pool` or `node/NAME`.
 
     Names of pools may have slashes, so the inventory decides where the name of a pool ends; what it
     does not know counts as `driver/pool/device` where it has two slashes or more.
@@ -80,9 +82,12 @@ def parse(text: str, inventory: Inventory) -> Target:
         TargetError: The text has no slash, or an empty part.
     """
     driver, _, rest = text.partition("/")
+    # Names of drivers are DNS names; "node" may be one, and then the pool decides.
+    if driver in NODES and rest and "/" not in rest and PoolID(driver, rest) not in inventory.pools:
+        return Target(node=rest)
     if not driver or not rest or not all(rest.split("/")):
         raise TargetError(
-            f"{text!r}: expected driver/pool/device or driver/pool, "
+            f"{text!r}: expected driver/pool/device, driver/pool or node/NAME, "
             "such as gpu.nvidia.com/node-4/gpu-3"
         )
     pool, _, device = rest.rpartition("/")
@@ -113,10 +118,12 @@ def targets(
     named = [parse(name, inventory) for name in names]
     if not named and not node and not where:
         raise TargetError(
-            "name a device (driver/pool/device) or a pool (driver/pool), "
+            "name a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME), "
             "or choose devices with --node or --where"
         )
-    return tuple(replace(one, node=node, where=where) for one in named or [Target()])
+    if other := next((one for one in named if node and one.node not in {"", node}), None):
+        raise TargetError(f"node/{other.node} and --node {node} are different nodes: give one")
+    return tuple(replace(one, node=one.node or node, where=where) for one in named or [Target()])
 
 
 def select(

@@ -43,12 +43,16 @@ class Choice:
         context: Name of a context.
         cluster: Name of a cluster, in place of the context's.
         user: Name of a user, in place of the context's.
+        server: URL of the API server, in place of the cluster's.
+        token: Bearer token, in place of what else the user has.
     """
 
     kubeconfig: Path | None = None
     context: str | None = None
     cluster: str | None = None
     user: str | None = None
+    server: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +113,23 @@ def load(kubeconfig: Path | None) -> Config:
 def connection(config: Config, choice: Choice) -> Connection:
     """Return what a choice means; raise ConnectionSettingsError in kubectl's words."""
     name = choice.context or config.current
-    if not name and not choice.cluster:
+    if not (name or choice.cluster or choice.server):
         known = ", ".join(config.contexts)
         hint = f"choose one with --context: {known}" if known else "no kubeconfig has a context"
         raise ConnectionSettingsError(f"current-context is not set; {hint}")
     context = _entry(config, "contexts", "context", name) if name else {}
-    cluster = _entry(config, "clusters", "cluster", choice.cluster or context.get("cluster"))
+    cluster_name = choice.cluster or context.get("cluster")
+    cluster: Mapping[str, Any] = {}
+    if cluster_name or not choice.server:
+        cluster = _entry(config, "clusters", "cluster", cluster_name)
+    if choice.server:
+        cluster = {**cluster, "server": choice.server, "tls-server-name": ""}
     if not cluster.get("server"):
-        raise ConnectionSettingsError(
-            f'no server found for cluster "{choice.cluster or context.get("cluster")}"'
-        )
+        raise ConnectionSettingsError(f'no server found for cluster "{cluster_name}"')
     user_name = choice.user or context.get("user")
     user = _entry(config, "users", "auth info", user_name) if user_name else {}
+    if choice.token:
+        user = {**user, "token": choice.token, "tokenFile": ""}
     return Connection(cluster, user, str(context.get("namespace") or ""))
 
 

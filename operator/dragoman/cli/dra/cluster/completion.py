@@ -42,7 +42,9 @@ def in_namespace(plural: str) -> Callable[[click.Context], list[str]]:
 
     def listed(context: click.Context) -> list[str]:
         group = "/api/v1" if plural == "pods" else "/apis/resource.k8s.io/v1"
-        ended = "status.phase!=Succeeded,status.phase!=Failed" if plural == "pods" else ""
+        from dragoman.cli.dra.cluster.labels import ENDED  # noqa: PLC0415 — heavy
+
+        ended = ENDED if plural == "pods" else ""
         return _names(context, f"{group}/namespaces/{{namespace}}/{plural}", ended)
 
     return listed

@@ -39,6 +39,14 @@ class Target(Protocol):
         """The user of the kubeconfig; None for the context's."""
 
     @property
+    def server(self) -> str | None:
+        """URL of the API server; None for the cluster's."""
+
+    @property
+    def token(self) -> str | None:
+        """Bearer token; None for what the user has."""
+
+    @property
     def request_timeout(self) -> float:
         """Seconds for one request; 0 for the client's own limits."""
 
@@ -92,6 +100,8 @@ async def client_of(target: Target) -> AsyncIterator[Client]:
     with explained():
         credentials = UserCredentials(
             *(target.kubeconfig, target.context, target.cluster, target.auth_info),
+            server_option=target.server,
+            token_option=target.token,
             user=target.user,
             groups=target.groups,
             uid=target.uid,

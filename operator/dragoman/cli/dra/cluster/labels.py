@@ -1,27 +1,52 @@
-"""Objects by their labels, selected by the API server."""
+"""Objects by their labels and fields, selected by the API server."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dragoman.kube.client import Client, pages
-from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, find_resource
+from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.resources import Resource
 
+if TYPE_CHECKING:
+    from dragoman.cli.dra.cluster.source import Selection
 
-async def labelled(client: Client, plural: str, selector: str) -> frozenset[str]:
-    """Return the objects that a label selector selects: names, or `namespace/name`.
+ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+_CORE = ("namespaces", "nodes", "pods")
+
+
+async def selected(
+    client: Client, plural: str, selection: Selection, namespace: str = ""
+) -> frozenset[str]:
+    """Return the objects that a label selector and a field selector select.
+
+    Args:
+        client: The connection.
+        plural: Kind of the objects.
+        selection: The selectors.
+        namespace: The only one that is looked at; empty for all.
+
+    Returns:
+        Names, or `namespace/name`; none where the kind is not served.
 
     Raises:
-        ApiError: The selector is malformed, or the objects may not be listed.
+        ApiError: A selector is malformed, or the objects may not be listed.
     """
     resource: Resource | None = Resource("", "v1", plural)
-    if plural == "deviceclasses":
-        resource = await find_resource(client, DRA_GROUP, DRA_VERSIONS, plural)
+    if plural not in _CORE:
+        versions = OPTIONAL_VERSIONS if plural == "devicetaintrules" else DRA_VERSIONS
+        # DeviceClasses have no status.
+        resource = await find_resource(client, DRA_GROUP, versions, plural, status=False)
     if resource is None:
         return frozenset()
+    # Pods that have ended need no devices, and are read by no command.
+    fields = ",".join(filter(None, (selection.fields, ENDED if plural == "pods" else "")))
+    given = {"labelSelector": selection.labels, "fieldSelector": fields}
+    wanted = {name: value for name, value in given.items() if value}
     return frozenset(
         [
             "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
-            async for page in pages(client, resource.path(), labelSelector=selector)
+            async for page in pages(client, resource.path(namespace), **wanted)
             for one in page.get("items") or ()
         ]
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.cluster.source import Selection, Source
 from dragoman.cli.dra.formats import FORMS, Output, OutputType
 
 Command = Callable[..., Any]
@@ -93,6 +93,8 @@ _OPTIONS: Final = (
         shell_complete=completion.users,
         help="User of the kubeconfig; by default that of the context.",
     ),
+    click.option("-s", "--server", metavar="URL", help="API server; by default the cluster's."),
+    click.option("--token", metavar="TOKEN", help="Bearer token; by default what the user has."),
     click.option("--as", "user", default="", metavar="USER", help="User to impersonate."),
     click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group as well."),
     click.option("--as-uid", "uid", default="", metavar="UID", help="UID of the --as user."),
@@ -117,6 +119,8 @@ FIELDS: Final = (
     "context",
     "cluster",
     "auth_info",
+    "server",
+    "token",
     "user",
     "groups",
     "uid",
@@ -150,6 +154,36 @@ def filename_option(text: str, *, required: bool = False) -> Callable[[Command],
         shell_complete=completion.files,
         help=text,
     )
+
+
+def selecting(command: Command) -> Command:
+    """Add -l and --field-selector; the command gets one Selection as `selection`."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        selection = Selection(options.pop("selector"), options.pop("field_selector"))
+        return command(*arguments, selection=selection, **options)
+
+    for option in reversed(_SELECTORS):
+        run = option(run)
+    return run
+
+
+_SELECTORS: Final = (
+    click.option(
+        "-l",
+        "--selector",
+        default="",
+        metavar="LABELS",
+        help="Only objects with these labels, as in kubectl: `app=trainer,tier!=test`.",
+    ),
+    click.option(
+        "--field-selector",
+        default="",
+        metavar="FIELDS",
+        help="Only objects with these fields, as in kubectl: `spec.nodeName=node-1`.",
+    ),
+)
 
 
 def output_option(command: Command) -> Command:

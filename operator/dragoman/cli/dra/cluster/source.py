@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,6 +21,23 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
 
 Answer = TypeVar("Answer")
 DEFAULT_NAMESPACE: Final = "default"
+NAMESPACED: Final = ("pods", "resourceclaims", "resourceclaimtemplates")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects are meant, in the words of the API server; empty for all.
+
+    Attributes:
+        labels: A label selector.
+        fields: A field selector.
+    """
+
+    labels: str = ""
+    fields: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,8 @@ class Source:
         context: Of the kubeconfig; None for its current one.
         cluster: Of the kubeconfig; None for the context's.
         auth_info: User of the kubeconfig; None for the context's.
+        server: URL of the API server; None for the cluster's.
+        token: Bearer token; None for what the user has.
         request_timeout: Seconds for one request; 0 for the client's own limits.
         user: To impersonate; empty for none.
         uid: Of that user; empty for none.
@@ -48,6 +67,8 @@ class Source:
     context: str | None = None
     cluster: str | None = None
     auth_info: str | None = None
+    server: str | None = None
+    token: str | None = field(default=None, repr=False)
     request_timeout: float = 0.0
     user: str = ""
     uid: str = ""
@@ -102,18 +123,21 @@ class Source:
             return self.read(()).kubernetes
         return self.call(_version)
 
-    def labelled(self, plural: str, selector: str) -> frozenset[str]:
-        """Return the objects with labels: names, or `namespace/name`.
+    def selected(self, plural: str, selection: Selection) -> frozenset[str]:
+        """Return the objects with labels and fields: names, or `namespace/name`.
 
         Raises:
             click.UsageError: There is no cluster to ask: snapshots have no labels.
-            Unusable: The selector is malformed, or the objects may not be listed.
+            Unusable: A selector is malformed, or the objects may not be listed.
         """
         if self.snapshot:
-            raise click.UsageError("-l: a snapshot has no labels")
-        from dragoman.cli.dra.cluster.labels import labelled  # noqa: PLC0415 — heavy
+            option = "-l" if selection.labels else "--field-selector"
+            raise click.UsageError(f"{option}: a snapshot has no labels; ask a cluster")
+        from dragoman.cli.dra.cluster.labels import selected  # noqa: PLC0415 — heavy
 
-        return self.call(lambda client: labelled(client, plural, selector))
+        # Pods and claims of other namespaces may not be listed, and are not asked for.
+        namespace = self.only_namespace if plural in NAMESPACED else ""
+        return self.call(lambda client: selected(client, plural, selection, namespace))
 
     def profile(self, world: World) -> Profile:
         """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""

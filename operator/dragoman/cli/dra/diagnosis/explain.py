@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from dragoman.cli.dra.cluster import completion, watching
-from dragoman.cli.dra.cluster.options import answering, filename_option
-from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.cluster.options import answering, filename_option, selecting
+from dragoman.cli.dra.cluster.source import Selection, Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.kinds import kind_of, subject
+from dragoman.cli.dra.kinds import kind_of, required_kind, subject
 from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
 from dragoman.spelling import closest
 
@@ -29,6 +29,7 @@ _EXAMPLES: Final = """\
 Examples:
   kubectl dra explain trainer -n ml             # a pod; `pod trainer`, `po/trainer` as well
   kubectl dra explain pod trainer -n ml --node node-5 --devices
+  kubectl dra explain pods -l app=trainer -n ml # each pod with a label
   kubectl dra explain -f pod.yaml               # before it is applied
   kubectl dra explain claim trainer-gpu -n ml
   kubectl dra explain template h200-pair -n ml  # would a claim from it fit?
@@ -42,6 +43,14 @@ Exit status:
   1  something does; the answer says what
   2  cannot tell: bad input, missing permissions, a search that is too large
 """
+SELECTED: Final = {
+    "pod": "pods",
+    "claim": "resourceclaims",
+    "template": "resourceclaimtemplates",
+    "class": "deviceclasses",
+    "node": "nodes",
+}
+"""Kinds of which -l and --field-selector choose objects."""
 KINDS: Final = ("pod", "claim", "template", "class", "node", "device")
 _NEEDS: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -87,6 +96,7 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     shell_complete=completion.nodes,
     help="Look at this node only.",
 )
+@selecting
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")
 @watched
 @answering
@@ -95,6 +105,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     words: tuple[str, ...],
     filenames: tuple[str, ...],
     node: str,
+    selection: Selection,
     timeout: float,
     devices: bool,  # noqa: FBT001 — click passes by name
     every: float,
@@ -108,18 +119,16 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     The answer comes from the same search as kube-scheduler's; a suggestion is printed only when a
     second search with that change succeeds.
     """
-    if bool(filenames) == bool(words) or len(words) > 2:
-        raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
-    kind, name = subject(words, KINDS, "pod") if words else ("", "")
+    kind, names = _asked(source, words, filenames, selection)
     if every:
-        if filenames:
-            raise click.UsageError("--watch follows one object of the cluster, not files")
+        if filenames or selection:
+            raise click.UsageError("--watch follows one object of the cluster, by its name")
 
         def answer(source: Source) -> Report:
-            return _reports(source, kind, name, (), node, timeout, devices=devices)[0]
+            return _reports(source, kind, names, (), node, timeout, devices=devices)[0]
 
         watching.answer(source, answer, output, every)
-    reports = _reports(source, kind, name, filenames, node, timeout, devices=devices)
+    reports = _reports(source, kind, names, filenames, node, timeout, devices=devices)
     for index, report in enumerate(reports):
         if index and not output.document:
             click.echo()
@@ -127,10 +136,30 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     sys.exit(max((report.status for report in reports), default=Exit.CLEAR))
 
 
+def _asked(
+    source: Source, words: tuple[str, ...], filenames: tuple[str, ...], selection: Selection
+) -> tuple[str, tuple[str, ...]]:
+    """Return the kind and the names of the objects of the cluster that are meant."""
+    if selection:
+        kind = required_kind(words[0], SELECTED) if words else "pod"
+        if filenames or len(words) > 1:
+            raise click.UsageError("-l chooses the objects: give a kind alone, as `pods -l app=x`")
+        names = sorted(source.selected(SELECTED[kind], selection))
+        if not names:
+            raise Unusable(f"no {SELECTED[kind]} with these labels and fields")
+        return kind, tuple(names)
+    if bool(filenames) == bool(words) or len(words) > 2:
+        raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
+    if filenames:
+        return "", ()
+    kind, name = subject(words, KINDS, "pod")
+    return kind, (name,)
+
+
 def _reports(  # noqa: PLR0913, PLR0917 — as above
     source: Source,
     kind: str,
-    name: str,
+    names: tuple[str, ...],
     filenames: tuple[str, ...],
     node: str,
     timeout: float,
@@ -162,7 +191,7 @@ def _reports(  # noqa: PLR0913, PLR0917 — as above
         view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
         if filenames:
             return _of_files(view, planned)
-        return [_of_object(source, view, kind, name)]
+        return [_of_object(source, view, kind, name) for name in names]
 
 
 def _of_object(source: Source, view: View, kind: str, name: str) -> Report:

@@ -10,8 +10,8 @@ import click
 
 from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.completion import device_classes
-from dragoman.cli.dra.cluster.options import connected, output_option
-from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.cluster.options import connected, output_option, selecting
+from dragoman.cli.dra.cluster.source import Selection, Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.kinds import What
@@ -47,13 +47,13 @@ _NEEDS: Final = {
     "pods": ("resourceclaims", "pods", "deviceclasses"),
 }
 """What each answer is computed from."""
-_LABELLED: Final = {
+_SELECTED: Final = {
     "classes": "deviceclasses",
     "nodes": "nodes",
     "namespaces": "namespaces",
     "pods": "pods",
 }
-"""The objects whose labels -l selects."""
+"""The objects that -l and --field-selector select."""
 
 
 @click.command(epilog=_EXAMPLES)
@@ -66,13 +66,7 @@ _LABELLED: Final = {
     shell_complete=device_classes,
     help="Count devices of this DeviceClass only (classes, nodes).",
 )
-@click.option(
-    "-l",
-    "--selector",
-    default="",
-    metavar="LABELS",
-    help="Show classes, nodes, namespaces or pods with these labels only, as in kubectl.",
-)
+@selecting
 @watched
 @click.option(
     "--html",
@@ -86,7 +80,7 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     what: str,
     device_class: str,
-    selector: str,
+    selection: Selection,
     every: float,
     html: Path | None,
     output: Output,
@@ -104,7 +98,7 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
         sys.exit(_write(source, html))
 
     def answer(source: Source) -> Report:
-        return _report(source, what, device_class, selector, wide=output == "wide")
+        return _report(source, what, device_class, selection, wide=output == "wide")
 
     watching.answer(source, answer, output, every)
 
@@ -122,10 +116,12 @@ def _write(source: Source, file: Path) -> Exit:
     return notes.status(world)
 
 
-def _report(source: Source, what: str, device_class: str, selector: str, *, wide: bool) -> Report:
+def _report(
+    source: Source, what: str, device_class: str, selection: Selection, *, wide: bool
+) -> Report:
     from dragoman.cli.dra.inventory import top_tables as tables  # noqa: PLC0415 — heavy, not for --help
 
-    selected = source.labelled(_LABELLED[what], selector) if selector else None
+    selected = source.selected(_SELECTED[what], selection) if selection else None
     inventory = _inventory(source, what)
     known = inventory.world.classes
     if device_class and what in ("classes", "nodes") and device_class not in known:

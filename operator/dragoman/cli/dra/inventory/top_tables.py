@@ -27,20 +27,20 @@ def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide:
     ]
     blocked = wide or any(row.blocked for row in rows)
     headers = [
-        *("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD"),
+        *("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "PENDING", "TAINTED", "HELD"),
         *(("BLOCKED",) if blocked else ()),
-        *("LOST", "PENDING"),
+        "LOST",
         *(("SHARES",) if wide else ()),
     ]
     lines = [
         (
             *(row.name, ",".join(row.drivers) or UNKNOWN, str(row.devices)),
             _good(row.free),
-            str(row.used),
+            *(str(row.used), str(row.pending)),
             _bad(row.tainted),
             str(row.held),
             *((str(row.blocked),) if blocked else ()),
-            *(_bad(row.lost), str(row.pending)),
+            _bad(row.lost),
             *((_shares(row.shares),) if wide else ()),
         )
         for row in rows

@@ -21,7 +21,7 @@ _EXAMPLES: Final = """\
 Examples:
   kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --dry-run
   kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --reason "XID 79" --timeout 10m
-  kubectl dra drain --node node-4 --rate 10/m           # every device of a node
+  kubectl dra drain node/node-4 --rate 10/m             # every device of a node
   kubectl dra drain gpu.nvidia.com/node-4               # every device of a pool
   kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --force # pods without a controller, too
   kubectl dra drain --where 'device.attributes["gpu.nvidia.com"].uuid == "GPU-9b1e0000"'
@@ -90,7 +90,8 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
 ) -> None:
     """Take devices out of service, and evict the pods that use them.
 
-    TARGET is a device (driver/pool/device) or a pool (driver/pool). New claims cannot get the
+    TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).
+    New claims cannot get the
     devices any more; pods are evicted through the Eviction API, which asks PodDisruptionBudgets.
     As with `kubectl drain`, pods that no controller would replace are evicted with --force only.
     Ctrl-C leaves the devices out of service, and the same command continues.

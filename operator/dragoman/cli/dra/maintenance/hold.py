@@ -65,7 +65,8 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
 ) -> None:
     """Keep new claims away from devices; pods that use them are left alone.
 
-    TARGET is a device (driver/pool/device) or a pool (driver/pool). Where DeviceTaintRules are
+    TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).
+    Where DeviceTaintRules are
     served, one with the taint dragoman.dev/maintenance:NoSchedule is created. Elsewhere a held
     claim is: a ResourceClaim that has the device and that no pod uses.
     """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dragoman.cli.dra.cluster import watching
-from dragoman.cli.dra.cluster.options import connected, output_option
-from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.cluster.options import connected, output_option, selecting
+from dragoman.cli.dra.cluster.source import Selection, Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Report, Table
@@ -25,6 +25,7 @@ _EXAMPLES: Final = """\
 Examples:
   kubectl dra holds
   kubectl dra holds -o wide          # names of the objects
+  kubectl dra holds -A -l team=ml    # DeviceTaintRules and held claims with a label
   kubectl dra holds -o json | jq '.holds[] | select(.author == "ann")'
 
 \b
@@ -36,19 +37,20 @@ _NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 
 
 @click.command(epilog=_EXAMPLES)
+@selecting
 @watched
 @connected
 @output_option
-def holds(source: Source, every: float, output: Output) -> None:
+def holds(source: Source, selection: Selection, every: float, output: Output) -> None:
     """List what keeps devices out of service: DeviceTaintRules and held claims."""
 
     def answer(source: Source) -> Report:
-        return _answer(source, wide=output == "wide")
+        return _answer(source, selection, wide=output == "wide")
 
     watching.answer(source, answer, output, every)
 
 
-def _answer(source: Source, *, wide: bool) -> Report:
+def _answer(source: Source, selection: Selection, *, wide: bool) -> Report:
     from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
     from dragoman.maintenance.holds import read  # noqa: PLC0415 — as above
@@ -59,7 +61,13 @@ def _answer(source: Source, *, wide: bool) -> Report:
         # A reservation says of its pod the UID alone.
         snapshot = source.read((*_NEEDS, "pods"))
         world = parse(snapshot)
-    found = read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))
+    found = [*read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))]
+    if selection:
+        plurals = ("devicetaintrules", "resourceclaims")
+        selected = {name for one in plurals for name in source.selected(one, selection)}
+        found = [
+            one for one in found if "/".join(filter(None, (one.namespace, one.name))) in selected
+        ]
     inventory = take(world, source.profile(world))
     ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
     return _report(world, inventory, ordered, wide=wide)

@@ -35,7 +35,7 @@ class Wish:
     """Which devices a command line means.
 
     Attributes:
-        names: `driver/pool/device` or `driver/pool`.
+        names: `driver/pool/device`, `driver/pool` or `node/NAME`.
         node: Node of the devices; empty for all.
         where: CEL expression; empty for all.
         dry_run: Whether only the preview is wanted.

@@ -34,7 +34,8 @@ Exit status:
 def undrain(source: Source, wish: Wish, output: Output) -> None:
     """Put devices back in service: delete what `drain` or `hold` created for them.
 
-    TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
+    TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).
+    Holds of all users are
     deleted; those of a DeviceMaintenance end with that object.
     """
     undo(source, wish, "undrain", output)

@@ -19,7 +19,8 @@ from dragoman.cli.dra.maintenance.undrain import EXAMPLES
 def unhold(source: Source, wish: Wish, output: Output) -> None:
     """Put devices back in service: delete what `hold` or `drain` created for them.
 
-    TARGET is a device (driver/pool/device) or a pool (driver/pool). Holds of all users are
+    TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).
+    Holds of all users are
     deleted; those of a DeviceMaintenance end with that object.
     """
     undo(source, wish, "unhold", output)
