@@ -43,8 +43,8 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_classes(desk: Desk) -> None:
     assert desk.run("top").splitlines() == [
-        "CLASS   DRIVER            DEVICES   FREE   USED   TAINTED   HELD   LOST   PENDING",
-        "gpu     gpu.example.com   3         1      1      1         0      0      1",
+        "CLASS   DRIVER            DEVICES   FREE   USED   PENDING   TAINTED   HELD   LOST",
+        "gpu     gpu.example.com   3         1      1      1         1         0      0",
         f"! pool {DRIVER}/node-b is incomplete (1 of 2 slices, 60m): its idle devices do not count",
     ]
 
