@@ -9,7 +9,7 @@ from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, 
 from dragoman.kube.resources import Resource
 
 if TYPE_CHECKING:
-    from dragoman.cli.dra.cluster.source import Selection
+    from dragoman.cli.dra.cluster.selection import Selection
 
 ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 _CORE = ("namespaces", "nodes", "pods")

@@ -11,7 +11,8 @@ from typing import Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.source import Selection, Source
+from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import FORMS, Output, OutputType
 
 Command = Callable[..., Any]

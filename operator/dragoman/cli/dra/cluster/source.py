@@ -15,6 +15,7 @@ from dragoman.cli.dra.output import Progress, Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
+    from dragoman.cli.dra.cluster.selection import Selection
     from dragoman.inventory.facts.objects import World
     from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman.kube.client import Client
@@ -22,22 +23,6 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
 Answer = TypeVar("Answer")
 DEFAULT_NAMESPACE: Final = "default"
 NAMESPACED: Final = ("pods", "resourceclaims", "resourceclaimtemplates")
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which objects are meant, in the words of the API server; empty for all.
-
-    Attributes:
-        labels: A label selector.
-        fields: A field selector.
-    """
-
-    labels: str = ""
-    fields: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.labels or self.fields)
 
 
 @dataclass(frozen=True, slots=True)

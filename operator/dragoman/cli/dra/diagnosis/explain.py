@@ -10,7 +10,8 @@ import click
 
 from dragoman.cli.dra.cluster import completion, watching
 from dragoman.cli.dra.cluster.options import answering, filename_option, selecting
-from dragoman.cli.dra.cluster.source import Selection, Source
+from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.kinds import kind_of, required_kind, subject

@@ -8,7 +8,8 @@ import click
 
 from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.options import connected, output_option, selecting
-from dragoman.cli.dra.cluster.source import Selection, Source
+from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Report, Table

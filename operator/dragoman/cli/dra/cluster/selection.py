@@ -1,0 +1,21 @@
+"""Which objects -l and --field-selector mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects are meant, in the words of the API server; empty for all.
+
+    Attributes:
+        labels: A label selector.
+        fields: A field selector.
+    """
+
+    labels: str = ""
+    fields: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.fields)
