@@ -15,7 +15,7 @@ import click
 import yaml
 
 from docs import generate_chart
-from dragoman.cli import SERVER_COMMANDS, USER_COMMANDS, cli
+from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
 from dragoman.cli.dra.cluster.options import FIELDS
 
 DOCS: Final = Path(__file__).parent
@@ -62,6 +62,7 @@ def commands() -> str:
     head = "## Options about the cluster\n\n| flag | meaning |\n|---|---|\n"
     parts = [CLI_HEAD, head + "\n".join(shared) + "\n"]
     parts += ["## Users' commands\n", *map(_command, sorted(USER_COMMANDS))]
+    parts += ["## Commands for driver authors\n", *map(_command, sorted(AUTHOR_COMMANDS))]
     parts += ["## Servers' commands\n", *map(_command, sorted(SERVER_COMMANDS))]
     return "\n".join(parts)
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import yaml
 
+from dragoman.pretend.driver import RULES, Driver
 from tests.support.controlplane import binaries
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.node import image
 from tests.support.controlplane.node.node import Node
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.driver.driver import RULES, Driver
 
 SLICES = Path("examples/hardware/devices.yaml")
 IMAGE = "docker.io/library/busybox:stable"

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from dragoman.throwaway.downloads import replace_text
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for
@@ -53,7 +54,7 @@ def built(version: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with binaries.locked(target.with_name(".lock")):
             _build(module, target)
-            artifacts.replace_text(stamp, pins)
+            replace_text(stamp, pins)
     return target
 
 

@@ -39,6 +39,11 @@ USER_COMMANDS = {
     "who": "Show which claim, pod and container has a device.",
 }
 """What users type: all that `kubectl dra` has."""
+AUTHOR_COMMANDS = {
+    "conformance": "Check whether a DRA driver behaves, against a pretended kubelet.",
+    "pretend": "Be a DRA driver without hardware: publish devices, and prepare claims.",
+}
+"""What authors of drivers type: commands of `dragoman` alone."""
 SERVER_COMMANDS = {
     "delete-webhooks": "Delete the webhook configuration.",
     "operator": "Run the claim controller.",
@@ -46,7 +51,7 @@ SERVER_COMMANDS = {
     "webhook": "Run the admission webhook.",
 }
 """What the chart runs: these are commands of `dragoman` alone."""
-COMMANDS = USER_COMMANDS | SERVER_COMMANDS
+COMMANDS = USER_COMMANDS | AUTHOR_COMMANDS | SERVER_COMMANDS
 """Sub-commands, loaded when used: they are heavy."""
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""

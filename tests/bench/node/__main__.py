@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from dragoman.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
@@ -21,7 +22,6 @@ from tests.support.controlplane.components import UNTHROTTLED, StockController
 from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
-from tests.support.driver.driver import RULES, Driver
 
 RUNS = 2
 JOBS = "job-controller"

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman.pretend.configs import validator
+from dragoman.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install
@@ -19,7 +21,7 @@ from tests.support.controlplane.plane import (
     ControlPlane,
 )
 from tests.support.controlplane.recipes import NODE
-from tests.support.driver.driver import RULES, Driver
+from tests.support.gpuconfig import schema
 
 WORKLOADS = ("job-controller", "pod-garbage-collector-controller")
 """Whoever makes the pods of jobs, and whoever removes those of nodes that are gone."""
@@ -55,7 +57,10 @@ def driver(plane: ControlPlane, node: Node) -> Iterator[Driver]:
     """Run a driver with four devices on the node."""
     account = plane.user("driver", RULES)
     places = node.places
-    with Driver(plane.api(account), places.kubelet, places.cdi, node=node.name) as running:
+    validate = validator(objects.DRIVER, [schema(objects.DRIVER)])
+    with Driver(
+        plane.api(account), places.kubelet, places.cdi, node=node.name, validate=validate
+    ) as running:
         yield running
 
 

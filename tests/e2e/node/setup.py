@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dragoman.pretend.driver import Driver
 from tests.support.controlplane import objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.node import image
 from tests.support.controlplane.node.node import Node
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.driver.driver import Driver
 
 CLASS, TEMPLATE = "gpu", "one-gpu"
 PATIENCE = 60

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.pretend.driver import RULES, Driver
 from tests.e2e.chart.conftest import CONTROLLERS, KEPT, NAMESPACE, RESTRICTED, left_behind
 from tests.e2e.chart.helm import Helm
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class
@@ -29,7 +30,6 @@ from tests.support.controlplane.plane import (
     ControlPlane,
 )
 from tests.support.controlplane.recipes import NETWORK, NODE
-from tests.support.driver.driver import RULES, Driver
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dragoman-operator"

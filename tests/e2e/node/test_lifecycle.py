@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from dragoman.pretend.driver import Deed, Driver
 from tests.e2e.node.setup import NodeSetup, container
 from tests.support.controlplane.api import wait_for
-from tests.support.driver.driver import Deed, Driver
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 DEVICES = 4
@@ -117,7 +117,7 @@ def test_pods_run_on_while_containerd_restarts(setup: NodeSetup) -> None:
 
 @pytest.mark.usefixtures("template")
 def test_a_pod_waits_for_a_driver_that_is_gone_for_a_while(setup: NodeSetup) -> None:
-    setup.driver.vanish()
+    setup.driver.stop()
     try:
         setup.pod("patient")
         wait_for(
@@ -126,20 +126,20 @@ def test_a_pod_waits_for_a_driver_that_is_gone_for_a_while(setup: NodeSetup) -> 
         )
         assert setup.phase("patient") == "Pending"
     finally:
-        setup.driver.appear()
+        setup.driver.start()
     setup.until("patient")
     assert len(setup.devices("patient")) == 1
 
 
 @pytest.mark.usefixtures("template")
 def test_devices_of_a_driver_that_stays_away_go_and_come_back_with_it(setup: NodeSetup) -> None:
-    setup.driver.vanish()
+    setup.driver.stop()
     try:
         wait_for(lambda: not setup.driver.published(), WIPED_SECONDS, "the devices to go")
         setup.pod("late")
         wait_for(lambda: setup.events("late", "FailedScheduling"), message="no device to be there")
     finally:
-        setup.driver.appear()
+        setup.driver.start()
     setup.until("late")
     assert len(setup.devices("late")) == 1
 

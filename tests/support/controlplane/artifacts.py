@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tests.support.controlplane import downloads
+from dragoman.throwaway import downloads
+from dragoman.throwaway.downloads import replace_text
 from tests.support.controlplane.recipes import Recipe
 from tests.support.controlplane.toolchain import MODULES
 
@@ -96,10 +97,3 @@ def pinned_version(recipe: Recipe, module: Path) -> str:
     text = (module / "go.mod").read_text()
     found = re.search(rf"^(?:require)?\s*{re.escape(recipe.pinned)} (v\S+)", text, re.MULTILINE)
     return found[1] if recipe.pinned and found else ""
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a small file so that readers see the old or the new text, never half of it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(path)

@@ -24,13 +24,14 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from tests.support.controlplane import downloads, gobuild, official
+from dragoman.throwaway import downloads, official
+from dragoman.throwaway.downloads import replace_text
+from tests.support.controlplane import gobuild
 from tests.support.controlplane.artifacts import (
     PINNED,
     UNPINNED,
     Artifact,
     cache_root,
-    replace_text,
 )
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe

@@ -13,9 +13,9 @@ import sys
 from dataclasses import asdict
 from typing import Final
 
-from tests.support.controlplane import official
+from dragoman.throwaway import official
+from dragoman.throwaway.downloads import PINS
 from tests.support.controlplane.binaries import chosen_version
-from tests.support.controlplane.downloads import PINS
 
 ARCHITECTURES: Final = ("amd64", "arm64")
 
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     versions = [one for one in arguments if one != "--check"] or [chosen_version()]
     known = json.loads(PINS.read_text())
     try:
-        published = {version: pins(version, official.etcd_version()) for version in versions}
+        published = {version: pins(version, official.ETCD_VERSION) for version in versions}
     except OSError as error:
         print(f"cannot read the published digests: {error}", file=sys.stderr)
         return 2

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane import artifacts, binaries, downloads, gobuild, official, releases
+from dragoman.throwaway import downloads, official
+from dragoman.throwaway.downloads import DownloadError, Pin, fetch
+from tests.support.controlplane import artifacts, binaries, gobuild, releases
 from tests.support.controlplane.artifacts import Artifact
-from tests.support.controlplane.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane.recipes import RECIPES
 
 BINARY = b"#!/bin/sh\necho hello\n" * 50_000
@@ -217,7 +218,7 @@ NEEDED = ("etcd", "kube-apiserver", "kube-scheduler")
 @pytest.fixture
 def mirror(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, bytes]:
     """Serve the official files in place of the release servers, no digest of which is pinned."""
-    machine, version = downloads.machine(), official.etcd_version()
+    machine, version = downloads.machine(), official.ETCD_VERSION
     kubernetes = f"/dl.k8s.io/release/{VERSION}/bin/linux/{machine}"
     folder = f"etcd-{version}-linux-{machine}"
     etcd = f"/github.com/etcd-io/etcd/releases/download/{version}"

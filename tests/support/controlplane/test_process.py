@@ -90,7 +90,7 @@ def test_a_chosen_port_is_not_chosen_by_another_process() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         other = server.getsockname()[1]
     script = (
-        "from tests.support.controlplane import process\n"
+        "from dragoman.throwaway import process\n"
         f"process._PORTS = {[*mine, other]}\n"
         "print(process.free_ports(1))"
     )

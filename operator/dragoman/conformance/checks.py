@@ -1,0 +1,167 @@
+"""The checks: id, level, rule, source; and what a run says of each. Pure."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+MUST, SHOULD, INFO = "must", "should", "info"
+LEVELS: Final = (MUST, SHOULD, INFO)
+PASS, FAIL, NOT_RUN = "pass", "fail", "not run"
+FILE: Final = Path(__file__).with_name("checks.yaml")
+CONFORMANT, NOT_CONFORMANT, UNDECIDED = "conformant", "not conformant", "undecided"
+GROUPS: Final = {
+    "R": "Registration",
+    "P": "Prepare",
+    "U": "Unprepare",
+    "I": "Idempotency and concurrency",
+    "C": "CDI documents",
+    "K": "Restart, checkpoint, upgrade",
+    "S": "ResourceSlices",
+    "N": "Names",
+    "A": "Admin access, sharing, status",
+    "H": "Health",
+    "X": "Permissions and safety",
+    "V": "Versions",
+    "M": "Operation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule that a driver keeps or breaks.
+
+    Attributes:
+        id: A letter of GROUPS and a number.
+        level: `must`, `should` or `info`.
+        title: The rule.
+        source: Where the rule is from.
+        known: Faults of drivers that broke it.
+    """
+
+    id: str
+    level: str
+    title: str
+    source: str
+    known: str
+
+    @property
+    def group(self) -> str:
+        """The title of its group."""
+        return GROUPS[self.id[0]]
+
+
+class FailedError(Exception):
+    """The driver breaks the rule; the message says how."""
+
+
+class NotRunError(Exception):
+    """The rule cannot be checked here; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run says of one check.
+
+    Attributes:
+        check: Which one.
+        status: `pass`, `fail` or `not run`.
+        reason: Why it failed or was not run; what was measured.
+        steps: What was done and answered, to be done again by hand.
+        seconds: How long it took.
+    """
+
+    check: Check
+    status: str
+    reason: str = ""
+    steps: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcomes of a run.
+
+    Attributes:
+        driver: Name of the driver, as it registered; empty where it did not.
+        version: Of the driver, as the user names it or it publishes it.
+        outcomes: In order of the checks.
+        facts: What else is known of the run, such as versions of components.
+    """
+
+    driver: str
+    version: str
+    outcomes: tuple[Outcome, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Outcomes of checks that failed, the musts first."""
+        found = [one for one in self.outcomes if one.status == FAIL]
+        return tuple(sorted(found, key=lambda one: LEVELS.index(one.check.level)))
+
+    @property
+    def verdict(self) -> str:
+        """`conformant` needs every must to pass; one that was not run leaves it `undecided`."""
+        musts = {one.check.id: one.status for one in self.outcomes if one.check.level == MUST}
+        if FAIL in musts.values():
+            return NOT_CONFORMANT
+        complete = all(musts.get(one.id) == PASS for one in table() if one.level == MUST)
+        return CONFORMANT if complete else UNDECIDED
+
+    def count(self, status: str, level: str = "") -> int:
+        """Return how many outcomes have a status, of one level or of all."""
+        return sum(one.status == status and level in ("", one.check.level) for one in self.outcomes)
+
+
+@functools.cache
+def table() -> tuple[Check, ...]:
+    """Return all checks, in order."""
+    return tuple(Check(**entry) for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def by_id() -> Mapping[str, Check]:
+    """Return all checks by id."""
+    return {one.id: one for one in table()}
+
+
+def digest() -> str:
+    """Return a digest of the checks: equal digests mean equal rules."""
+    return hashlib.sha256(FILE.read_bytes()).hexdigest()[:16]
+
+
+def select(only: Iterable[str], skip: Iterable[str], level: str) -> tuple[Check, ...]:
+    """Return the checks that the user asks for, in order.
+
+    Args:
+        only: Ids or letters of groups; all when empty.
+        skip: Ids or letters of groups.
+        level: The lowest level that is wanted.
+
+    Raises:
+        ValueError: An id or a group that does not exist.
+    """
+    wanted, unwanted = {*only}, {*skip}
+    known = {*by_id(), *GROUPS}
+    if unknown := sorted((wanted | unwanted) - known):
+        raise ValueError(f"unknown check {unknown[0]!r}; `dragoman conformance --list` lists them")
+    return tuple(
+        one
+        for one in table()
+        if (not wanted or {one.id, one.id[0]} & wanted)
+        and not {one.id, one.id[0]} & unwanted
+        and LEVELS.index(one.level) <= LEVELS.index(level)
+    )
+
+
+def need(condition: object, problem: str) -> None:
+    """Raise FailedError with the problem unless the condition holds."""
+    if not condition:
+        raise FailedError(problem)

@@ -1,0 +1,210 @@
+"""Fetch the official release binaries of Kubernetes and etcd, where they can be reached.
+
+A download is resumed where it ended, and is used only after its digest equals the expected one:
+the pinned one in releases.json, which `make release-digests` writes, else the one that the release
+publishes (`official.py`). Anything else is built from source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tarfile
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+PINS: Final = Path(__file__).with_name("releases.json")
+ALLOWED: Final = "DRAGOMAN_DOWNLOADS"
+"""Environment variable: `off` allows no download, `pinned` only those whose digest is pinned."""
+MIRROR: Final = "DRAGOMAN_MIRROR"
+"""Environment variable: an address below which the release servers are mirrored, by host."""
+REACH_SECONDS: Final = 3.0
+"""After which an address that does not answer is passed over."""
+READ_SECONDS: Final = 30.0
+"""After which a transfer without a byte has failed."""
+ATTEMPTS: Final = 3
+_CHUNK: Final = 1 << 20
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes that are there, and the bytes that there will be (0: unknown)."""
+
+
+class DownloadError(Exception):
+    """A file could not be fetched, or is not the pinned one; the message has address and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One official file.
+
+    Attributes:
+        url: Where it is.
+        algorithm: Of the digest, as hashlib names it.
+        digest: In hexadecimal.
+        member: Path of the binary within an archive; empty where the file is the binary.
+    """
+
+    url: str
+    algorithm: str
+    digest: str
+    member: str = ""
+
+
+def pinned(name: str, version: str, pins: Path = PINS) -> Pin | None:
+    """Return the official file of a binary; None where no digest of it is pinned.
+
+    Args:
+        name: Of the binary.
+        version: Kubernetes version.
+        pins: The file with the digests.
+    """
+    releases: dict[str, Any] = json.loads(pins.read_text())
+    found = releases.get(version, {}).get(machine(), {}).get(name)
+    return Pin(**found) if found else None
+
+
+def machine() -> str:
+    """Return the architecture of this machine, as releases name it."""
+    return _ARCHITECTURES.get(platform.machine(), platform.machine())
+
+
+def allowed() -> bool:
+    """Whether any official binary may be downloaded."""
+    return os.environ.get(ALLOWED) != "off"
+
+
+def unpinned_allowed() -> bool:
+    """Whether binaries without a pinned digest serve: not in CI, and so not for releases."""
+    return allowed() and os.environ.get(ALLOWED) != "pinned" and not os.environ.get("CI")
+
+
+def address(url: str) -> str:
+    """Return where an official address is reached: there, or on the mirror."""
+    mirror = os.environ.get(MIRROR, "").rstrip("/")
+    return f"{mirror}/{url.partition('://')[2]}" if mirror else url
+
+
+def host(url: str) -> str:
+    """Return the server of an official address, or the mirror's."""
+    return urllib.parse.urlsplit(address(url)).netloc
+
+
+def fetch(
+    pin: Pin,
+    target: Path,
+    progress: Progress = lambda done, total: None,  # noqa: ARG005 — nothing is reported
+    verify: Callable[[Path], None] = lambda file: None,  # noqa: ARG005 — the digest suffices
+) -> None:
+    """Put a verified binary at the target, in one step.
+
+    Args:
+        pin: What is fetched.
+        target: Where the binary goes.
+        progress: Called with the bytes transferred.
+        verify: Called with the file once its digest is right; raises DownloadError to reject it.
+
+    Proxies come from the environment, as urllib reads it. What was transferred before a failure is
+    kept beside the target and continued the next time.
+
+    Raises:
+        DownloadError: It cannot be reached, ends early three times, or has another digest.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{pin.digest[:16]}.part")
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            _transfer(pin.url, partial, progress)
+            break
+        except (OSError, EOFError) as error:
+            unreachable = not partial.exists()
+            if unreachable or attempt == ATTEMPTS:
+                raise DownloadError(f"{pin.url}: {_reason(error)}") from error
+    if (found := _digest(partial, pin.algorithm)) != pin.digest:
+        partial.unlink()
+        raise DownloadError(
+            f"{pin.url}: {pin.algorithm} is {found[:16]}…, expected is {pin.digest[:16]}…"
+        )
+    verify(partial)
+    _install(pin, partial, target)
+
+
+def _transfer(url: str, partial: Path, progress: Progress) -> None:
+    there = partial.stat().st_size if partial.exists() else 0
+    headers = {"Range": f"bytes={there}-"} if there else {}
+    request = urllib.request.Request(address(url), headers=headers)  # noqa: S310 — pinned or official
+    try:
+        # The wait for the first answer is short: the build from source is the other way.
+        answer = urllib.request.build_opener().open(request, timeout=REACH_SECONDS)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # the file is complete already
+            return
+        raise
+    with answer:
+        _receive(answer, partial, there if answer.status == 206 else 0, progress)
+
+
+def _receive(answer: Any, partial: Path, there: int, progress: Progress) -> None:
+    length = int(answer.headers.get("Content-Length") or 0)
+    total = there + length if length else 0
+    _patient(answer)
+    with partial.open("ab" if there else "wb") as file:
+        done = there
+        while chunk := answer.read(_CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            progress(done, total)
+    if done < total:
+        raise EOFError(f"ended after {done} of {total} bytes")
+
+
+def _patient(answer: Any) -> None:
+    """Allow a transfer longer pauses than the first answer."""
+    raw = getattr(getattr(answer, "fp", None), "raw", None)
+    if sock := getattr(raw, "_sock", None):
+        sock.settimeout(READ_SECONDS)
+
+
+def _reason(error: BaseException) -> str:
+    return str(getattr(error, "reason", "") or error) or type(error).__name__
+
+
+def _digest(file: Path, algorithm: str) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, algorithm).hexdigest()
+
+
+def _install(pin: Pin, partial: Path, target: Path) -> None:
+    """Move the binary into place, out of its archive where it is in one."""
+    if not pin.member:
+        partial.chmod(0o755)
+        partial.replace(target)
+        return
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        unpacked = Path(folder) / target.name
+        with tarfile.open(partial) as archive:
+            source = archive.extractfile(pin.member)
+            if source is None:
+                raise DownloadError(f"{pin.url}: {pin.member} is no file of the archive")
+            with source, unpacked.open("wb") as binary:
+                while chunk := source.read(_CHUNK):
+                    binary.write(chunk)
+        unpacked.chmod(0o755)
+        unpacked.replace(target)
+    partial.unlink()
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a small file so that readers see the old or the new text, never half of it."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(text)
+    partial.replace(path)
