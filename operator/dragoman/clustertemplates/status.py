@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from dragoman.clustertemplates.copies import CopyState
 from dragoman.model.clustertemplate import ClusterTemplate
+from dragoman.model.conditions import changed_at
 
 LISTED: Final = 10
 """Namespaces that a status names."""
@@ -53,12 +54,13 @@ def status(
         "message": message[:MESSAGE],
         "observedGeneration": template.generation,
     }
+    changed = changed_at(template.status, "Ready", str(condition["status"]), now)
     return {
         "observedGeneration": template.generation,
         "namespaces": current,
         "outdated": len(outdated),
         "conflicts": conflicts[:LISTED],
-        "conditions": [{**condition, "lastTransitionTime": _since(template, condition) or now}],
+        "conditions": [{**condition, "lastTransitionTime": changed}],
     }
 
 
@@ -84,14 +86,3 @@ def _reason(
 def counted(namespaces: int) -> str:
     """Return the subject of a sentence about so many namespaces."""
     return "1 namespace has" if namespaces == 1 else f"{namespaces} namespaces have"
-
-
-def _since(template: ClusterTemplate, condition: Mapping[str, Any]) -> str:
-    """Return since when the stored condition has this value; empty where it has another."""
-    known = template.status.get("conditions")
-    for before in known if isinstance(known, list) else []:
-        if isinstance(before, dict) and all(
-            before.get(key) == condition[key] for key in ("type", "status")
-        ):
-            return str(before.get("lastTransitionTime") or "")
-    return ""

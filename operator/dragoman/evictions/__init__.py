@@ -9,7 +9,7 @@ it is known to be at fault, docs/evictions.md says what is done here instead.
 """
 
 from dragoman.evictions.claims import claim_due
-from dragoman.evictions.conditions import Condition, Counts, plan_rule_status
+from dragoman.evictions.conditions import ConditionPlan, Counts, plan_rule_status
 from dragoman.evictions.facts import Due, Facts, Reason
 from dragoman.evictions.planner import Eviction, plan_evictions
 from dragoman.evictions.pods import consumers, is_exempt, pod_due, used_claims
@@ -19,7 +19,7 @@ from dragoman.evictions.rules import ActiveRules, evicts
 
 __all__ = [
     "ActiveRules",
-    "Condition",
+    "ConditionPlan",
     "Counts",
     "Due",
     "Eviction",

@@ -7,7 +7,8 @@ from typing import Final
 
 from dragoman.evictions.preview import Preview
 from dragoman.evictions.rules import NO_EXECUTE
-from dragoman.inventory.facts.stored import Progress, StoredRule
+from dragoman.inventory.facts.stored import PROGRESS, StoredRule
+from dragoman.model.conditions import Condition
 from dragoman.model.timestamps import unix
 
 PERIOD: Final = 10.0
@@ -34,7 +35,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionPlan:
     """A condition to write, or when it may be written.
 
     Attributes:
@@ -42,11 +43,11 @@ class Condition:
         after: Seconds until it may be written; the counts may change until then.
     """
 
-    progress: Progress
+    progress: Condition
     after: float = 0.0
 
 
-def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> Condition | None:
+def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> ConditionPlan | None:
     """Return the condition of a rule, None where the stored one is right.
 
     Args:
@@ -63,13 +64,13 @@ def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> C
     if stored == planned:
         return None
     if stored is None or not current:
-        return Condition(planned)
+        return ConditionPlan(planned)
     passed = now - unix(stored.changed)
     # A clock that went back must not stop updates.
-    return Condition(planned, PERIOD - passed if 0.0 <= passed < PERIOD else 0.0)
+    return ConditionPlan(planned, PERIOD - passed if 0.0 <= passed < PERIOD else 0.0)
 
 
-def _progress(rule: StoredRule, found: Counts | Preview) -> Progress:
+def _progress(rule: StoredRule, found: Counts | Preview) -> Condition:
     if rule.rule.taint.effect == NO_EXECUTE and isinstance(found, Counts):
         return _no_execute(rule, found)
     if rule.rule.taint.effect == "None" and isinstance(found, Preview):
@@ -77,7 +78,7 @@ def _progress(rule: StoredRule, found: Counts | Preview) -> Progress:
     return _made(rule, "OtherEffect", "Eviction only happens for the NoExecute effect.")
 
 
-def _no_execute(rule: StoredRule, counts: Counts) -> Progress:
+def _no_execute(rule: StoredRule, counts: Counts) -> Condition:
     evicted = _evicted(counts.evicted)
     if counts.pending:
         need = "1 pod needs" if counts.pending == 1 else f"{counts.pending} pods need"
@@ -119,5 +120,5 @@ def _evicted(count: int) -> str:
     return f"{'1 pod' if count == 1 else f'{count} pods'} evicted since starting the controller."
 
 
-def _made(rule: StoredRule, reason: str, message: str, status: str = "False") -> Progress:
-    return Progress(status, reason, message, rule.generation)
+def _made(rule: StoredRule, reason: str, message: str, status: str = "False") -> Condition:
+    return Condition(PROGRESS, status, reason, message, rule.generation)

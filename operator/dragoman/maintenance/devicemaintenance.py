@@ -11,6 +11,7 @@ from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.plan import Plan
 from dragoman.maintenance.preview import listed
 from dragoman.maintenance.targets import Target
+from dragoman.model.conditions import changed_at
 from dragoman.model.fields import (
     Document,
     MalformedObjectError,
@@ -150,14 +151,13 @@ def status(stored: DeviceMaintenance, progress: Progress, now: str) -> dict[str,
     plan = progress.plan
     known = plan if plan is not None and not progress.expired else None
     conditions = (_held(progress, known), _idle(progress, known), _expired(progress, stored))
-    before = {str(one.get("type")): one for one in items(stored.status, "conditions", "status.")}
     return {
         "observedGeneration": stored.generation,
         "devices": progress.devices,
         "held": progress.devices - len(known.unheld) if known else 0,
         "idle": progress.devices - len(known.busy) if known else 0,
         "pods": len(known.pods) if known else 0,
-        "conditions": [_dated(one, before, stored.generation, now) for one in conditions],
+        "conditions": [_dated(one, stored, now) for one in conditions],
     }
 
 
@@ -218,17 +218,13 @@ def _expired(progress: Progress, stored: DeviceMaintenance) -> _Condition:
     return EXPIRED, "False", "NotExpired", ends
 
 
-def _dated(
-    condition: _Condition, before: Mapping[str, Document], generation: int, now: str
-) -> dict[str, Any]:
+def _dated(condition: _Condition, stored: DeviceMaintenance, now: str) -> dict[str, Any]:
     kind, state, reason, message = condition
-    old = before.get(kind) or {}
-    same = old.get("status") == state
     return {
         "type": kind,
         "status": state,
-        "observedGeneration": generation,
+        "observedGeneration": stored.generation,
         "reason": reason,
         "message": message,
-        "lastTransitionTime": old.get("lastTransitionTime") or now if same else now,
+        "lastTransitionTime": changed_at(stored.status, kind, state, now),
     }

@@ -17,7 +17,8 @@ class Condition:
         reason: CamelCase constant.
         message: Sentences for users.
         observed_generation: Of the object when the condition was computed, 0 where unset.
-        changed: `lastTransitionTime` as an API timestamp.
+        changed: `lastTransitionTime` as an API timestamp; eviction controllers move theirs with
+            every change of the message.
     """
 
     type: str
@@ -45,3 +46,22 @@ def _condition(item: Document, within: str) -> Condition:
         observed_generation=integer(item, "observedGeneration", within),
         changed=optional_text(item, "lastTransitionTime", within) or "",
     )
+
+
+def changed_at(stored: Document, kind: str, status: str, now: str) -> str:
+    """Return the `lastTransitionTime` of a condition: it moves only when its status changes.
+
+    Args:
+        stored: The status as it is stored, of any shape.
+        kind: Type of the condition.
+        status: Its status now.
+        now: As an API timestamp.
+    """
+    known = stored.get("conditions")
+    for before in known if isinstance(known, list) else ():
+        if isinstance(before, dict) and (before.get("type"), before.get("status")) == (
+            kind,
+            status,
+        ):
+            return str(before.get("lastTransitionTime") or now)
+    return now

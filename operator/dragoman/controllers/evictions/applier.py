@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final
 
-from dragoman.inventory.facts.stored import PROGRESS, Progress, StoredRule
+from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -13,6 +13,7 @@ from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.timestamps import now
 from dragoman.logs import logger
 from dragoman.model import Pod
+from dragoman.model.conditions import Condition
 from dragoman.model.pod import TERMINAL_PHASES
 
 EVENT_REASON: Final = "DeviceTaintManagerEviction"
@@ -98,7 +99,7 @@ class Applier:
             self._event(metadata.namespace, metadata.name, metadata.uid, "Cancelling deletion")
 
     async def write_progress(
-        self, resource: Resource, rule: StoredRule, progress: Progress
+        self, resource: Resource, rule: StoredRule, progress: Condition
     ) -> dict[str, Any] | None:
         """Write the condition of a rule; return the rule, or None if it was replaced.
 
@@ -108,7 +109,7 @@ class Applier:
         """
         self._check_leading()
         condition = {
-            "type": PROGRESS,
+            "type": progress.type,
             "status": progress.status,
             "reason": progress.reason,
             "message": progress.message,

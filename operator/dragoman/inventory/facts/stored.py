@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dragoman.inventory.snapshots.documents import Document, reduced
+from dragoman.model.conditions import Condition, parse_conditions
 from dragoman.model.deviceid import PoolID
 from dragoman.model.fields import integer, items, mapping, optional_text, text
 from dragoman.model.metadata import Metadata
@@ -88,26 +89,6 @@ class StoredSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The condition `EvictionInProgress` of a rule.
-
-    Attributes:
-        status: `True` or `False`.
-        reason: CamelCase constant.
-        message: Sentences for users.
-        observed_generation: Of the rule when the condition was computed.
-        changed: `lastTransitionTime` as an API timestamp; eviction controllers move it with every
-            change of the message.
-    """
-
-    status: str
-    reason: str
-    message: str = ""
-    observed_generation: int = 0
-    changed: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class StoredRule:
     """A DeviceTaintRule.
 
@@ -124,7 +105,7 @@ class StoredRule:
     metadata: Metadata
     generation: int
     rule: DeviceTaintRule
-    progress: Progress | None = None
+    progress: Condition | None = None
     stock_stamp: str = ""
     document: Document = field(default_factory=dict, hash=False, repr=False)
 
@@ -165,15 +146,6 @@ def _devices(spec: Document) -> tuple[tuple[str, ...], Mapping[str, tuple[Taint,
     return tuple(names), taints or UNTAINTED
 
 
-def _progress(status: Document) -> Progress | None:
-    for item in items(status, "conditions", "status."):
-        if item.get("type") == PROGRESS:
-            within = "status.conditions[]."
-            return Progress(
-                status=text(item, "status", within),
-                reason=optional_text(item, "reason", within) or "",
-                message=optional_text(item, "message", within) or "",
-                observed_generation=integer(item, "observedGeneration", within),
-                changed=optional_text(item, "lastTransitionTime", within) or "",
-            )
-    return None
+def _progress(status: Document) -> Condition | None:
+    found = parse_conditions(status, "status.")
+    return next((one for one in found if one.type == PROGRESS), None)

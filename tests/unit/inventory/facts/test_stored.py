@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import PoolID, Taint
-from dragoman.inventory.facts.stored import Progress, StoredRule, StoredSlice
+from dragoman.inventory.facts.stored import PROGRESS, StoredRule, StoredSlice
 from dragoman.model import MalformedObjectError
+from dragoman.model.conditions import Condition
 
 TAINT = {"key": "broken", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
 METADATA = {"name": "n", "uid": "u", "resourceVersion": "7"}
@@ -79,7 +80,7 @@ def test_a_rule_keeps_its_condition_and_who_wrote_it() -> None:
     assert found.generation == 4
     assert found.rule.driver == "gpu.example.com"
     assert found.rule.taint.added == TAINT["timeAdded"]
-    assert found.progress == Progress("False", "Completed", message, 4)
+    assert found.progress == Condition(PROGRESS, "False", "Completed", message, 4)
     assert found.stock_stamp == "2026-01-01T00:00:10Z"
 
 
