@@ -12,12 +12,15 @@ from typing import Any
 from dragoman import __version__
 from dragoman.inventory.snapshots.documents import KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, dump
+from tests.bench.explain.live import serving
 from tests.bench.explain.record import Record, section
 from tests.support.controlplane import objects
 
 COMMAND = Path(sys.executable).with_name("kubectl-dra")
 DRIVER, CLASS, NAMESPACE = "gpu.example.com", "gpu.example.com", "ml"
 DEVICES = 8
+NOWHERE = "http://127.0.0.1:9"
+"""Where no API server is."""
 RUNS = int(os.environ.get("RUNS", "3"))
 """Runs of each command; the fastest counts, since other work only adds to it."""
 Json = dict[str, Any]
@@ -122,6 +125,13 @@ def main() -> None:
     """Measure, and record."""
     record = Record(load=round(os.getloadavg()[0], 2))
     record.add("help", measured("--help", status=0, expected="explain"))
+    record.add("top-no-server", measured("top", "--server", NOWHERE, status=2, expected=""))
+    with serving(world(100)) as address:
+        found = measured("top", "--server", address, status=0, expected=CLASS)
+        record.add("top-live-100", found)
+        live = ("explain", "pod", "trainer", "-n", NAMESPACE, "--server", address)
+        found = measured(*live, status=1, expected="none of the 100 nodes")
+        record.add("explain-live-100", found)
     with tempfile.TemporaryDirectory() as folder:
         explain = ("explain", "pod", "trainer", "-n", NAMESPACE, "--snapshot")
         file = written(combination(), Path(folder) / "combination.jsonl")
@@ -130,7 +140,7 @@ def main() -> None:
             file = written(world(nodes), Path(folder) / f"{nodes}.jsonl")
             record.add(
                 f"explain-{nodes}",
-                measured(*explain, file, status=1, expected=f"none of {nodes} nodes"),
+                measured(*explain, file, status=1, expected=f"none of the {nodes} nodes"),
             )
             top = ("top", "--snapshot", file)
             record.add(f"top-{nodes}", measured(*top, status=0, expected=CLASS))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, Devices, Sort, common
 from dragoman.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
 from dragoman.linting.selectors.scopes import Scope
+from dragoman.linting.validation.names import subdomain_fault
 from dragoman.spelling import closest
 
 if TYPE_CHECKING:  # it imports the CEL engine
     from dragoman.linting.selectors.facts import Facts
     from dragoman.linting.selectors.reads import Read
 
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _DEFAULTS: Final = {"string": '""', "int": "0", "bool": "false"}
 _COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
@@ -30,6 +33,9 @@ def check_read(
         scope: the request or class.
         devices: known devices.
     """
+    if fault := _impossible(read):
+        yield Remark(UNKNOWN, fault)
+        return
     names = devices.names(read.domain, read.part)
     other = CAPACITY if read.part == ATTRIBUTES else ATTRIBUTES
     if not devices.domains.get(read.domain):
@@ -42,6 +48,15 @@ def check_read(
     else:
         yield from _wrong_type(read, devices)
         yield from _unguarded(read, known, possible, scope, devices)
+
+
+def _impossible(read: Read) -> str:
+    """Return why no driver at all can publish what is read; empty where one can."""
+    if subdomain_fault(read.domain):
+        return f'no driver can publish the domain "{read.domain}": domains are DNS subdomains'
+    if not _IDENTIFIER.fullmatch(read.name):
+        return f'no driver can publish the name "{read.name}": names are C identifiers'
+    return ""
 
 
 def _unknown_domain(read: Read, devices: Devices, known: Facts) -> Iterator[Remark]:

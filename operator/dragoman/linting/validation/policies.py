@@ -104,7 +104,8 @@ def _check_range(
     if step is None:
         return
     exact = errors.version >= FRACTIONS
-    if exact and amount(step) <= 0:
+    # Before 1.37 the API server divides by it, and ends the connection.
+    if amount(step) <= 0 if exact else _whole(amount(step)) == 0:
         errors.invalid((*steps, "step"), step, "must be greater than zero")
         return
     if amount(low) + amount(step) > amount(most):
@@ -173,8 +174,6 @@ def _check_steps(
         return _whole(amount(value) / unit)
 
     for value in values:
-        if value is None or count(step) == 0:
-            continue
-        if (count(value) - count(low)) % count(step):
+        if value is not None and (count(value) - count(low)) % count(step):
             detail = f"value is not a multiple of a given step ({step}) from ({low})"
             errors.invalid(steps, text(value) or value, detail)

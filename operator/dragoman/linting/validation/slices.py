@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.objects import Object, mapping, sequence, text
-from dragoman.linting.validation.attributes import check_attribute, check_capacity
+from dragoman.linting.validation.attributes import check_attribute
 from dragoman.linting.validation.counters import COUNTERS_APART, check_counters_together
 from dragoman.linting.validation.errors import Errors, repeated
 from dragoman.linting.validation.names import (
@@ -20,6 +20,7 @@ from dragoman.linting.validation.names import (
     subdomain_fault,
 )
 from dragoman.linting.validation.nodes import check_node_selector
+from dragoman.linting.validation.policies import check_capacity
 
 MAX_DEVICES: Final = 128
 MAX_ADVANCED_DEVICES: Final = 64

@@ -98,6 +98,14 @@ SHAPE = "containers:\n- name: main\n  resources: {claims: [{name: NAME}]}\nresou
             "dra/attribute-unknown", id="the end of a domain",
         ),
         pytest.param(
+            selector("device.attributes['foo_bar'].model == 'A'", "gpu.example.com"),
+            "dra/attribute-unknown", id="a domain that no driver can have",
+        ),
+        pytest.param(
+            selector("device.attributes['a.example.com']['b-c'] == 'A'", "a.example.com"),
+            "dra/attribute-unknown", id="a name that no attribute can have",
+        ),
+        pytest.param(
             claim("deviceClassName: gpu.nvidia.com\ncount: 2",
                   devices="constraints: [{matchAttribute: gpu.nvidia.com/uuid}]"),
             "dra/never-matches", id="two devices of one uuid",
