@@ -136,7 +136,7 @@ class Arguments:
 def check(**options: Any) -> None:
     """Find in manifests what can never work: fields, selectors, references, driver configs.
 
-    Pods and everything that makes pods, ResourceClaims and their templates, DeviceClasses,
+    Pods and everything that creates pods, ResourceClaims and their templates, DeviceClasses,
     ResourceSlices, DeviceTaintRules and DriverConfigSchemas are checked; other objects are left
     alone.
     """

@@ -33,7 +33,8 @@ class ClaimCollector(Collector):
             "dragoman_waiting_pods", "Live pods with an entry that has no claim in the status."
         )
         yield GaugeMetricFamily(
-            "dragoman_oldest_waiting_pod_seconds", "Age of the oldest of them; 0 for none."
+            "dragoman_oldest_waiting_pod_seconds",
+            "Age of the oldest pod that waits for a claim; 0 for none.",
         )
         yield GaugeMetricFamily(
             "dragoman_left_consumers",
