@@ -6,10 +6,10 @@ from pathlib import Path
 from prometheus_client import Metric
 
 from dragoman.claims import Reason
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
 from dragoman.controllers.claims.othercontroller import Fault
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews

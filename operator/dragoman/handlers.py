@@ -9,12 +9,9 @@ from typing import Any
 
 import kopf
 
-from dragoman.controllers.claims.informers import pod_uses_claims
-from dragoman.operator import Operator
+from dragoman.cluster.cluster import pod_concerns_claims
+from dragoman.process.operator import Operator
 from dragoman.settings import Settings
-
-WHERE_WANTED = kopf.OperatorRegistry()
-"""Handlers of resources that the operator may only watch where a setting needs them."""
 
 
 @kopf.on.startup()
@@ -49,7 +46,7 @@ async def stop(memo: Any, **_: Any) -> None:
     await memo.operator.stop()
 
 
-@kopf.on.event("", "v1", "pods", when=pod_uses_claims)
+@kopf.on.event("", "v1", "pods", when=pod_concerns_claims)
 async def pod_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Create the claims of a pod, reserve them for it, and release them after it."""
     memo.operator.informers.handle("", "pods", event)
@@ -86,19 +83,19 @@ async def podgroup_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     memo.operator.informers.handle("scheduling.k8s.io", "podgroups", event)
 
 
-@kopf.on.event("resource.k8s.io", "resourceslices", registry=WHERE_WANTED)
+@kopf.on.event("resource.k8s.io", "resourceslices")
 async def slice_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Evaluate evictions, pools and waiting pods when devices or their taints change."""
     memo.operator.informers.handle("resource.k8s.io", "resourceslices", event)
 
 
-@kopf.on.event("resource.k8s.io", "devicetaintrules", registry=WHERE_WANTED)
+@kopf.on.event("resource.k8s.io", "devicetaintrules")
 async def taintrule_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Evict the pods that a DeviceTaintRule concerns, and write its condition."""
     memo.operator.informers.handle("resource.k8s.io", "devicetaintrules", event)
 
 
-@kopf.on.event("resource.k8s.io", "resourcepoolstatusrequests", registry=WHERE_WANTED)
+@kopf.on.event("resource.k8s.io", "resourcepoolstatusrequests")
 async def poolstatusrequest_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Answer a request for the status of pools."""
     memo.operator.informers.handle("resource.k8s.io", "resourcepoolstatusrequests", event)
@@ -116,13 +113,13 @@ async def devicemaintenance_event(event: kopf.RawEvent, memo: Any, **_: Any) -> 
     memo.operator.informers.handle("dragoman.dev", "devicemaintenances", event)
 
 
-@kopf.on.event("resource.k8s.io", "deviceclasses", registry=WHERE_WANTED)
+@kopf.on.event("resource.k8s.io", "deviceclasses")
 async def class_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Explain waiting pods by the DeviceClasses that there are."""
     memo.operator.informers.handle("resource.k8s.io", "deviceclasses", event)
 
 
-@kopf.on.event("", "v1", "nodes", registry=WHERE_WANTED)
+@kopf.on.event("", "v1", "nodes")
 async def node_event(event: kopf.RawEvent, memo: Any, **_: Any) -> None:
     """Explain waiting pods by the nodes that there are."""
     memo.operator.informers.handle("", "nodes", event)

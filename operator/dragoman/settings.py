@@ -244,14 +244,14 @@ class Settings:
             raise SettingsError(f"{_flag('metrics_address')}: {error}") from error
 
     @property
-    def requires_devices(self) -> bool:
-        """Whether a controller needs slices, rules, and the pods and claims that use devices."""
-        return self.evictions != "off" or self.inventory_reports or self.pool_status == "own"
-
-    @property
     def explains(self) -> bool:
         """Whether the operator has to know devices, classes and nodes."""
         return self.explain_events or self.device_metrics
+
+    @property
+    def requires_waiting(self) -> bool:
+        """Whether a controller needs pods without a node as a whole."""
+        return self.explains or self.preemption != "off"
 
     @property
     def requires_schemas(self) -> bool:

@@ -8,18 +8,16 @@ import os
 import sys
 import time
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 from dragoman.allocation.features import profile
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.poolstatus.reports import PoolReports
+from dragoman.cluster.devices import Devices
+from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import pool_statuses
-from dragoman.kube.client import Client
-from dragoman.kube.resources import Resource
 from dragoman.model import Claim
+from tests.support.clusters import cluster_of
 
 SLICES = int(os.environ.get("SLICES", "1000"))
 CLAIMS = int(os.environ.get("CLAIMS", "20000"))
@@ -77,13 +75,13 @@ def computation(slices: list[StoredSlice], claims: list[Claim]) -> bool:
 
 def reports(slices: list[StoredSlice], claims: list[Claim]) -> bool:
     """Measure the report of one pool after a change, from the event to the document."""
-    cluster = ClusterState()
-    devices = DeviceInformers(cast(Client, None), Resource("resource.k8s.io", "v1", "r"))
+    cluster = cluster_of(Written(), content=True)
+    devices = cluster.part(Devices)
     for one in slices:
         devices.slices.store.put(one)
     for claim in claims:
-        cluster.claims.put(claim)
-    keeper = PoolReports(cast(Client, Written()), devices, cluster, holders=True, profile=profile())
+        cluster.claims.store.put(claim)
+    keeper = PoolReports(cluster, holders=True, profile=profile())
     seconds = []
     for index in range(CHANGES):
         changed, again = claims[index], a_slice(index % SLICES)

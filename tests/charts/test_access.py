@@ -82,7 +82,6 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         pods: get list watch
         pods: delete
         pods/status: patch
-        podgroups.scheduling.k8s.io: get list watch
         resourceclaims.resource.k8s.io: get
         resourceslices.resource.k8s.io: get list watch
         devicetaintrules.resource.k8s.io: get list watch
@@ -212,7 +211,7 @@ def test_findings_add_the_rights_to_list() -> None:
 
 PREEMPTION = """
 nodes: list
-pods: list
+pods: list watch
 namespaces: list
 poddisruptionbudgets.policy: list
 resourceclaims.resource.k8s.io: list
@@ -434,7 +433,7 @@ def test_without_maintenances_no_pod_may_be_evicted() -> None:
     assert not [line for line in plain if "eviction" in line or "devicemaintenances" in line]
     wanted = {
         "dragoman-maintenance-edit": "devicemaintenances.dragoman.dev: create delete get",
-        "dragoman-webhook": "resourceslices.resource.k8s.io: list",
+        "dragoman-webhook": "resourceslices.resource.k8s.io: list watch",
     }
     documents = render(MAINTENANCE)
     for name, line in wanted.items():

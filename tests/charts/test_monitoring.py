@@ -11,8 +11,8 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from docs import generate_dashboard
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.counts import Counts
 from dragoman.doctor.finding import SEVERITIES, Severity

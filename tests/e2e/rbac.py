@@ -81,7 +81,7 @@ FINDINGS_RULES = (
 
 PREEMPTION_RULES = (
     rule("", "nodes", "list"),
-    rule("", "pods", "list"),
+    rule("", "pods", "list", "watch"),
     rule("", "namespaces", "list"),
     rule("policy", "poddisruptionbudgets", "list"),
     rule(DRA, "resourceclaims", "list"),

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LOADED = "import sys, dragoman.operator; print(*sys.modules)"
+LOADED = "import sys, dragoman.process.operator; print(*sys.modules)"
 
 
 def test_what_claims_never_need_is_not_loaded_at_the_start() -> None:

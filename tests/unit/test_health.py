@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from dragoman.health import HealthServer, MetricsPage
+from dragoman.process.health import HealthServer, MetricsPage
 from dragoman.settings import Address
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dragoman import httpserver
-from dragoman.httpserver import HttpServer, encode
+from dragoman.process import httpserver
+from dragoman.process.httpserver import HttpServer, encode
 from dragoman.settings import Address
 
 pytestmark = pytest.mark.hostile("floods")

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman import health as module
-from dragoman.health import Liveness
 from dragoman.kube import watchhealth
 from dragoman.kube.watchhealth import WatchHealth
+from dragoman.process import health as module
+from dragoman.process.health import Liveness
 from tests.unit.kube.virtual_time import Clock, VirtualLoop, in_virtual_time
 
 

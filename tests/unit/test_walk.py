@@ -14,7 +14,7 @@ import kopf
 import pytest
 
 from dragoman.cli.server import without_events
-from dragoman.operator import Operator
+from dragoman.process.operator import Operator
 from dragoman.settings import Settings
 from tests.unit.claims.objects import Object, claim, pod
 from tests.unit.controllers.claims.scenarios import serving
@@ -96,7 +96,7 @@ async def followed(api: Watched, kind: str, added: Object) -> list[str]:
     manager = operator._manager
     manager.memo = SimpleNamespace(operator=operator)
     async with process(api) as running:
-        manager.watch(getattr(running.controller.informers, kind))
+        manager.watch(getattr(running.cluster, kind))
         await asyncio.sleep(1.0)
         api.server.add(added)
         event = {"type": "ADDED", "object": api.server.events[-1].document}

@@ -6,9 +6,10 @@ from typing import Any
 import kopf
 from kopf._cogs.structs.references import Insights
 
-from dragoman import handlers, logs
+import dragoman.handlers  # noqa: F401 — registers them
+from dragoman import logs
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
-from dragoman.operator import Operator
+from dragoman.process.operator import Operator
 from dragoman.settings import Settings
 
 
@@ -21,8 +22,7 @@ def run(settings: Settings) -> int:
         logs.last_line(f"dragoman: {error}")
         return 1
     activities, watching = without_events(kopf.get_default_registry())
-    _, wanted = without_events(handlers.WHERE_WANTED)
-    operator = Operator(settings, [*watching, *wanted])
+    operator = Operator(settings, watching)
     try:
         asyncio.run(
             kopf.operator(

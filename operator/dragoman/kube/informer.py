@@ -1,4 +1,4 @@
-"""Informers: one resource, its store, and the event handlers that enqueue keys."""
+"""Informers: one resource, its store, and those that observe its changes."""
 
 import asyncio
 import random
@@ -12,45 +12,45 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import Fact, Store
+from dragoman.kube.store import DeletedUIDs, Fact, Store
 from dragoman.logs import logger
 from dragoman.model import Document, MalformedObjectError
 
 log = logger("dragoman.informer")
 
 
-@dataclass
+@dataclass(eq=False)
 class Informer(Generic[Fact]):
     """Keeps a store of facts like the API server's objects of one resource.
 
-    Events come from a `Reflector` or from kopf's watches, live reads from reconcilers.
+    Events come from a `Reflector` or from kopf's watches, live reads from reconcilers. Observers
+    receive each change as (old, new) once it is stored, as client-go's handlers do.
 
     Attributes:
         client: Where objects are read.
         resource: Which objects.
-        store: The facts as last known.
         parse: Makes a fact of an object; raises MalformedObjectError.
-        changed: Event handler for objects that were added or changed.
-        deleted: Event handler for objects that were deleted.
+        observers: Called with a fact before and after each change; None where there is none.
+        store: The facts as last known.
+        departed: Called before the observers when an object is gone, with what was stored, if
+            anything, and the object as it was deleted; it may have only metadata.
         predicate: Whether an object, as JSON bytes, concerns this informer at all.
         is_own_write: Whether a resourceVersion is the result of an own write, whose response is
             in the store already.
         is_unchanged: Whether a watch line changes nothing that is stored, so that it need not be
             parsed.
-        rolled_back: Called when the server lists older versions than before: etcd was restored.
+        rolled_back: Called when the store has begun to trust the next list; see `roll_back`.
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
         namespace: Restricts lists and watches; empty for all.
         synced: Set after the first complete list.
-        listeners: Called after the event handlers, with each fact that an event was about: another
-            controller that reads the same store.
     """
 
     client: Client
     resource: Resource
-    store: Store[Fact]
     parse: Callable[[Document], Fact]
-    changed: Callable[[Fact], None]
-    deleted: Callable[[Fact], None]
+    observers: list[Callable[[Fact | None, Fact | None], None]] = field(default_factory=list)
+    store: Store[Fact] = field(default_factory=lambda: Store(DeletedUIDs()))
+    departed: Callable[[Fact | None, Fact], None] = lambda _known, _last: None
     predicate: Callable[[bytes], bool] = lambda _: True
     is_own_write: Callable[[bytes], bool] = lambda _: False
     is_unchanged: Callable[[bytes], bool] = lambda _: False
@@ -58,7 +58,6 @@ class Informer(Generic[Fact]):
     field_selector: str = ""
     namespace: str = ""
     synced: asyncio.Event = field(default_factory=asyncio.Event)
-    listeners: list[Callable[[Fact], None]] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -70,8 +69,35 @@ class Informer(Generic[Fact]):
         """The query parameters that lists and watches have in common."""
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
 
+    def observe(self, observer: Callable[[Fact | None, Fact | None], None]) -> None:
+        """Tell an observer of everything that is stored, and of each change from now on."""
+        for fact in self.store:
+            observer(None, fact)
+        self.observers.append(observer)
+
+    def changed(self, fact: Fact) -> None:
+        """Store a fact unless a newer one is there, and tell the observers."""
+        known = self.store.get(fact.metadata.namespace, fact.metadata.name)
+        if self.store.put(fact):
+            if known is not None and known.metadata.uid != fact.metadata.uid:
+                self.departed(known, known)
+            self._tell(known, fact)
+
+    def deleted(self, fact: Fact) -> None:
+        """Delete the stored fact of an object, and tell the observers."""
+        metadata = fact.metadata
+        known = self.store.drop(metadata.namespace, metadata.name, metadata.uid)
+        self.departed(known, fact)
+        if known is not None:
+            self._tell(known, None)
+
+    def roll_back(self) -> None:
+        """Trust the next list: the server lists older versions, because etcd was restored."""
+        self.store.roll_back()
+        self.rolled_back()
+
     def handle(self, event: Mapping[str, Any]) -> None:
-        """Parse the object of a watch event, and call the event handler for it.
+        """Parse the object of a watch event, and store or delete it.
 
         Args:
             event: `type` (ADDED, MODIFIED, DELETED, None for kopf's initial list) and `object`.
@@ -82,7 +108,10 @@ class Informer(Generic[Fact]):
         except MalformedObjectError as error:
             self._malformed(event["type"], item, error)
             return
-        self._dispatch(self.deleted if event["type"] == "DELETED" else self.changed, fact)
+        if event["type"] == "DELETED":
+            self.deleted(fact)
+        else:
+            self.changed(fact)
 
     async def read(self, namespace: str, name: str) -> Fact | None:
         """Return an object as the server has it, None where there is none; raise ApiError."""
@@ -180,12 +209,11 @@ class Informer(Generic[Fact]):
         """Delete the facts that were stored before a list began and whose UID it does not have."""
         for fact in before:
             if fact.metadata.uid not in listed:
-                self._dispatch(self.deleted, fact)
+                self.deleted(fact)
 
-    def _dispatch(self, handler: Callable[[Fact], None], fact: Fact) -> None:
-        handler(fact)
-        for listener in self.listeners:
-            listener(fact)
+    def _tell(self, old: Fact | None, new: Fact | None) -> None:
+        for observer in self.observers:
+            observer(old, new)
 
     async def _listed(self) -> AsyncIterator[Any]:
         async for page in pages(self.client, self.path, **self.query):
@@ -206,4 +234,4 @@ class Informer(Generic[Fact]):
             # The stored fact knows the claims of the object, which the event no longer contains.
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):
-                self._dispatch(self.deleted, known)
+                self.deleted(known)

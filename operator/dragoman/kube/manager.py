@@ -6,7 +6,6 @@ from typing import Any
 
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
-from dragoman.kube.sharedinformer import SharedInformer, SharedInformers
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
 
@@ -14,6 +13,36 @@ ONCE = "start of a controller"
 """Name of the tasks that end by themselves."""
 
 log = logger("dragoman")
+
+
+class Informers:
+    """The informers of a process by resource, as in client-go's SharedInformerFactory."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Informer[Any]] = {}
+
+    def add(self, informer: Informer[Any]) -> bool:
+        """Let an informer receive the events of its resource; return whether it is new.
+
+        Raises:
+            ValueError: Another informer has the resource: it would be known twice.
+        """
+        place = (informer.resource.group, informer.resource.plural)
+        known = self._found.get(place)
+        if known is not None and known is not informer:
+            raise ValueError(f"{informer.resource.plural} have an informer already")
+        self._found[place] = informer
+        return known is None
+
+    def clear(self) -> None:
+        """Remove all informers: later events are dropped."""
+        self._found.clear()
+
+    def handle(self, group: str, plural: str, event: Mapping[str, Any]) -> None:
+        """Pass a raw event on to the informer of a resource; drop it where there is none."""
+        informer = self._found.get((group, plural))
+        if informer is not None:
+            informer.handle(event)
 
 
 class Manager:
@@ -37,7 +66,7 @@ class Manager:
     """
 
     def __init__(self, handlers: Iterable[Any], resync: float) -> None:
-        self.informers = SharedInformers()
+        self.informers = Informers()
         self.leaders: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self.on_leading: list[Callable[[], None]] = []
         self.on_stop: list[Callable[[], None]] = []
@@ -48,25 +77,13 @@ class Manager:
         self.memo: Any = None
         self._handlers = {(one.selector.group, one.selector.any_name): one.fn for one in handlers}
         self._resync = resync
-        self._watched: dict[str, SharedInformer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def kopf_watches(self) -> bool:
-        """Whether kopf's own watches feed the informers."""
-        return not self._handlers
-
     def watch(self, *informers: Informer[Any]) -> None:
-        """Feed informers; one reflector feeds all those of a resource.
-
-        Those that are given later list once, and receive what the reflector watches.
-        """
-        groups: dict[str, list[Informer[Any]]] = {}
+        """Feed informers from now on; those that are fed already stay as they are."""
         for informer in informers:
-            self.informers.add(informer)
-            groups.setdefault(informer.path, []).append(informer)
-        for path, group in groups.items():
-            self._feed(path, group)
+            if self.informers.add(informer):
+                self._feed(informer)
 
     def spawn(self, name: str, component: Coroutine[Any, Any, None]) -> None:
         """Run a component, whose end ends the process."""
@@ -105,28 +122,21 @@ class Manager:
             callback()
         self.on_stop.clear()
 
-    def _feed(self, path: str, informers: list[Informer[Any]]) -> None:
-        """Feed informers of one resource: by a reflector that calls kopf's event handler, or kopf.
+    def _feed(self, informer: Informer[Any]) -> None:
+        """Feed an informer: by a reflector that calls kopf's event handler, or by kopf itself.
 
         kopf says neither what was deleted during an outage nor when a list ends: see `resync`.
         """
-        resource = informers[0].resource
+        resource = informer.resource
         handler = self._handlers.get((resource.group, resource.plural))
         if handler is None:
-            for informer in informers:
-                self.spawn(resource.plural, informer.resync_periodically(self._resync))
+            self.spawn(resource.plural, informer.resync_periodically(self._resync))
             return
-        if (shared := self._watched.get(path)) is not None:
-            shared.join(informers)
-            for informer in informers:
-                self.spawn_once(informer.resync_until_complete())
-            return
-        shared = self._watched[path] = SharedInformer(informers)
 
         async def feed(event: Mapping[str, Any]) -> None:
             await handler(event=event, memo=self.memo)
 
-        reflector = Reflector(shared, feed)
+        reflector = Reflector(informer, feed)
         self.watches.append(reflector.health)
         self.spawn(resource.plural, reflector.run())
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.kube.client import Client
+from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import StoredObject
-from dragoman.kube.storing import storing_informer
 from dragoman.model import Document
 
 
@@ -40,11 +40,11 @@ class NamedObject:
         changed: asyncio.Event,
     ) -> None:
         self._place = (namespace, name)
-        self._informer = storing_informer(
+        self._informer = Informer(
             client,
             resource,
             StoredObject.parse,
-            self._note,
+            [self._note],
             field_selector=f"metadata.name={name}",
             namespace=namespace,
         )

@@ -20,7 +20,6 @@ from dragoman.kube.client import pages
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
-from dragoman.kube.sharedinformer import SharedInformer
 from dragoman.kube.store import HasMetadata
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
@@ -47,7 +46,7 @@ class ExpiredError(Exception):
 
 @dataclass
 class Reflector:
-    """Lists and watches the resource of informers; retries without end.
+    """Lists and watches the resource of an informer; retries without end.
 
     Attributes:
         informer: What is watched; its store shows which objects were deleted during an outage.
@@ -55,7 +54,7 @@ class Reflector:
         health: When anything was last received.
     """
 
-    informer: Informer[Any] | SharedInformer
+    informer: Informer[Any]
     handle: EventHandler
     health: WatchHealth = field(default_factory=WatchHealth)
     _version: str = ""
@@ -131,7 +130,7 @@ class Reflector:
             # The stored facts carry versions that this server has never issued.
             log.warning("The API server went back in time", resource=self.informer.resource.plural)
             self._last_list_version = 0
-            self.informer.rolled_back()
+            self.informer.roll_back()
             return
         self._last_list_version = int(version) if version.isdigit() else 0
         await self._delete_missing(before, listed)

@@ -116,6 +116,14 @@ class Store(Generic[Fact]):
         found = (self.get(*place) for place in places)
         return [fact for fact in found if fact is not None]
 
+    def index(self, **indices: Callable[[Fact], Iterable[Hashable]]) -> None:
+        """Find facts by further keys; an index that is there already stays."""
+        for name, keys in indices.items():
+            if name not in self._indices:
+                self._indices[name] = keys
+                for fact in self:
+                    self._file(fact, name)
+
     def put(self, fact: Fact) -> bool:
         """Store a fact unless a newer one is there; returns whether anything changed."""
         if self.is_past(fact):
@@ -168,10 +176,10 @@ class Store(Generic[Fact]):
         past = is_older(metadata.resource_version, old.resource_version)
         return past and old.uid not in self._doubted
 
-    def _file(self, fact: Fact) -> None:
+    def _file(self, fact: Fact, *names: str) -> None:
         place = (fact.metadata.namespace, fact.metadata.name)
-        for name, keys in self._indices.items():
-            for key in keys(fact):
+        for name in names or self._indices:
+            for key in self._indices[name](fact):
                 self._found.setdefault((name, key), {})[place] = None
 
     def _unfile(self, fact: Fact) -> None:

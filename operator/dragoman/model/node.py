@@ -1,7 +1,7 @@
 """Nodes, as far as the end of containers on them is concerned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Self
 
@@ -21,12 +21,14 @@ class Node:
         ready: Whether its condition `Ready` is `True`.
         ready_since: Since when it is, as an API timestamp; empty where the condition has none.
         out_of_service: Whether it has the taint of that name.
+        content: What a controller wants of it beside; None where none does.
     """
 
     metadata: Metadata
     ready: bool = False
     ready_since: str = ""
     out_of_service: bool = False
+    content: object | None = field(default=None, compare=False, repr=False)
 
     def ready_not_before(self, seconds: float) -> Self:
         """Return the node, Ready since a time since the epoch where its own is earlier."""

@@ -1,7 +1,7 @@
 """Pods, as far as their resource claims are concerned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from dragoman.model.fields import Document, items, mapping, optional_number, optional_text
@@ -29,6 +29,8 @@ class Pod(Holder):
         grace: Seconds that its containers have to end, the longer of
             `spec.terminationGracePeriodSeconds` and `metadata.deletionGracePeriodSeconds`: after a
             deletion with grace 0 kubelet still gives them what the spec says.
+        waiting: The reduced object while the pod has no node, or if it is of a PodGroup, where a
+            controller wants it; None of all others.
     """
 
     phase: str = ""
@@ -37,6 +39,7 @@ class Pod(Holder):
     extended_claim: str | None = None
     stock_stamp: str = ""
     grace: float = DEFAULT_GRACE
+    waiting: Document | None = field(default=None, hash=False, repr=False)
 
     @classmethod
     def parse(cls, body: Document, *, stored: bool = True) -> Self:
@@ -98,7 +101,7 @@ def _grace(spec: Document, metadata: Document) -> float:
 
 
 def _stock_stamp(metadata: Document) -> str:
-    for field in items(metadata, "managedFields", "metadata."):
-        if field.get("manager") == STOCK_MANAGER:
-            return optional_text(field, "time", "metadata.managedFields[].") or ""
+    for entry in items(metadata, "managedFields", "metadata."):
+        if entry.get("manager") == STOCK_MANAGER:
+            return optional_text(entry, "time", "metadata.managedFields[].") or ""
     return ""

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from dragoman.health import METRICS_AGE
+from dragoman.process.health import METRICS_AGE
 from tests.e2e.chart.conftest import CONFIGURATIONS, CRD, KEPT, NAMESPACE, Cluster, left_behind
 from tests.e2e.chart.helm import RELEASE
 from tests.e2e.chart.kubelet import fetched

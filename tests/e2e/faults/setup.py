@@ -14,7 +14,7 @@ from typing import Any, Self
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from dragoman.operator import LEASE_NAME
+from dragoman.process.operator import LEASE_NAME
 from tests.e2e.faults.expected import Settled, given_back
 from tests.e2e.faults.proxy import FaultProxy
 from tests.e2e.faults.workload import Workload

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from dragoman.operator import LEASE_NAME
+from dragoman.process.operator import LEASE_NAME
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support.controlplane.api import wait_for

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from dragoman.controllers.claims.mode import MODE_ANNOTATION
-from dragoman.operator import LEASE_NAME
+from dragoman.process.operator import LEASE_NAME
 from tests.e2e.faults.expected import Settled
 from tests.e2e.faults.workload import Workload
 from tests.e2e.modes.conftest import MakeOperator

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.controllers import certificates
-from dragoman.controllers.certificates import Home, SelfSigned
+from dragoman.controllers.webhook import certificates
+from dragoman.controllers.webhook.certificates import Home, SelfSigned
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman_webhooks.tls.authority import carry_out, write_secret

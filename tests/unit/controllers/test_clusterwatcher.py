@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from dragoman.controllers.clusterwatcher import Watcher
+from dragoman.cluster.watcher import Watcher
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError

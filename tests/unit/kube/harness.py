@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.controllers.claims.state import ClusterState
+from dragoman.cluster.state import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import CredentialsUnavailableError
@@ -62,10 +62,9 @@ class Feed:
         self.informer = Informer(
             self.api,
             CLAIMS,
-            self.world.claims,
             Claim.parse,
-            changed=self._changed,
-            deleted=self._deleted,
+            [self._note],
+            store=self.world.claims,
             is_own_write=self.world.own_writes.take,
             rolled_back=self.world.roll_back,
         )
@@ -74,13 +73,9 @@ class Feed:
     async def _handle(self, event: Mapping[str, Any]) -> None:
         self.informer.handle(event)
 
-    def _changed(self, claim: Claim) -> None:
-        self.world.claims.put(claim)
-
-    def _deleted(self, claim: Claim) -> None:
-        metadata = claim.metadata
-        self.deleted.append(metadata.name)
-        self.world.claims.drop(metadata.namespace, metadata.name, metadata.uid)
+    def _note(self, old: Claim | None, new: Claim | None) -> None:
+        if old is not None and new is None:
+            self.deleted.append(old.metadata.name)
 
     @property
     def names(self) -> set[str]:

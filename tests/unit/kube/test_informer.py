@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.controllers.claims.state import ClusterState
+from dragoman.cluster.state import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -34,21 +34,11 @@ class Served:
 
 def informer(client: Served, state: ClusterState) -> Informer[Claim]:
     """Return an informer of claims into a state; it ignores claims that are named `other`."""
-
-    def changed(fact: Claim) -> None:
-        state.claims.put(fact)
-
-    def deleted(fact: Claim) -> None:
-        metadata = fact.metadata
-        state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
-
     return Informer(
         cast(Client, client),
         CLAIMS,
-        state.claims,
         Claim.parse,
-        changed,
-        deleted,
+        store=state.claims,
         predicate=lambda content: b'"other"' not in content,
     )
 
@@ -128,3 +118,19 @@ async def test_an_object_that_was_created_anew_does_not_get_the_status_of_the_ol
     stored = state.claims.get(old.metadata.namespace, "a")
     assert stored is not None
     assert stored.metadata.uid == "another"
+
+
+def test_an_observer_that_comes_later_receives_what_is_stored_and_each_change() -> None:
+    found = informer(Served(), ClusterState())
+    found.handle({"type": "ADDED", "object": claim("a", 1)})
+    seen: list[tuple[str, str]] = []
+
+    def note(old: Claim | None, new: Claim | None) -> None:
+        versions = [one.metadata.resource_version if one else "" for one in (old, new)]
+        seen.append((versions[0], versions[1]))
+
+    found.observe(note)
+    for kind, version in (("MODIFIED", 2), ("MODIFIED", 1), ("DELETED", 3), ("DELETED", 3)):
+        found.handle({"type": kind, "object": claim("a", version)})
+    # An older state, and the end of what is not stored, change nothing.
+    assert seen == [("", "1"), ("1", "2"), ("2", "")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.kube.manager import Manager
+from dragoman.kube.manager import Informers, Manager
 from dragoman.kube.resources import PODS
 from tests.unit.kube.fakes import PATIENCE, eventually
 
@@ -99,17 +99,24 @@ def informer(client: Any, received: list[Any]) -> Any:
     )
 
 
-@pytest.mark.parametrize("count", [1, 2])
-async def test_informers_list_where_kopf_watches(count: int) -> None:
+async def test_informers_list_where_kopf_watches() -> None:
     manager, client = Manager((), 600), ListingClient()
     received: list[Any] = []
-    assert manager.kopf_watches
-    manager.watch(*(informer(client, received) for _ in range(count)))
-    await eventually(lambda: len(received) == count)
-    assert (client.lists, len(received)) == (count, count)
+    only = informer(client, received)
+    manager.watch(only)
+    manager.watch(only)  # another controller requires it too
+    await eventually(lambda: len(received) == 1)
+    assert client.lists == 1
     event = {"type": "ADDED", "object": {}}
     manager.informers.handle("", "pods", event)
-    assert received[count:] == [event] * count
+    assert received[1:] == [event]
     await manager.stop()
     manager.informers.handle("", "pods", event)
-    assert len(received) == 2 * count
+    assert len(received) == 2
+
+
+def test_a_resource_is_not_known_twice() -> None:
+    informers = Informers()
+    informers.add(informer(None, []))
+    with pytest.raises(ValueError, match="pods have an informer already"):
+        informers.add(informer(None, []))

@@ -7,15 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
-from dragoman.controllers.claims.informers import uses_claims
-from dragoman.controllers.claims.state import ClusterState
+from dragoman.cluster.cluster import uses_claims
+from dragoman.cluster.state import ClusterState
 from dragoman.kube import backoff
 from dragoman.kube.http import pool
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS
 from dragoman.kube.store import StoredObject
-from dragoman.kube.storing import storing_informer
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
 from tests.unit.kube.fakes import (
@@ -287,17 +286,12 @@ async def test_pods_without_claims_are_never_parsed(
 
     world = ClusterState()
 
-    def changed(fact: Pod) -> None:
-        world.pods.put(fact)
-
     async with fed(*script(items), runs=False) as feed:
         informer = Informer(
             feed.api,
             PODS,
-            world.pods,
             parse,
-            changed,
-            deleted=lambda _: None,
+            store=world.pods,
             predicate=uses_claims,
         )
 
@@ -341,9 +335,7 @@ async def test_a_change_that_arrives_together_with_its_end_does_not_stay() -> No
     together = (tainted(11, "broken"), tainted(12), tainted(13), claim("later", 14))
     lines = b"".join(event("MODIFIED", one) for one in together)
     async with fed(streamed(tainted(5), version=10), told(lines), runs=False) as feed:
-        informer = storing_informer(
-            feed.api, PODS, StoredObject.parse, note, is_unchanged=is_unchanged
-        )
+        informer = Informer(feed.api, PODS, StoredObject.parse, [note], is_unchanged=is_unchanged)
 
         async def handle(event: Any) -> None:
             informer.handle(event)

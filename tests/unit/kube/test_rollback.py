@@ -11,7 +11,6 @@ from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.kube.discovery import Served
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.kube.storing import storing_informer
 from dragoman.model import Template
 from tests.unit.controllers.clustertemplates.test_controller import cluster_template
 
@@ -25,7 +24,7 @@ SERVED = Served(
 
 
 def templates() -> Informer[Template]:
-    return storing_informer(CLIENT, SERVED.templates, Template.parse)
+    return Informer(CLIENT, SERVED.templates, Template.parse)
 
 
 def cluster_templates() -> Informer[Any]:
@@ -49,7 +48,7 @@ def test_objects_that_were_deleted_or_changed_after_the_backup_are_as_they_were(
     for name in ("deleted", "changed"):
         one.handle({"type": "ADDED", "object": cluster_template(name, 900)})
     one.handle({"type": "DELETED", "object": cluster_template("deleted", 901)})
-    one.rolled_back()
+    one.roll_back()
     for name in ("deleted", "changed"):
         one.handle({"type": "ADDED", "object": cluster_template(name, 400)})
     versions = {fact.metadata.name: fact.metadata.resource_version for fact in one.store}

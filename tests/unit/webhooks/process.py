@@ -13,10 +13,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-from dragoman.controllers.maintenance.published import PublishedDevices, _inventory
+from dragoman.cluster.published import ReviewedDevices
+from dragoman.inventory.facts.objects import world_of
+from dragoman.inventory.facts.profiles import observed_profile
+from dragoman.inventory.inventory import take
+from dragoman.model.slice import parse_slice
 from dragoman_webhooks.server import Limits, WebhookServer
+from tests.support.clusters import cluster_of
 from tests.support.controlplane import objects
 from tests.unit.webhooks.builders import REGISTRY, certified
 
@@ -77,8 +81,8 @@ async def webhook(limit: int, devices: int = 0) -> AsyncIterator[Webhook]:
         await process.wait()
 
 
-def _published(devices: int) -> PublishedDevices:
-    found = PublishedDevices(cast(Any, None))
+def _published(devices: int) -> ReviewedDevices:
+    found = ReviewedDevices(cluster_of())
     slices = [
         objects.resource_slice(
             f"n{first}",
@@ -89,7 +93,7 @@ def _published(devices: int) -> PublishedDevices:
         )
         for first in range(0, devices, DEVICES_PER_SLICE)
     ]
-    found._inventory = _inventory(slices, "1.36")
+    found._inventory = take(world_of(map(parse_slice, slices)), observed_profile("1.36")[0])
     return found
 
 

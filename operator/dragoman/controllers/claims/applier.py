@@ -16,16 +16,15 @@ from dragoman.claims import (
     RemoveFinalizer,
     UpdateReservedFor,
 )
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import EventHandlers, Key
 from dragoman.controllers.claims.gather import IDLE, age
-from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client, find
+from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, find
 from dragoman.kube.controller import NotLeadingError
-from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
-from dragoman.model import Claim, Pod, PodGroup
+from dragoman.model import Claim, PodGroup
 from dragoman.model.claim import asks_admin_access
 
 ADMIN_ACCESS_TTL = 60.0
@@ -55,17 +54,13 @@ class Applier:
     """The one place that writes.
 
     Attributes:
-        client: Where to.
-        served: Which API versions the server has.
-        handlers: Where responses go.
-        claims: Refreshes a claim whose stored state is out of date.
+        cluster: Where to; responses are stored there.
+        handlers: Know which key caused a write.
         may_write: Whether this process leads; checked before every write.
     """
 
-    client: Client
-    served: Served
+    cluster: Cluster
     handlers: EventHandlers
-    claims: Informer[Claim]
     may_write: Callable[[], bool]
     _admin_access_kept: float = float("-inf")
     _admin_access_dropped: tuple[float, int] = (float("-inf"), 0)
@@ -98,24 +93,24 @@ class Applier:
                 assert_never(action)
 
     async def _create(self, action: CreateClaim) -> Outcome:
-        path = self.served.claims.path(action.namespace)
-        document = action.document(self.served.claims.api_version)
+        path = self.cluster.served.claims.path(action.namespace)
+        document = action.document(self.cluster.served.claims.api_version)
         admin_access, for_pod = action.template.admin_access, action.owner.is_pod
         try:
             if admin_access:
                 await self._check_admin_access(path, document)
-            created = await self.client.post(path, document)
+            created = await self.cluster.client.post(path, document)
         except ApiError as error:
             if error.code:
                 metrics.claim_created("failure", admin_access=admin_access, for_pod=for_pod)
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
-            await self.claims.refresh(action.namespace, action.name)
+            await self.cluster.claims.refresh(action.namespace, action.name)
             return Outcome.STALE
         metrics.claim_created("success", admin_access=admin_access, for_pod=for_pod)
         kind: Literal["pod", "podgroup"] = "pod" if for_pod else "podgroup"
         by = Key(kind, action.namespace, action.owner.name)
-        self._store(Claim.parse(created), by)
+        self.handlers.store(self.cluster.claims, self.cluster.claims.parse(created), by)
         log.info(
             "Created ResourceClaim",
             namespace=action.namespace,
@@ -133,12 +128,12 @@ class Applier:
         which takes devices away from users. A dry run shows it, whatever the version and gates; its
         result holds for all claims.
         """
-        now, unanswered = time.monotonic(), self.client.unanswered
+        now, unanswered = time.monotonic(), self.cluster.client.unanswered
         if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
             return
         since, unanswered_then = self._admin_access_dropped
         if unanswered != unanswered_then or now - since >= NO_ADMIN_ACCESS_TTL:
-            stored = await self.client.post(path, document, dry_run=True)
+            stored = await self.cluster.client.post(path, document, dry_run=True)
             if asks_admin_access(stored["spec"], "spec."):
                 self._admin_access_kept = now
                 return
@@ -152,11 +147,13 @@ class Applier:
 
     async def _publish(self, action: PublishClaims) -> Outcome:
         holder = action.holder
-        resource = PODS if holder.is_pod else self.served.groups
+        resource = PODS if holder.is_pod else self.cluster.served.groups
         assert resource is not None
         path = resource.path(action.namespace, holder.name, "status")
         try:
-            written = await self.client.patch(path, action.document(), STRATEGIC_MERGE_PATCH)
+            written = await self.cluster.client.patch(
+                path, action.document(), STRATEGIC_MERGE_PATCH
+            )
         except ApiError as error:
             if error.code == 404 and await self._exists(resource, action):
                 raise
@@ -166,12 +163,12 @@ class Applier:
                 return Outcome.STALE
             raise
         if holder.is_pod:
-            pod = Pod.parse(written)
-            self.handlers.state.own_writes.add(pod.metadata.resource_version)
-            self.handlers.pod_changed(pod, by=Key("pod", action.namespace, holder.name))
+            pod = self.cluster.pods.parse(written)
+            key = Key("pod", action.namespace, holder.name)
+            self.handlers.store(self.cluster.pods, pod, key)
             metrics.PUBLISHED.observe(age(pod.metadata.created))
-        else:
-            self.handlers.group_changed(PodGroup.parse(written))
+        elif self.cluster.groups is not None:
+            self.cluster.groups.changed(PodGroup.parse(written))
         log.info(
             "Published claims in status",
             kind=holder.kind,
@@ -205,43 +202,40 @@ class Applier:
         self, claim: Claim, subresource: str, patch: dict[str, object]
     ) -> Outcome:
         namespace, name = claim.metadata.namespace, claim.metadata.name
-        path = self.served.claims.path(namespace, name, subresource)
+        path = self.cluster.served.claims.path(namespace, name, subresource)
         try:
-            written = Claim.parse(await self.client.patch(path, patch, MERGE_PATCH))
+            answer = await self.cluster.client.patch(path, patch, MERGE_PATCH)
+            written = self.cluster.claims.parse(answer)
         except ApiError as error:
             if error.code in {404, 409} or (error.code == 422 and error.blames("metadata.uid")):
-                await self.claims.refresh(namespace, name)
+                await self.cluster.claims.refresh(namespace, name)
                 return Outcome.STALE
             raise
         if claim.allocated and not written.allocated:
             # Our own release: the scheduler cannot be about to allocate this version.
             metadata = written.metadata
-            self.handlers.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
+            self.cluster.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
         if written.metadata.deleting and not written.finalizers:
             # The last finalizer was removed: the server deleted the claim in the same step.
-            self.handlers.claim_deleted(written)
+            self.cluster.claims.deleted(written)
         else:
-            self._store(written, Key("claim", namespace, name))
+            self.handlers.store(self.cluster.claims, written, Key("claim", namespace, name))
         return Outcome.DONE
-
-    def _store(self, claim: Claim, by: Key) -> None:
-        self.handlers.state.own_writes.add(claim.metadata.resource_version)
-        self.handlers.claim_changed(claim, by=by)
 
     async def _delete(self, action: DeleteClaim) -> Outcome:
         metadata = action.claim.metadata
-        path = self.served.claims.path(metadata.namespace, metadata.name)
+        path = self.cluster.served.claims.path(metadata.namespace, metadata.name)
         try:
-            answer = await self.client.delete(path, action.document())
+            answer = await self.cluster.client.delete(path, action.document())
         except ApiError as error:
             if error.code in {404, 409}:
-                await self.claims.refresh(metadata.namespace, metadata.name)
+                await self.cluster.claims.refresh(metadata.namespace, metadata.name)
                 return Outcome.STALE
             raise
         if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
-            self.handlers.claim_changed(Claim.parse(answer))
+            self.cluster.claims.changed(self.cluster.claims.parse(answer))
         else:
-            self.handlers.claim_deleted(action.claim)
+            self.cluster.claims.deleted(action.claim)
         log.info(
             "Deleted ResourceClaim",
             namespace=metadata.namespace,
@@ -252,14 +246,18 @@ class Applier:
 
     async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
         """Whether the holder exists after all: a deleted one is never reconciled again."""
-        found = await find(self.client, resource.path(action.namespace, action.holder.name))
+        found = await find(self.cluster.client, resource.path(action.namespace, action.holder.name))
         return found is not None and found["metadata"]["uid"] == action.holder.uid
 
     def _forget_holder(self, action: PublishClaims) -> None:
-        state = self.handlers.state
+        state = self.cluster.state
         place = (action.namespace, action.holder.name)
         pod, group = state.pods.get(*place), state.groups.get(*place)
         if action.holder.is_pod and pod is not None and pod.metadata.uid == action.holder.uid:
-            self.handlers.pod_deleted(pod)
-        elif group is not None and group.metadata.uid == action.holder.uid:
-            self.handlers.group_deleted(group)
+            self.cluster.pods.deleted(pod)
+        elif (
+            self.cluster.groups is not None
+            and group is not None
+            and group.metadata.uid == action.holder.uid
+        ):
+            self.cluster.groups.deleted(group)

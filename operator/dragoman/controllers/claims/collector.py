@@ -8,18 +8,26 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from dragoman import __version__
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.gather import age
 from dragoman.controllers.claims.saferelease import SafeReleaser
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 
 
 class ClaimCollector(Collector):
-    """Gauges computed from the stores at each scrape."""
+    """Gauges computed from the stores at each scrape.
+
+    Args:
+        state: The stores.
+        safe: What is known for safe release; None without it.
+
+    Attributes:
+        safe: As above.
+    """
 
     def __init__(self, state: ClusterState, safe: SafeReleaser | None = None) -> None:
         self._state = state
-        self._safe = safe
+        self.safe = safe
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics without samples, for documentation."""
@@ -56,9 +64,9 @@ class ClaimCollector(Collector):
         since = sorted(pod.metadata.created for pod in self._state.pods if is_waiting(pod))
         waiting.add_metric([], len(since))
         oldest.add_metric([], age(since[0]) if since else 0.0)
-        kept = self._safe.left.values() if self._safe is not None else ()
+        kept = self.safe.left.values() if self.safe is not None else ()
         left.add_metric([], sum(map(len, kept)))
-        oldest_left.add_metric([], self._safe.oldest() if self._safe is not None else 0.0)
+        oldest_left.add_metric([], self.safe.oldest() if self.safe is not None else 0.0)
         build.add_metric([__version__, platform.python_version()], 1)
         yield from families
 

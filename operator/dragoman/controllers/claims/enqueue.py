@@ -1,11 +1,13 @@
-"""Event handlers: they store a fact and enqueue the keys that its change concerns."""
+"""Event handlers: they enqueue the keys that a stored change concerns."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.state import ClusterState
+from dragoman.kube.informer import Informer
+from dragoman.kube.store import Fact
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 
@@ -18,16 +20,6 @@ class Key(NamedTuple):
     name: str
 
 
-class Observer(Protocol):
-    """Receives each change of a pod or claim after it was stored; None where there is none."""
-
-    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        """Receive a pod before and after a change."""
-
-    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
-        """Receive a claim before and after a change."""
-
-
 LANES = ("create", "release")
 
 
@@ -38,55 +30,54 @@ def lane(key: Key) -> str:
 
 @dataclass
 class EventHandlers:
-    """Handlers of events from watches, and of responses to own writes.
+    """Observers of pods, claims, templates and PodGroups, also of responses to own writes.
 
     Attributes:
         state: The stores.
         queue: Receives the keys that a change concerns.
-        other: Observes each change before it is stored.
-        observers: Other controllers that need the same facts.
-        departed: Called with a pod that left the API, as it was stored and as it was deleted.
+        other: Observes what another claim controller does.
     """
 
     state: ClusterState
     queue: WorkQueue[Key]
     other: OtherController
-    observers: list[Observer] = field(default_factory=list)
-    departed: Callable[[Pod | None, Pod], None] = lambda _known, _pod: None
+    _by: Key | None = None
+    """The key whose worker wrote what is being stored, and plans again anyway."""
 
-    def pod_changed(self, pod: Pod, *, by: Key | None = None) -> None:
-        """Store a pod that was added or changed, and enqueue it and its claims.
+    def observe(self, cluster: Cluster) -> None:
+        """Receive each change of a cluster."""
+        cluster.pods.observers.append(self._pod_changed)
+        cluster.claims.observers.append(self._claim_changed)
+        cluster.templates.observers.append(self._template_changed)
+        if cluster.groups is not None:
+            cluster.groups.observers.append(self._group_changed)
+
+    def store(self, informer: Informer[Fact], written: Fact, by: Key) -> None:
+        """Store the response to a write.
 
         Args:
-            pod: Its current state.
-            by: The key whose worker wrote it, and plans again anyway.
+            informer: Of the resource.
+            written: The object as the server answered.
+            by: The key whose worker wrote it.
         """
-        if self.state.pods.is_past(pod):
-            # The watch lags behind our own write; ignore the older state.
-            return
-        if by is None:
-            self.other.pod(pod)
-        known = self.state.pods.get(pod.metadata.namespace, pod.metadata.name)
-        if not self.state.pods.put(pod):
-            return
-        for observer in self.observers:
-            observer.pod_changed(known, pod)
-        if known is not None and known.metadata.uid != pod.metadata.uid:
-            self.departed(known, known)
-            self._enqueue_claims(known)
-        self._enqueue_pod(pod, by)
+        self.state.own_writes.add(written.metadata.resource_version)
+        self._by = by
+        try:
+            informer.changed(written)
+        finally:
+            self._by = None
 
-    def pod_deleted(self, pod: Pod) -> None:
-        """Delete a pod, and enqueue the claims that it used."""
-        metadata = pod.metadata
-        known = self.state.pods.drop(metadata.namespace, metadata.name, metadata.uid)
-        self.departed(known, pod)
-        self.state.times.forget(metadata.uid)
-        if known is not None:
-            for observer in self.observers:
-                observer.pod_changed(known, None)
-        # The event may have only metadata; the stored fact has the claims.
-        self._enqueue_claims(known or pod)
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Enqueue a pod that was added or changed, and its claims; of a deleted one its claims."""
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self.state.times.forget(old.metadata.uid)
+            self._enqueue_claims(old)
+        if new is None:
+            return
+        if self._by is None:
+            self.other.pod(old, new)
+        if new.uses_claims or new.waiting is None:
+            self._enqueue_pod(new, self._by)
 
     def _enqueue_claims(self, holder: Pod | PodGroup) -> None:
         """Enqueue all claims that a holder used, or that were created for it."""
@@ -95,28 +86,23 @@ class EventHandlers:
         for claim in self.state.claims.find("owner", _place(holder)):
             self.queue.add(_key("claim", claim))
 
-    def claim_changed(self, claim: Claim, *, by: Key | None = None) -> None:
-        """Store a claim that was added or changed, and enqueue it and its holders.
-
-        Args:
-            claim: Its current state.
-            by: The key whose worker wrote it, and plans again anyway.
-        """
-        if self.state.claims.is_past(claim):
+    def _claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Enqueue a claim that was added or changed, and its holders; of a deleted one these."""
+        by = self._by
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self.state.times.forget(old.metadata.uid)
+        if new is None:
+            if old is not None:
+                self._enqueue_holders(old)
             return
         if by is None:
-            self.other.claim(claim)
-        known = self.state.claims.get(claim.metadata.namespace, claim.metadata.name)
-        if not self.state.claims.put(claim):
-            return
-        for observer in self.observers:
-            observer.claim_changed(known, claim)
-        key = _key("claim", claim)
-        if key != by and not self._is_just_made(claim, by):
+            self.other.claim(old, new)
+        key = _key("claim", new)
+        if key != by and not self._is_just_made(new, by):
             self.queue.add(key)
-        if known is None or _identity(known) != _identity(claim):
+        if old is None or _identity(old) != _identity(new):
             # A change of consumers need not wake the up to 256 pods that share the claim.
-            self._enqueue_holders(claim, by)
+            self._enqueue_holders(new, by)
 
     def _is_just_made(self, claim: Claim, by: Key | None) -> bool:
         """Whether a pod's worker created the claim, and the pod still needs it."""
@@ -126,53 +112,28 @@ class EventHandlers:
         pod = self.state.pods.get(by.namespace, by.name)
         return pod is not None and pod.metadata.uid == owner.uid and not pod.done
 
-    def claim_deleted(self, claim: Claim) -> None:
-        """Delete a claim, and enqueue its pods, which may need another one."""
-        metadata = claim.metadata
-        known = self.state.claims.drop(metadata.namespace, metadata.name, metadata.uid)
-        self.state.times.forget(metadata.uid)
-        if known is not None:
-            for observer in self.observers:
-                observer.claim_changed(known, None)
-        self._enqueue_holders(known or claim)
-
-    def template_changed(self, template: Template) -> None:
-        """Store a template, and enqueue the pods and PodGroups that wait for it."""
-        namespace, name = template.metadata.namespace, template.metadata.name
-        known = self.state.templates.get(namespace, name)
-        if not self.state.templates.put(template):
-            return
-        if known is not None and known.metadata.uid == template.metadata.uid:
+    def _template_changed(self, old: Template | None, new: Template | None) -> None:
+        """Enqueue the pods and PodGroups that wait for a template; made claims stay without it."""
+        if new is None or (old is not None and old.metadata.uid == new.metadata.uid):
             # The API makes the spec immutable: labels of the template itself change no claim, and
             # must not end the back-off of the pods that wait.
             return
+        namespace, name = new.metadata.namespace, new.metadata.name
         for pod in self.state.pods.find("template", (namespace, name)):
             if self._waits_for_claim(pod):
                 self.queue.add(_key("pod", pod))
         for group in self.state.groups.find("template", (namespace, name)):
             self.queue.add(_key("podgroup", group))
 
-    def template_deleted(self, template: Template) -> None:
-        """Delete a template; claims that were created from it stay."""
-        metadata = template.metadata
-        self.state.templates.drop(metadata.namespace, metadata.name, metadata.uid)
-
-    def group_changed(self, group: PodGroup) -> None:
-        """Store a PodGroup that was added or changed, and enqueue it, its claims and its pods."""
-        known = self.state.groups.get(group.metadata.namespace, group.metadata.name)
-        if not self.state.groups.put(group):
-            return
-        if known is not None and known.metadata.uid != group.metadata.uid:
-            self._enqueue_claims(known)
-        self._enqueue_group(group)
-
-    def group_deleted(self, group: PodGroup) -> None:
-        """Delete a PodGroup, and enqueue its claims and pods."""
-        metadata = group.metadata
-        known = self.state.groups.drop(metadata.namespace, metadata.name, metadata.uid)
-        self.state.times.forget(metadata.uid)
-        self._enqueue_group(known or group)
-        self._enqueue_claims(known or group)
+    def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """Enqueue a PodGroup that was added, changed or deleted, its claims and its pods."""
+        gone = old is not None and (new is None or new.metadata.uid != old.metadata.uid)
+        if old is not None and gone:
+            self.state.times.forget(old.metadata.uid)
+            self._enqueue_claims(old)
+        found = new or old
+        assert found is not None
+        self._enqueue_group(found)
 
     def enqueue_all(self) -> None:
         """Enqueue every pod, PodGroup and claim."""

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.claims import CreateClaim, Pending, Reason
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.othercontroller import Fault
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference

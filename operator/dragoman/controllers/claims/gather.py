@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from dragoman.claims import ClaimFacts, HolderFacts, Plan, plan_claim, plan_group, plan_pod
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.saferelease import SafeReleaser
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod, PodGroup
 from dragoman.model.timestamps import unix
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.claims import WATCH_LAG, Found, LiveRead
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.informers import Informers
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.singleflight import SingleFlight
@@ -49,24 +49,24 @@ class LiveReader:
     first seconds: their reads are shared, and each pod causes one read.
 
     Args:
-        informers: Of the resources that can be read.
+        cluster: Has the informers of what is read.
     """
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._informers: dict[str, Informer[Any] | None] = {
-            "pods": informers.pods,
-            "resourceclaims": informers.claims,
-            "resourceclaimtemplates": informers.templates,
-            "podgroups": informers.groups,
-            "nodes": informers.nodes,
+            "pods": cluster.pods,
+            "resourceclaims": cluster.claims,
+            "resourceclaimtemplates": cluster.templates,
+            "podgroups": cluster.groups,
+            "nodes": cluster.nodes,
         }
         self._by_kind: dict[str, Informer[Any] | None] = {
-            "pod": informers.pods,
-            "claim": informers.claims,
-            "podgroup": informers.groups,
+            "pod": cluster.pods,
+            "claim": cluster.claims,
+            "podgroup": cluster.groups,
         }
         self._templates = SingleFlight(self._read)
-        self._namespaces = SingleFlight(informers.claims.refresh_namespace)
+        self._namespaces = SingleFlight(cluster.claims.refresh_namespace)
         self._missed: OrderedDict[tuple[Key, LiveRead], float] = OrderedDict()
         self._slots = asyncio.Semaphore(CONCURRENT_READS)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from dragoman import metrics
 from dragoman.claims.mode import Activity, made_by_another
-from dragoman.controllers.claims.state import ClusterState
+from dragoman.cluster.state import ClusterState
 from dragoman.kube.recent import Recent
 from dragoman.model import Claim, Pod
 
@@ -32,10 +32,10 @@ ActivitySeen = Callable[[Activity], None]
 
 @dataclass
 class OtherController:
-    """Observes another claim controller: each change, before the change is stored.
+    """Observes another claim controller: each change of a pod or claim.
 
     Attributes:
-        state: What was stored before the change.
+        state: What is stored.
         other_seen: Called with each activity of another controller.
         report: Called for each fault of it.
     """
@@ -51,10 +51,14 @@ class OtherController:
         """Observe from now on: what the first lists had is the past."""
         self._observing = True
 
-    def pod(self, pod: Pod) -> None:
-        """Observe a pod that was added or changed."""
+    def pod(self, known: Pod | None, pod: Pod) -> None:
+        """Observe a pod that was added or changed.
+
+        Args:
+            known: As it was before; None where it is new.
+            pod: As it is stored now.
+        """
         metadata = pod.metadata
-        known = self.state.pods.get(metadata.namespace, metadata.name)
         changed = known is not None and known.published != pod.published
         # A stamp older than the namespace's latest belongs to a pod that is only seen late.
         if pod.stock_stamp and pod.stock_stamp >= self._latest.get(metadata.namespace, ""):
@@ -65,10 +69,14 @@ class OtherController:
         if self._observing and known is not None and changed:
             self._check_flapping(known, pod)
 
-    def claim(self, claim: Claim) -> None:
-        """Observe a claim that was added or changed."""
+    def claim(self, known: Claim | None, claim: Claim) -> None:
+        """Observe a claim that was added or changed.
+
+        Args:
+            known: As it was before; None where it is new.
+            claim: As it is stored now.
+        """
         metadata = claim.metadata
-        known = self.state.claims.get(metadata.namespace, metadata.name)
         if not self._observing or known is not None or not made_by_another(claim):
             return
         owner = metadata.owner
@@ -91,7 +99,11 @@ class OtherController:
     def _check_duplicate(self, claim: Claim, pod: Pod) -> None:
         place = (pod.metadata.namespace, pod.metadata.uid, claim.entry)
         found = self.state.claims.find("twin", place)
-        twins = [twin.metadata.name for twin in found if not twin.metadata.deleting]
+        twins = [
+            twin.metadata.name
+            for twin in found
+            if twin.metadata.uid != claim.metadata.uid and not twin.metadata.deleting
+        ]
         if twins:
             note = (
                 f'entry {claim.entry} has the resource claims "{twins[0]}" and '

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 
 from dragoman.claims import Action, CreateClaim, Plan, PublishClaims, Reason, UpdateReservedFor
 from dragoman.claims.mode import Mode
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.applier import Applier, Outcome
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.events import ClaimEvents
 from dragoman.controllers.claims.gather import Gatherer
-from dragoman.controllers.claims.informers import Informers
 from dragoman.controllers.claims.livereads import LiveReader, LiveReads
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.claims.saferelease import SafeReleaser
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.controller import LONGEST_RETRY, NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.workqueue import WorkQueue
@@ -34,9 +33,8 @@ class Reconciler:
     """Reconciles keys; workers never have one key twice.
 
     Args:
-        state: The stores.
+        cluster: The stores, and where live reads are done.
         queue: Where keys are requeued.
-        informers: Where live reads are done.
         mode: The claim mode.
         applier: Writes.
         events: Reports to users.
@@ -45,9 +43,8 @@ class Reconciler:
 
     def __init__(  # noqa: PLR0913 — one argument per collaborator
         self,
-        state: ClusterState,
+        cluster: Cluster,
         queue: WorkQueue[Key],
-        informers: Informers,
         *,
         mode: ClaimMode,
         applier: Applier,
@@ -58,8 +55,8 @@ class Reconciler:
         self._mode = mode
         self._applier = applier
         self._events = events
-        self._gatherer = Gatherer(state, safe)
-        self._reader = LiveReader(informers)
+        self._gatherer = Gatherer(cluster.state, safe)
+        self._reader = LiveReader(cluster)
 
     async def reconcile(self, key: Key) -> None:
         """Apply plans until one is empty; raise ApiError where the key must be retried."""

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from dragoman import metrics
 from dragoman.claims import Plan, Reason
 from dragoman.claims.saferelease import Left, SafeRelease
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import EventHandlers, Key
-from dragoman.kube.client import Client, find
+from dragoman.kube.client import find
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
 from dragoman.kube.recent import Recent
-from dragoman.kube.resources import LEASES, NODES
-from dragoman.kube.store import DELETED_LIMIT, DeletedUIDs, Store
-from dragoman.kube.storing import storing_informer
+from dragoman.kube.resources import LEASES
+from dragoman.kube.store import DELETED_LIMIT
 from dragoman.logs import logger
 from dragoman.model import Claim, Node, Pod
 from dragoman.model.departure import Departure, recorded
@@ -46,18 +45,17 @@ class SafeReleaser:
     """What the controller knows for safe release.
 
     Args:
-        client: Where nodes and Leases are read.
+        cluster: Where pods and nodes are stored, and Leases are read.
         handlers: Whose claims are enqueued when a node changes.
         report: Called with a claim and a sentence for each departure that is only reported.
         options: Whether claims stay reserved.
         clock: Seconds since the epoch.
 
     Attributes:
-        nodes: Informer of Nodes.
         left: Consumers that are waited for, by key of their claim.
     """
 
-    client: Client
+    cluster: Cluster
     handlers: EventHandlers
     report: Callable[[Claim, str], None]
     options: SafeReleaseOptions
@@ -71,11 +69,9 @@ class SafeReleaser:
         self._ready_again: dict[str, float] = {}
         self._leases: dict[str, tuple[str, float]] = {}
         self._alive: dict[str, float] = {}
-        self._store: Store[Node] = Store(DeletedUIDs())
-        self.nodes: Informer[Node] = storing_informer(
-            self.client, NODES, Node.parse, self._node_changed, self._store
-        )
-        self.handlers.departed = self.pod_left
+        self._store = self.cluster.nodes.store
+        self.cluster.nodes.observe(self._node_changed)
+        self.cluster.pods.departed = self.pod_left
 
     def pod_left(self, known: Pod | None, pod: Pod) -> None:
         """Remember how a pod left the API.
@@ -162,7 +158,7 @@ class SafeReleaser:
         """
         looked = self.clock()
         try:
-            lease = await find(self.client, LEASES.path(NODE_LEASES, name))
+            lease = await find(self.cluster.client, LEASES.path(NODE_LEASES, name))
         except ApiError as error:
             log.warning("Cannot read the Lease of a node", name=name, error=str(error))
             return
@@ -205,7 +201,7 @@ class SafeReleaser:
     def _report(self, pod: Pod, departure: Departure) -> None:
         namespace = pod.metadata.namespace
         for name in pod.claim_names():
-            claim = self.handlers.state.claims.get(namespace, name)
+            claim = self.cluster.state.claims.get(namespace, name)
             if claim is not None and claim.allocated and claim.is_reserved_for(departure.uid):
                 self.report(claim, _note(namespace, departure))
 

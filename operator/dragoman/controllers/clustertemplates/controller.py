@@ -17,7 +17,6 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES, NAMESPACES
-from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model import ClusterTemplate, Namespace, Template
@@ -90,13 +89,11 @@ class ClusterTemplateController:
             namespace=lambda key: key.namespace,
             share=max(1, workers // 2),
         )
-        objects = storing_informer(
-            client, CLUSTERTEMPLATES, ClusterTemplate.parse, self._object_changed
-        )
-        namespaces = storing_informer(client, NAMESPACES, Namespace.parse, self._namespace_changed)
+        objects = Informer(client, CLUSTERTEMPLATES, ClusterTemplate.parse, [self._object_changed])
+        namespaces = Informer(client, NAMESPACES, Namespace.parse, [self._namespace_changed])
         self.informers = (objects, namespaces)
         self._objects, self._namespaces = objects.store, namespaces.store
-        templates.listeners.append(self._template_event)
+        templates.observe(self._template_changed)
         self._controller = Controller(
             self.queue,
             self.reconcile,
@@ -120,7 +117,7 @@ class ClusterTemplateController:
         for one in self._objects:
             self._enqueue(one.metadata.name)
         for template in self._templates.store:
-            self._template_event(template)
+            self._template_changed(None, template)
 
     async def reconcile(self, key: Key) -> None:
         """Write a copy or a status; raise ApiError where the key must be retried."""
@@ -263,8 +260,10 @@ class ClusterTemplateController:
                 ):
                     self.queue.add(Key("copy", name, place))
 
-    def _template_event(self, template: Template) -> None:
+    def _template_changed(self, old: Template | None, new: Template | None) -> None:
         """Enqueue a template that is a copy, or has the name of one."""
+        template = new or old
+        assert template is not None
         metadata = template.metadata
         if is_copy(metadata) or self._objects.get("", metadata.name) is not None:
             self.queue.add(Key("copy", metadata.name, metadata.namespace))

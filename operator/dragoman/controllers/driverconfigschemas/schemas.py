@@ -8,9 +8,9 @@ from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.kube.store import StoredObject
-from dragoman.kube.storing import storing_informer
 from dragoman.logs import logger
 
 CONFLICTS = 5
@@ -39,9 +39,7 @@ class Schemas:
         self._enqueue = enqueue
         self._compiled: set[str] = set()
         self._compiled_all = False
-        self.informer = storing_informer(
-            client, DRIVERCONFIGSCHEMAS, StoredObject.parse, self._changed
-        )
+        self.informer = Informer(client, DRIVERCONFIGSCHEMAS, StoredObject.parse, [self._changed])
         self.objects = self.informer.store
 
     def unready(self) -> str | None:

@@ -5,16 +5,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
-from dragoman.controllers.claims.controller import ClaimController
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.evictions.applier import Applier
 from dragoman.controllers.evictions.enqueue import ALL_CLAIMS, LANES, Key, Observer, lane, rule_key
 from dragoman.controllers.evictions.faults import FaultReporter
 from dragoman.controllers.evictions.reconciler import Reconciler
 from dragoman.controllers.evictions.state import EvictionState
-from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
-from dragoman.kube.discovery import Served
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
@@ -34,11 +32,8 @@ class EvictionController:
     """Evicts pods from devices with NoExecute taints.
 
     Args:
-        client: Where to read and write.
-        served: Which API versions the server has.
+        cluster: Where to read and write.
         recorder: Where Events go.
-        claims: Stores pods and claims, and reports their changes.
-        devices: Stores slices and rules, and reports their changes.
         assist: Whether to evict only what the stock controller forgets.
         may_write: Whether this process leads.
         workers: How many pods are evicted at the same time.
@@ -49,25 +44,26 @@ class EvictionController:
         state: What is known.
     """
 
-    def __init__(  # noqa: PLR0913 — the composition root names each part
+    def __init__(  # noqa: PLR0913 — its start names each part
         self,
-        client: Client,
-        served: Served,
+        cluster: Cluster,
         recorder: EventRecorder,
-        claims: ClaimController,
-        devices: DeviceInformers,
         *,
         assist: bool = False,
         may_write: Callable[[], bool] = lambda: True,
         workers: int = 32,
         resync: float = 600.0,
     ) -> None:
-        self.state = EvictionState(claims.state)
+        cluster.state.index_devices()
+        devices = cluster.part(Devices)
+        self.state = EvictionState(cluster.state)
         self.queue: WorkQueue[Key] = WorkQueue(
             "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
-        applier = Applier(client, recorder, may_write)
-        faults = FaultReporter(self.state, recorder, served.claims, may_write, assist=assist)
+        applier = Applier(cluster.client, recorder, may_write)
+        faults = FaultReporter(
+            self.state, recorder, cluster.served.claims, may_write, assist=assist
+        )
         self._observer = Observer(
             self.state,
             self.queue,
@@ -76,9 +72,10 @@ class EvictionController:
             concerns=(lambda pod: pod.extended_claim is not None) if assist else (lambda _: True),
             delay=ASSIST_DELAY if assist else 0.0,
         )
-        claims.handlers.observers.append(self._observer)
-        devices.slice_observers.append(self._observer.slice_changed)
-        devices.rule_observers.append(self._observer.rule_changed)
+        cluster.pods.observe(self._observer.pod_changed)
+        cluster.claims.observe(self._observer.claim_changed)
+        devices.slices.observe(self._observer.slice_changed)
+        devices.rules.observe(self._observer.rule_changed)
         self._devices = devices
         self._assist = assist
         self._controller = Controller(
@@ -90,7 +87,7 @@ class EvictionController:
                 devices,
                 applier=applier,
                 faults=faults,
-                claims=claims.informers.claims if assist else None,
+                claims=cluster.claims if assist else None,
             ).reconcile,
             self._enqueue_all,
             lanes=LANES,
@@ -99,7 +96,7 @@ class EvictionController:
             describe=Key._asdict,
         )
         metrics.PODS_TO_EVICT.set_function(self.state.planned.__len__)
-        metrics.TAINT_RULES_SERVED.set_function(lambda: float(devices.rules is not None))
+        metrics.TAINT_RULES_SERVED.set_function(lambda: float(devices.rules_served is not None))
 
     def unready(self) -> str | None:
         """Return None once slices and rules are listed, else a sentence."""
@@ -118,7 +115,7 @@ class EvictionController:
 
     def _enqueue_all(self) -> None:
         self.queue.add(ALL_CLAIMS)
-        for rule in self._devices.stored_rules():
+        for rule in self._devices.rules.store:
             self.queue.add(rule_key(rule.metadata.name))
         for uid in list(self.state.planned):
             self._observer.enqueue(uid)
@@ -145,7 +142,7 @@ class EvictionController:
     def _stock_rule(self) -> str | None:
         """Return a rule whose status the stock controller wrote lately, None if it did not."""
         since = datetime.now(UTC).timestamp() - STOCK_ACTIVE
-        for rule in self._devices.stored_rules():
+        for rule in self._devices.rules.store:
             if rule.stock_stamp and unix(rule.stock_stamp) > since:
                 return rule.metadata.name
         return None

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from dragoman import metrics
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.evictions.applier import Applier, Outcome
 from dragoman.controllers.evictions.enqueue import Key, Observer, rule_key
 from dragoman.controllers.evictions.faults import FaultReporter
@@ -43,7 +43,7 @@ class Reconciler:
         state: EvictionState,
         queue: WorkQueue[Key],
         observer: Observer,
-        devices: DeviceInformers,
+        devices: Devices,
         *,
         applier: Applier,
         faults: FaultReporter,
@@ -129,7 +129,7 @@ class Reconciler:
         return pod.metadata.uid in self._state.planned
 
     async def _reconcile_rule(self, name: str) -> None:
-        rule = self._devices.stored_rules().get("", name)
+        rule = self._devices.rules.store.get("", name)
         version = None if rule is None else (rule.metadata.uid, rule.generation)
         if version is None or self._state.scanned.get(name) != version:
             if version is not None:
@@ -141,7 +141,7 @@ class Reconciler:
     async def _write_progress(self, rule: StoredRule) -> None:
         informer = self._devices.rules
         planned = plan_rule_status(rule, self._found(rule), self._clock())
-        if planned is None or informer is None:
+        if planned is None:
             return
         if planned.after > 0:
             self._queue.add_after(rule_key(rule.metadata.name), planned.after)

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman.allocation import Profile
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.engine import Engine
-from dragoman.controllers.explain.informers import ExplainInformers
-from dragoman.controllers.explain.state import DeviceState, Stored
+from dragoman.controllers.explain.state import DeviceState
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.facts.profiles import observed_profile
-from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
-from dragoman.kube.discovery import Served, ServedDevices
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.metrics import REGISTRY
+from dragoman.model import Pod
 
 WAIT = 30.0
 """Seconds for which the scheduler must have refused a pod."""
@@ -39,9 +38,9 @@ REASON = "CannotAllocateDevices"
 log = logger("dragoman.explain")
 
 
-def profile_of(devices: ServedDevices) -> Profile:
+def profile_of(kubernetes: str, *, rules: bool) -> Profile:
     """Return how the scheduler behaves: that of the server's version, with its default gates."""
-    found, problem = observed_profile(devices.kubernetes, rules=bool(devices.rules))
+    found, problem = observed_profile(kubernetes, rules=rules)
     if problem:
         log.warning("Explaining as the default version", kubernetes=found.kubernetes, error=problem)
     return found
@@ -77,9 +76,9 @@ class ExplainController:
     """Explains pods that wait for devices, and counts devices.
 
     Args:
-        client: Where to read.
-        served: Where claims are served.
-        devices: Where slices and classes are served.
+        cluster: What is known; pods without a node are kept in it as a whole.
+        profile: How the scheduler behaves.
+        kubernetes: The server's version.
         recorder: Where Events go; None to post none.
         infos: Whether metrics have a series per device.
         resync: Seconds between full passes over all pods.
@@ -89,15 +88,14 @@ class ExplainController:
 
     Attributes:
         state: The stored facts.
-        informers: Where the event handlers are fed.
         queue: The pods that wait for a worker.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        client: Client,
-        served: Served,
-        devices: ServedDevices,
+        cluster: Cluster,
+        profile: Profile,
+        kubernetes: str,
         recorder: EventRecorder | None,
         *,
         infos: bool = False,
@@ -106,13 +104,11 @@ class ExplainController:
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.state = DeviceState(
-            devices.kubernetes, rules_served=devices.rules is not None, clock=clock
-        )
+        self.state = DeviceState(cluster, kubernetes, clock=clock)
+        self._pods = cluster.pods
         self.queue: WorkQueue[Key] = WorkQueue("explain", namespace=lambda key: key.namespace)
-        self.informers = ExplainInformers.of(self.state, client, served, devices, self._pod_changed)
         self._recorder = recorder
-        self._engine = Engine(profile_of(devices), fresh=interval * FRESH, clock=clock)
+        self._engine = Engine(profile, fresh=interval * FRESH, clock=clock)
         self._wait = wait
         self._interval = interval
         self._clock = clock
@@ -125,16 +121,11 @@ class ExplainController:
             resync=resync,
             describe=Key._asdict,
         )
-
-    def unready(self) -> str | None:
-        """Return None once the informers have listed everything, else a sentence."""
-        if all(informer.synced.is_set() for informer in self.informers):
-            return None
-        return "devices are not listed yet"
+        cluster.pods.observe(self._pod_changed)
 
     async def run(self) -> None:
         """Explain and count until cancelled; call it only while this process leads."""
-        await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
+        await asyncio.gather(*(informer.synced.wait() for informer in self.state.informers))
         async with asyncio.TaskGroup() as tasks:
             counting = tasks.create_task(self._count())
             try:
@@ -184,7 +175,7 @@ class ExplainController:
         if self._recorder is None:
             return
         # The watch may lag: a pod that was placed in between gets no Event.
-        await self.informers.pods.refresh(key.namespace, key.name)
+        await self._pods.refresh(key.namespace, key.name)
         current = self._waiting(key)
         if current is None or current.pod.metadata.uid != known.uid:
             return
@@ -204,21 +195,20 @@ class ExplainController:
 
     def _waiting(self, key: Key) -> PodFact | None:
         """Return a pod that waits for devices; None for any other."""
-        stored = self.state.pods.get(*key)
-        if stored is None or stored.value is None:
-            return None
-        return stored.value if self.state.waits(stored.value) else None
+        found = self.state.pods.get(key)
+        return found if found is not None and self.state.waits(found) else None
 
-    def _pod_changed(self, pod: Stored[PodFact]) -> None:
-        key = Key(pod.metadata.namespace, pod.metadata.name)
-        refused = pod.value is not None and pod.value.unschedulable
-        if refused or key in self._explained:
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        found = new or old
+        assert found is not None
+        key = Key(found.metadata.namespace, found.metadata.name)
+        waiting = self.state.pods.get(key)
+        if (waiting is not None and waiting.unschedulable) or key in self._explained:
             self.queue.add(key)
 
     def _enqueue_all(self) -> None:
-        for pod in self.state.pods:
-            self._pod_changed(pod)
-        for key in [*self._explained]:
+        refused = {Key(*place) for place, pod in self.state.pods.items() if pod.unschedulable}
+        for key in refused | self._explained.keys():
             self.queue.add(key)
 
     def _reasons(self) -> dict[str, str]:

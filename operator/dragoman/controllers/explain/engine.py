@@ -15,7 +15,6 @@ from dragoman.allocation import Claim, Cluster, StoppedError, TimeBudget
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.controllers.explain.counts import Counts, count
-from dragoman.controllers.worker import Worker
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
@@ -25,6 +24,7 @@ from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.kube.worker import Worker
 
 STEPS = 15_000
 """Steps of the searches for one pod on all nodes: about 50 ms."""

@@ -1,101 +1,71 @@
-"""What explanations are computed from: stores of inventory facts, and the world that they make."""
+"""What explanations are computed from: the world that the stores of a cluster make."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import dragoman.allocation as api
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices, Stored
 from dragoman.inventory.facts.objects import NodeFact, PodFact, SliceFact, World
+from dragoman.inventory.facts.parser import node_fact, pod_fact
+from dragoman.inventory.snapshots.documents import reduced
+from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.inventory.usage.waiting import extended_resources, gated
-from dragoman.kube.store import DeletedUIDs, Store
-from dragoman.model import Metadata
-from dragoman.model.claim import Claim
+from dragoman.kube.informer import Informer
+from dragoman.logs import logger
+from dragoman.model import Claim, Document, MalformedObjectError, Pod
+from dragoman.model.claimcontent import parse_claim
 
 WORLD_AGE = 2.0
 """Seconds for which a collection of all facts is used."""
 
 Value = TypeVar("Value")
 
-
-@dataclass(frozen=True, slots=True)
-class Stored(Generic[Value]):
-    """An object of the API server.
-
-    Attributes:
-        metadata: Its identity.
-        value: The fact; None where the object does not matter, or the event has only metadata.
-    """
-
-    metadata: Metadata
-    value: Value | None
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`, or `name`."""
-        namespace = self.metadata.namespace
-        return f"{namespace}/{self.metadata.name}" if namespace else self.metadata.name
+log = logger("dragoman.explain")
 
 
 class DeviceState:
     """Everything that says which devices there are, and which pods wait for them.
 
     Args:
+        cluster: Stores it; pods without a node are kept as a whole.
         kubernetes: The server's version.
-        rules_served: Whether there are DeviceTaintRules.
         clock: Monotonic seconds.
 
     Attributes:
-        pods: Pods that wait for a node, or are of a PodGroup; of all others only their identity
-            is stored.
+        pods: Pods that wait for a node, or are of a PodGroup, by namespace and name.
+        informers: Those that have to be listed first.
         version: Counts the changes of what a world consists of.
     """
 
     def __init__(
         self,
+        cluster: Cluster,
         kubernetes: str = "",
         *,
-        rules_served: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.deleted = DeletedUIDs()
-        self.pods: Store[Stored[PodFact]] = Store(self.deleted)
-        self.claims: Store[Stored[Claim]] = Store(self.deleted)
-        self.slices: Store[Stored[SliceFact]] = Store(self.deleted)
-        self.nodes: Store[Stored[NodeFact]] = Store(self.deleted)
-        self.classes: Store[Stored[api.DeviceClass]] = Store(self.deleted)
-        self.rules: Store[Stored[api.DeviceTaintRule]] = Store(self.deleted)
+        self.pods: dict[tuple[str, str], PodFact] = {}
         self.version = 0
+        self._cluster = cluster
+        self._devices = devices = cluster.part(Devices)
         self._kubernetes = kubernetes
-        self._listed = frozenset(
-            {"nodes", "pods", "resourceclaims", "resourceslices", "deviceclasses"}
-            | ({"devicetaintrules"} if rules_served else set())
-        )
         self._clock = clock
         self._world: tuple[int, float, World] | None = None
-
-    def handlers(
-        self, store: Store[Stored[Value]]
-    ) -> tuple[Callable[[Stored[Value]], None], Callable[[Stored[Value]], None]]:
-        """Return event handlers that keep a store up to date."""
-
-        def changed(item: Stored[Value]) -> None:
-            if store.put(item):
-                self.version += 1
-
-        def deleted(item: Stored[Value]) -> None:
-            metadata = item.metadata
-            if store.drop(metadata.namespace, metadata.name, metadata.uid) is not None:
-                self.version += 1
-
-        return changed, deleted
-
-    def roll_back(self) -> None:
-        """Trust the next lists in everything: etcd was restored from a backup."""
-        stores: tuple[Store[Any], ...] = (self.pods, self.claims, self.slices)
-        for store in (*stores, self.nodes, self.classes, self.rules):
-            store.roll_back()
+        self._slices: dict[str, SliceFact] = {}
+        cluster.keep_content(_claim, _node)
+        self.informers: tuple[Informer[Any], ...] = (
+            cluster.pods,
+            cluster.claims,
+            devices.slices,
+            cluster.nodes,
+            devices.classes,
+        )
+        for informer in (*self.informers[1:], devices.rules):
+            informer.observe(self._changed)
+        cluster.pods.observe(self._pod_changed)
 
     def world(self) -> World:
         """Return all facts as they were at most `WORLD_AGE` seconds ago.
@@ -116,26 +86,67 @@ class DeviceState:
         if any(not pod.pod.needs_no_claim(entry) for entry in pod.pod.entries):
             return True
         extended = extended_resources(pod.document)
-        classes = _by_key(self.classes) if extended else {}
+        classes = self._classes() if extended else {}
         return any(api.class_of(name, classes) for name in extended)
 
+    def _changed(self, _old: object, _new: object) -> None:
+        self.version += 1
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        found = new or old
+        assert found is not None
+        place = (found.metadata.namespace, found.metadata.name)
+        before = self.pods.pop(place, None)
+        if new is not None and new.waiting is not None:
+            try:
+                self.pods[place] = pod_fact(new.waiting)
+            except MalformedObjectError as error:
+                log.error("Cannot read object", resource="pods", pod=place, error=str(error))
+        if before is not None or place in self.pods:
+            self.version += 1
+
     def _made(self) -> World:
+        devices = self._devices
+        known = self._slices
+        self._slices = {
+            one.metadata.uid: _slice(known.get(one.metadata.uid), one.content, one.metadata.created)
+            for one in devices.slices.store
+            if one.content is not None
+        }
+        rules = {"devicetaintrules"} if devices.rules_served is not None else set()
+        nodes = (one.content for one in self._cluster.nodes.store)
         return World(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             kubernetes=self._kubernetes,
-            nodes=_by_key(self.nodes),
-            slices=tuple(_by_key(self.slices).values()),
-            classes=_by_key(self.classes),
-            rules=tuple(_by_key(self.rules).values()),
-            claims=_by_key(self.claims),
+            nodes={one.node.name: one for one in nodes if isinstance(one, NodeFact)},
+            slices=tuple(self._slices.values()),
+            classes=self._classes(),
+            rules=tuple(one.rule for one in devices.rules.store),
+            claims={one.key: one for one in self._cluster.claims.store},
             templates={},
-            pods=_by_key(self.pods),
+            pods={one.key: one for one in self.pods.values()},
             quotas=(),
-            listed=self._listed,
+            listed=frozenset({one.resource.plural for one in self.informers} | rules),
             unseen=(),
             malformed=(),
         )
 
+    def _classes(self) -> dict[str, api.DeviceClass]:
+        return {one.name: one for one in _values(self._devices.classes.store)}
 
-def _by_key(store: Store[Stored[Value]]) -> dict[str, Value]:
-    return {one.key: one.value for one in store if one.value is not None}
+
+def _claim(document: Document) -> Claim:
+    return parse_claim(upgraded("resourceclaims", document))
+
+
+def _node(document: Document) -> NodeFact:
+    return node_fact(reduced("nodes", document))
+
+
+def _slice(known: SliceFact | None, content: api.Slice, created: str) -> SliceFact:
+    """Return the known fact where the slice is the same: facts are compared by identity."""
+    return known if known is not None and known.slice is content else SliceFact(content, created)
+
+
+def _values(stored: Iterable[Stored[Value]]) -> Iterable[Value]:
+    return (one.value for one in stored if one.value is not None)

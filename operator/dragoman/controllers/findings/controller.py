@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from dragoman import metrics
-from dragoman.controllers.clusterreader import Reader
-from dragoman.controllers.worker import in_daemon_thread
+from dragoman.cluster.reader import Reader
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.facts import Facts, Reading, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
@@ -29,6 +28,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 
 TICK: Final = 1.0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dragoman.controllers.maintenance.published import Published, selected
+from dragoman.cluster.published import Published, selected
 from dragoman.controllers.maintenance.view import View, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
 from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DEVICEMAINTENANCES, Resource
-from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
 from dragoman.maintenance.holds import Hold
@@ -51,8 +51,8 @@ class Objects:
         self._served = served
         self._namespace = namespace
         self._enqueue = enqueue
-        self.informer = storing_informer(
-            client, DEVICEMAINTENANCES, DeviceMaintenance.parse, self._changed
+        self.informer = Informer(
+            client, DEVICEMAINTENANCES, DeviceMaintenance.parse, [self._changed]
         )
         self.store = self.informer.store
 

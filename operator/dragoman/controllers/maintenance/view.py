@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from dragoman.controllers.claims.informers import uses_claims
-from dragoman.controllers.claims.state import holds_of
+from dragoman.cluster.cluster import Cluster, uses_claims
+from dragoman.cluster.devices import Devices
+from dragoman.cluster.state import holds_of
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client, pages
@@ -19,15 +20,10 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.store import DeletedUIDs, Store
-from dragoman.kube.storing import storing_informer
 from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
 from dragoman.model.deviceid import DeviceID
-
-if TYPE_CHECKING:
-    from dragoman.controllers.claims.controller import ClaimController
-    from dragoman.controllers.devices.informers import DeviceInformers
 
 Listener = Callable[[frozenset[DeviceID]], None]
 """Receives the devices that a changed claim has or had."""
@@ -88,6 +84,7 @@ class View:
         self.pods = pods
         self._listeners: set[Listener] = set()
         self._held: dict[str, tuple[Claim, WatchedClaim | None]] = {}
+        claims.observe(self._claim_changed)
 
     @asynccontextmanager
     async def notifying(self, changed: Listener) -> AsyncIterator[None]:
@@ -162,9 +159,9 @@ class View:
     def wrote(self, written: Document) -> None:
         """Store an object as the server answered a write of it."""
         if written.get("kind") in (None, "ResourceClaim"):
-            self.claims.changed(Claim.parse(written))
+            self.claims.changed(self.claims.parse(written))
 
-    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+    def _claim_changed(self, old: Claim | None, new: Claim | None) -> None:
         """Tell the listeners the devices of a claim that was stored."""
         found = frozenset(device for one in (old, new) if one for device in _devices_of(one))
         for changed in tuple(self._listeners):
@@ -193,15 +190,14 @@ class ClusterView(View):
 
     def __init__(self, client: Client, claims: Resource) -> None:
         super().__init__(
-            storing_informer(
+            Informer(
                 client,
                 claims,
                 Claim.parse,
-                self.claim_changed,
-                Store(DeletedUIDs(), device=_ids, hold=holds_of),
+                store=Store(DeletedUIDs(), device=_ids, hold=holds_of),
             ),
             # No plan waits for a pod alone: its claim changes when it comes or goes.
-            storing_informer(
+            Informer(
                 client,
                 PODS,
                 Pod.parse,
@@ -234,30 +230,25 @@ class SharedView(View):
     """The view of the operator, whose other controllers store the same objects.
 
     Args:
-        claims: Stores claims and pods.
-        devices: Stores DeviceTaintRules.
+        cluster: What they store.
     """
 
-    def __init__(self, claims: ClaimController, devices: DeviceInformers) -> None:
-        super().__init__(claims.informers.claims, claims.informers.pods)
-        self._devices = devices
-        claims.handlers.observers.append(self)
-
-    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        """Ignore pods: no plan waits for one alone."""
+    def __init__(self, cluster: Cluster) -> None:
+        cluster.state.index_devices()
+        super().__init__(cluster.claims, cluster.pods)
+        self._devices = cluster.part(Devices)
 
     async def rules(self, served: Resource | None) -> tuple[Hold, ...]:
         """Return the stored DeviceTaintRules, listed where another version of them is stored."""
         stored = self._devices.rules
-        if stored is None or stored.resource != served or not stored.synced.is_set():
+        if self._devices.rules_served != served or not stored.synced.is_set():
             return await super().rules(served)
-        return tuple(holds.read((one.document for one in self._devices.stored_rules()), ()))
+        return tuple(holds.read((one.document for one in stored.store), ()))
 
     def wrote(self, written: Document) -> None:
         """Store a claim or rule as the server answered a write of it."""
-        rules = self._devices.rules
-        if written.get("kind") == "DeviceTaintRule" and rules is not None:
-            rules.changed(StoredRule.parse(written))
+        if written.get("kind") == "DeviceTaintRule":
+            self._devices.rules.changed(StoredRule.parse(written))
         super().wrote(written)
 
 

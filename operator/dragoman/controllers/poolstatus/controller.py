@@ -6,16 +6,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.poolstatus.requests import Answer, Request, answer
 from dragoman.controllers.poolstatus.statuses import Computed, Key, Statuses
 from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
+from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.kube.storing import storing_informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model.timestamps import unix
@@ -43,10 +42,8 @@ class PoolStatusController:
     It runs on every replica, so that followers are warm; only the leader answers.
 
     Args:
-        client: Where to read and write.
+        cluster: Where to read and write; it stores claims, slices with content, and rules.
         resource: The served version of requests.
-        devices: Stores slices, with content, and rules.
-        cluster: Stores claims.
         own: Whether no other controller answers: then soon, and old requests are deleted.
         grace: Seconds that drivers have to complete their pools.
         views: Whether the server knows the views of partitions and shares (1.37).
@@ -58,12 +55,10 @@ class PoolStatusController:
         queue: Names of requests that wait for a worker.
     """
 
-    def __init__(  # noqa: PLR0913 — the composition root names each part
+    def __init__(  # noqa: PLR0913 — its start names each part
         self,
-        client: Client,
+        cluster: Cluster,
         resource: Resource,
-        devices: DeviceInformers,
-        cluster: ClusterState,
         *,
         own: bool,
         grace: float = 5.0,
@@ -71,15 +66,15 @@ class PoolStatusController:
         may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._client = client
-        self._devices = devices
+        self._client = cluster.client
+        self._devices = devices = cluster.part(Devices)
         self._own = own
         self._grace = grace
-        self._statuses = Statuses(devices, cluster, views=views, clock=clock)
+        self._statuses = Statuses(cluster, views=views, clock=clock)
         self._may_write = may_write
         self._clock = clock
         self._seen: dict[str, float] = {}
-        self.informer = storing_informer(client, resource, Request.parse, self._changed)
+        self.informer = Informer(cluster.client, resource, Request.parse, [self._changed])
         self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
         self._controller = Controller(
@@ -89,7 +84,7 @@ class PoolStatusController:
             workers=WORKERS,
             describe=lambda name: {"name": name},
         )
-        devices.slice_observers.append(self._slice_changed)
+        devices.slices.observe(self._slice_changed)
 
     async def run(self) -> None:
         """Answer until cancelled."""

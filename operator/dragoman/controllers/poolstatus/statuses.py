@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dragoman import metrics
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.worker import in_daemon_thread
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import pool_statuses
 from dragoman.inventory.poolstatus.views import Json
+from dragoman.kube.worker import in_daemon_thread
 
 KEPT: Final = 16
 """Computations whose results are kept: drivers times partition attributes, which users choose."""
@@ -49,22 +49,20 @@ class Statuses:
     """Computes the status of pools; requests that are due at the start of one share it.
 
     Args:
-        devices: Stores slices, with content, and rules.
-        cluster: Stores claims.
+        cluster: Stores claims, slices with content, and rules.
         views: Whether the server knows the views of partitions and shares (1.37).
         clock: Unix time in seconds.
     """
 
     def __init__(
         self,
-        devices: DeviceInformers,
-        cluster: ClusterState,
+        cluster: Cluster,
         *,
         views: bool,
         clock: Callable[[], float],
     ) -> None:
-        self._devices = devices
-        self._cluster = cluster
+        self._devices = cluster.part(Devices)
+        self._claims = cluster.claims.store
         self._views = views
         self._clock = clock
         self._computed: OrderedDict[Key, Computed] = OrderedDict()
@@ -126,11 +124,11 @@ class Statuses:
         slices = [one for one in self._devices.slices.store if one.driver == key.driver]
         devices = [
             device
-            for claim in self._cluster.claims
+            for claim in self._claims
             for device in claim.devices
             if device.id.driver == key.driver
         ]
-        facts = PoolFacts(slices, devices, [one.rule for one in self._devices.stored_rules()])
+        facts = PoolFacts(slices, devices, [one.rule for one in self._devices.rules.store])
 
         def compute() -> list[Json]:
             return pool_statuses(facts, attribute=key.attribute, views=self._views)

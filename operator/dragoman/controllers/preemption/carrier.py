@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
-from dragoman.controllers.clusterreader import Reader
+from dragoman.cluster.reader import Reader
 from dragoman.controllers.maintenance.writer import Outcome, Result, evict
 from dragoman.controllers.preemption.claimstates import claim_states
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
-from dragoman.controllers.worker import in_daemon_thread
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS, Resource
+from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.maintenance.actions import EvictPod
 from dragoman.model.pod import TERMINAL_PHASES

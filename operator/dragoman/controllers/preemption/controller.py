@@ -17,12 +17,11 @@ from typing import Any, Final
 
 from dragoman import metrics
 from dragoman.allocation import StoppedError
-from dragoman.controllers.clusterreader import Reader
+from dragoman.cluster.reader import Reader
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, Planned, compute
 from dragoman.controllers.preemption.preemptions import Preemptions, take_over
 from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
-from dragoman.controllers.worker import in_daemon_thread
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
@@ -31,6 +30,7 @@ from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import PODS
+from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.preemption import journal
 from dragoman.preemption.planner import Outcome, Plan

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 from dragoman import metrics
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.controllers.process import Process, Run
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, wait_optional
+from dragoman.kube.discovery import wait_optional
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman.preemption.policy import Policy
+from dragoman.preemption.policy import Policy, Select
 from dragoman.preemption.stored import Limits
 from dragoman.settings import Settings
-
-Stored = Callable[[], Iterable[Mapping[str, Any]] | None]
 
 LEASE: Final = "dragoman-operator"
 """What an Event about the operator regards."""
@@ -28,17 +28,26 @@ LEASE: Final = "dragoman-operator"
 log = logger("dragoman.preemption")
 
 
-async def start(  # noqa: PLR0913 — the parts of one controller
-    client: Client,
-    served: Served,
-    settings: Settings,
-    policy: Policy,
-    *,
-    recorder: EventRecorder,
-    leading: Callable[[], bool],
-    stored: Stored,
-) -> None:
+async def start(process: Process) -> Run:
+    """Let pods without a node be watched; each plan reads the rest of the cluster again."""
+    settings, cluster = process.settings, process.cluster
+    policy = Policy(
+        settings.preemption_min_gap,
+        settings.preemption_max_victims,
+        Select(settings.preemption_select),
+        (*settings.preemption_protected_namespaces, settings.namespace),
+        settings.preemption_schedulers,
+    )
+    cluster.require(cluster.pods)
+    log.info("Planning which pods would have to end for others", mode=settings.preemption)
+    return partial(_run, process, policy)
+
+
+async def _run(process: Process, policy: Policy) -> None:
     """Run the controller until cancelled; in mode on once DeviceTaintRules are served."""
+    client, settings, recorder = process.client, process.settings, process.recorder
+    leading, stored = process.leading, process.cluster.waiting
+    served = process.cluster.served
     reporting = PreemptionController(
         client, recorder, leading, policy, after=settings.preemption_after, stored=stored
     )

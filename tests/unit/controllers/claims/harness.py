@@ -1,14 +1,16 @@
-"""An intake, and the keys that it wakes."""
+"""A cluster, and the keys that its changes wake."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.objects import Object, fact
+from tests.unit.controllers.claims.simulation import SERVED
 
 Fact = Pod | Claim | Template | PodGroup
 
@@ -26,8 +28,9 @@ class Collected(WorkQueue[Key]):
 
 @dataclass
 class Waking:
-    """An intake, and the keys that it woke."""
+    """A cluster, and the keys that it woke."""
 
+    cluster: Cluster
     intake: EventHandlers
     queue: Collected
 
@@ -35,17 +38,20 @@ class Waking:
         """Tell of an object that was `changed` or `deleted`; returns the keys."""
         self.queue.keys.clear()
         known = fact(found) if isinstance(found, Object) else found
-        names = {Pod: "pod", Claim: "claim", Template: "template", PodGroup: "group"}
-        take: Callable[[Fact], None] = getattr(self.intake, f"{names[type(known)]}_{kind}")
+        names = {Pod: "pods", Claim: "claims", Template: "templates", PodGroup: "groups"}
+        informer = getattr(self.cluster, names[type(known)])
+        take: Callable[[Fact], None] = getattr(informer, kind)
         take(known)
         return set(self.queue.keys)
 
 
 def waking(*before: Object) -> Waking:
-    """Return an intake that knows these objects, and has settled."""
-    world, queue = ClusterState(groups_served=True), Collected()
-    other = OtherController(world, lambda _: None, lambda *_: None)
-    made = Waking(EventHandlers(world, queue, other), queue)
+    """Return a cluster that has these objects, and has settled."""
+    client: Any = None
+    cluster, queue = Cluster(client, SERVED), Collected()
+    other = OtherController(cluster.state, lambda _: None, lambda *_: None)
+    made = Waking(cluster, EventHandlers(cluster.state, queue, other), queue)
+    made.intake.observe(cluster)
     for found in before:
         made.tell("changed", found)
     return made

@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.state import Since
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
-from dragoman.controllers.claims.state import Since
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
-from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.model_server import Event, Place, RefusedError, Server
-from tests.unit.claims.objects import Json, parse
+from tests.unit.claims.objects import Json
 
 Fate = Literal["", "unsent", "lost"] | ApiError
 """What becomes of a request: it is answered, never arrives, is done without an answer, refused."""
@@ -142,9 +142,9 @@ class Process:
         self.api = api
         self.leading = True
         recorder = EventRecorder(cast(Client, api))
+        self.cluster = Cluster(cast(Client, api), SERVED)
         self.controller = ClaimController(
-            cast(Client, api),
-            SERVED,
+            self.cluster,
             recorder,
             ClaimMode(mode, grace=30.0, takeover_after=300.0, clock=clock),
             may_write=lambda: self.leading,
@@ -176,19 +176,12 @@ class Process:
 
     def take(self, event: Event) -> None:
         """Take in an event as the feed does, which knows own writes again."""
-        world, intake = self.controller.state, self.controller.handlers
-        if world.own_writes.take(event.document["metadata"]["resourceVersion"].encode()):
+        version = event.document["metadata"]["resourceVersion"].encode()
+        if self.cluster.state.own_writes.take(version):
             return
-        deleted = event.kind == "DELETED"
-        match parse(event.document):
-            case Pod() as pod:
-                (intake.pod_deleted if deleted else intake.pod_changed)(pod)
-            case Claim() as claim:
-                (intake.claim_deleted if deleted else intake.claim_changed)(claim)
-            case Template() as template:
-                (intake.template_deleted if deleted else intake.template_changed)(template)
-            case PodGroup() as group:
-                (intake.group_deleted if deleted else intake.group_changed)(group)
+        plural = Place.of(event.document).plural
+        informer = next(one for one in self.cluster if one.resource.plural == plural)
+        informer.handle({"type": event.kind, "object": event.document})
 
     async def stop(self) -> None:
         """Stop as on SIGTERM."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION
 from tests.unit.claims.objects import ClaimObject, Object, PodObject, claim, fact, pod

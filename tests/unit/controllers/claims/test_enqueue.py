@@ -1,11 +1,13 @@
 """Which keys a change wakes; after TestEventHandlers of the stock controller."""
 
+from dataclasses import replace
+
 import pytest
 
-from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
+from dragoman.cluster.state import Since
+from dragoman.controllers.claims.enqueue import Key, lane
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.state import ClusterState, Since
-from dragoman.model import Claim, Pod
+from dragoman.model import Pod
 from dragoman.model.pod import STOCK_MANAGER
 from tests.unit.claims.objects import (
     NAMESPACE,
@@ -18,7 +20,7 @@ from tests.unit.claims.objects import (
     pod,
     template,
 )
-from tests.unit.controllers.claims.harness import Collected, later, stub, waking
+from tests.unit.controllers.claims.harness import Waking, later, stub, waking
 from tests.unit.kube.virtual_time import Clock
 
 USER = pod().using("gpu", template="my-template")
@@ -265,41 +267,41 @@ def test_news_of_the_dead_wakes_nobody() -> None:
     assert known.tell("changed", later(MADE)) == set()
 
 
-def observed() -> tuple[EventHandlers, list[str]]:
-    """Return event handlers, and what the observer of another controller reports to them."""
+def observed() -> tuple[Waking, list[str]]:
+    """Return a cluster, and what the observer of another controller reports."""
     seen: list[str] = []
-    state, queue = ClusterState(groups_served=True), Collected()
-    other = OtherController(
-        state, lambda *_: seen.append("activity"), lambda *_: seen.append("fault")
+    made = waking()
+    other = made.intake.other = OtherController(
+        made.cluster.state, lambda *_: seen.append("activity"), lambda *_: seen.append("fault")
     )
     other.begin()
-    return EventHandlers(state, queue, other), seen
+    return made, seen
 
 
 def test_a_watch_that_lags_behind_own_writes_shows_no_activity_of_another() -> None:
-    handlers, seen = observed()
+    made, seen = observed()
     user = pod("user").using("gpu", template="my-template")
     published = user.bound("gpu", "made").changed("metadata", "resourceVersion", to="9")
-    handlers.claim_changed(Claim.parse(claim("made").generated_for(user, "gpu").document))
+    made.tell("changed", claim("made").generated_for(user, "gpu"))
     seen.clear()
     for found in (user, published):
-        handlers.pod_changed(Pod.parse(found.document))
+        made.tell("changed", found)
     for version in ("2", "3", "4"):
         late = user.changed("metadata", "resourceVersion", to=version)
-        handlers.pod_changed(Pod.parse(late.document))
+        made.tell("changed", late)
     assert seen == []
 
 
 def test_an_own_publication_beside_the_stock_controllers_shows_no_activity_of_another() -> None:
-    handlers, seen = observed()
+    made, seen = observed()
     stamp = [{"manager": STOCK_MANAGER, "time": "2026-01-01T00:00:00Z"}]
     user = pod("user").using("gpu", template="my-template").using("nic", template="my-template")
     stamped = user.changed("metadata", "managedFields", to=stamp).bound("gpu", "theirs")
-    handlers.pod_changed(Pod.parse(stamped.document))
+    made.tell("changed", stamped)
     seen.clear()
     ours = stamped.bound("nic", "ours").changed("metadata", "resourceVersion", to="9")
     key = Key("pod", NAMESPACE, "user")
-    handlers.pod_changed(Pod.parse(ours.document), by=key)
+    made.intake.store(made.cluster.pods, Pod.parse(ours.document), key)
     assert seen == []
 
 
@@ -338,27 +340,9 @@ def test_nothing_is_remembered_of_claims_that_are_gone() -> None:
     assert times.elapsed(SHARED.uid, "idle", holds=True, version="1") == 0.0
 
 
-class Noting:
-    """An observer that notes what it receives."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, bool, bool]] = []
-
-    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        self.seen.append(("pod", old is not None, new is not None))
-
-    def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
-        self.seen.append(("claim", old is not None, new is not None))
-
-
-def test_observers_receive_changes_of_pods_and_claims_and_nothing_else() -> None:
-    made, observer = waking(), Noting()
-    made.intake.observers.append(observer)
-    for kind, found in (("pod", pod("a")), ("claim", claim("c"))):
-        made.tell("changed", found)
-        made.tell("changed", found)
-        made.tell("changed", later(found))
-        made.tell("deleted", later(found))
-        made.tell("deleted", later(found))
-        assert observer.seen == [(kind, False, True), (kind, True, True), (kind, True, False)]
-        observer.seen.clear()
+def test_a_pod_that_waits_without_claims_wakes_nobody() -> None:
+    """Explanations need it; the life-cycle of claims does not."""
+    made = waking()
+    found = replace(Pod.parse(pod("plain").document), waiting={})
+    assert made.tell("changed", found) == set()
+    assert made.tell("changed", replace(Pod.parse(USER.document), waiting={})) == {pod_key()}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from dragoman.claims import CreateClaim, PublishClaims
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.enqueue import Key
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Template
 from tests.unit.controllers.claims.builders import NAMESPACE, claim_of, pod_with
 

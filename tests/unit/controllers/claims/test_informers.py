@@ -37,12 +37,12 @@ def again(api: ModelApi, running: Process, kind: str) -> None:
 
 
 async def refreshed(running: Process) -> None:
-    await running.controller.informers.claims.refresh(NAMESPACE, NAME)
+    await running.cluster.claims.refresh(NAMESPACE, NAME)
 
 
 def looked_at(kind: str) -> Ask:
     async def ask(running: Process) -> None:
-        reader = LiveReader(running.controller.informers)
+        reader = LiveReader(running.cluster)
         await reader.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
 
     return ask
@@ -99,7 +99,7 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
 
     api.get = counted  # type: ignore[method-assign]  # the same, and counted
     async with process(api) as running:
-        reader = LiveReader(running.controller.informers)
+        reader = LiveReader(running.cluster)
         first = asyncio.create_task(reader.refresh(Key("pod", NAMESPACE, NAME)))
         await asyncio.sleep(0.001)
         later = (reader.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))

@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.claims.mode import Activity
 from dragoman.claims.naming import claim_name
+from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims import othercontroller
 from dragoman.controllers.claims.othercontroller import Fault, OtherController
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.model import Claim, Pod
 from tests.unit.controllers.claims.builders import claim_of, pod_with
 
@@ -40,12 +40,15 @@ class Stand:
     def see(self, *facts: Pod | Claim) -> "Stand":
         """Let changes come in."""
         for fact in facts:
+            place = (fact.metadata.namespace, fact.metadata.name)
             if isinstance(fact, Pod):
-                self.other.pod(fact)
+                pod = self.world.pods.get(*place)
                 self.world.pods.put(fact)
+                self.other.pod(pod, fact)
             else:
-                self.other.claim(fact)
+                claim = self.world.claims.get(*place)
                 self.world.claims.put(fact)
+                self.other.claim(claim, fact)
         return self
 
     def awake(self) -> "Stand":

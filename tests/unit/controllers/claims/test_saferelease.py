@@ -12,9 +12,9 @@ from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
-from dragoman.controllers.claims.state import ClusterState
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Node, Pod
+from tests.support.clusters import cluster_of
 from tests.unit.claims.objects import NAMESPACE, Object, claim, pod
 
 TRAINER = pod("trainer-0").using("gpu", claim="mine").on("node-4").in_phase("Running")
@@ -44,13 +44,15 @@ class Operator:
     reports: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.state = ClusterState()
+        self.cluster = cluster_of(self.leases)
+        self.state = self.cluster.state
         self.queue: WorkQueue[Key] = WorkQueue("claims", lane)
         other = OtherController(self.state, lambda _: None, lambda *_: None)
-        self.handlers = EventHandlers(self.state, self.queue, other)
+        handlers = EventHandlers(self.state, self.queue, other)
+        handlers.observe(self.cluster)
         self.safe = SafeReleaser(
-            self.leases,  # type: ignore[arg-type]  # it only reads Leases
-            self.handlers,
+            self.cluster,
+            handlers,
             lambda mine, note: self.reports.append((mine.metadata.name, note)),
             SafeReleaseOptions(self.holds),
             lambda: self.now,
@@ -62,15 +64,15 @@ class Operator:
     def see(self, *objects: Object) -> None:
         for one in objects:
             if one.document["kind"] == "Pod":
-                self.handlers.pod_changed(Pod.parse(one.document))
+                self.cluster.pods.changed(Pod.parse(one.document))
             else:
-                self.handlers.claim_changed(Claim.parse(one.document))
+                self.cluster.claims.changed(Claim.parse(one.document))
 
     def node(self, *, ready: bool = True) -> None:
         condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": MADE}
         metadata = {"name": "node-4", "uid": "node-uid", "creationTimestamp": MADE}
         document = {"metadata": metadata, "status": {"conditions": [condition]}}
-        self.safe.nodes.changed(Node.parse(document))
+        self.cluster.nodes.changed(Node.parse(document))
 
     def plan(self) -> Plan:
         live = LiveReads({POD: Pod.parse(pod("trainer-0", uid="new").document)})
@@ -101,12 +103,12 @@ async def operator() -> Operator:
 
 
 async def test_a_pod_that_ended_before_it_left_is_not_waited_for(operator: Operator) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.in_phase("Failed").document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.in_phase("Failed").document))
     assert not operator.waits()
 
 
 async def test_a_pod_that_left_while_it_ran_is_waited_for(operator: Operator) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert operator.waits()
     operator.now += 7
     assert operator.safe.oldest() == 7
@@ -118,7 +120,7 @@ async def test_a_pod_that_was_replaced_unseen_is_waited_for(operator: Operator) 
 
 
 async def test_a_kubelet_that_renews_its_lease_after_the_deadline_frees(operator: Operator) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert operator.waits()
     await operator.look()
     operator.leases.renewed = "2"
@@ -137,7 +139,7 @@ async def test_a_kubelet_that_renews_its_lease_after_the_deadline_frees(operator
 async def test_a_node_that_comes_back_has_the_whole_time_whatever_its_clock_says(
     operator: Operator,
 ) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     operator.node(ready=False)
     assert operator.waits()
     operator.now += 1000
@@ -147,7 +149,7 @@ async def test_a_node_that_comes_back_has_the_whole_time_whatever_its_clock_says
 
 
 async def test_only_nodes_past_the_deadline_are_asked(operator: Operator) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert operator.waits()
     assert operator.safe._waiting_nodes() == set()
     operator.now += 41
@@ -158,7 +160,7 @@ async def test_only_nodes_past_the_deadline_are_asked(operator: Operator) -> Non
 async def test_a_change_of_the_node_enqueues_the_claims_that_wait_for_it(
     operator: Operator,
 ) -> None:
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert operator.waits()
     operator.queue.open()
     while len(operator.queue):
@@ -169,7 +171,7 @@ async def test_a_change_of_the_node_enqueues_the_claims_that_wait_for_it(
 
 async def test_in_other_modes_the_pod_is_only_reported() -> None:
     operator = Operator(holds=False)
-    operator.handlers.pod_deleted(Pod.parse(TRAINER.document))
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert not operator.waits()
     ((name, note),) = operator.reports
     assert name == "mine"

@@ -12,8 +12,8 @@ from dragoman.controllers.clustertemplates.controller import ClusterTemplateCont
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.kube.storing import storing_informer
 from dragoman.metrics import REGISTRY
 from dragoman.model import ClusterTemplate, Template
 from tests.unit.clustertemplates.builders import SPEC, metadata
@@ -91,7 +91,7 @@ class Setup:
         self.server = Server()
         self.leading = True
         client: Any = self.server
-        self.templates = storing_informer(client, SERVED.templates, Template.parse)
+        self.templates = Informer(client, SERVED.templates, Template.parse)
         self.controller = ClusterTemplateController(
             client, self.templates, EventRecorder(client), may_write=lambda: self.leading
         )

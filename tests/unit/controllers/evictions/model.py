@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from dragoman.controllers.claims.controller import ClaimController
-from dragoman.controllers.claims.mode import ClaimMode
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
@@ -133,23 +132,22 @@ async def controlling(
     """
     client = cast(Client, api)
     recorder = EventRecorder(client)
-    mode = ClaimMode("off", grace=0.0, takeover_after=0.0)
-    store = ClaimController(client, SERVED, recorder, mode, active=False, by_device=True)
-    devices = DeviceInformers(client, SERVED.slices)
-    made = EvictionController(client, SERVED, recorder, store, devices, assist=assist)
-    rule_informer = devices.serve_rules(RULES)
+    cluster = Cluster(client, SERVED)
+    devices = cluster.part(Devices)
+    made = EvictionController(cluster, recorder, assist=assist)
+    devices.serve_rules(RULES)
     for pod in api.stored.values():
-        store.informers.pods.handle({"type": "ADDED", "object": pod})
+        cluster.pods.handle({"type": "ADDED", "object": pod})
     for claim in claims:
-        store.handlers.claim_changed(cast(Any, fact(claim)))
+        cluster.claims.changed(cast(Any, fact(claim)))
     for item in slices:
         devices.slices.changed(item)
     for rule in rules:
-        rule_informer.changed(rule)
+        devices.rules.changed(rule)
     devices.slices.synced.set()
     if listed:
-        rule_informer.synced.set()
-    watcher = lambda pod: store.informers.pods.handle({"type": "MODIFIED", "object": pod})  # noqa: E731
+        devices.rules.synced.set()
+    watcher = lambda pod: cluster.pods.handle({"type": "MODIFIED", "object": pod})  # noqa: E731
     api.watchers.append(watcher)
     tasks = [asyncio.create_task(made.run()), asyncio.create_task(recorder.run())]
     try:

@@ -90,7 +90,6 @@ def test_own_waits_until_rules_show_whether_the_stock_controller_evicts(stock: b
             await asyncio.sleep(5)
             assert api.deletions == {}
             informer = controller._devices.rules
-            assert informer is not None
             informer.changed(rule)
             informer.synced.set()
             await asyncio.sleep(60)

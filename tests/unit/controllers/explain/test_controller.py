@@ -4,45 +4,30 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import pytest
 from prometheus_client.core import Metric
 
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.explain.controller import ExplainController, profile_of
+from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube import events
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, ServedDevices
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
-from dragoman.kube.resources import Resource
+from dragoman.kube.informer import Informer
+from tests.support.clusters import cluster_of
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
 from tests.unit.kube.fakes import eventually
 
 Json = dict[str, Any]
-DRA = "resource.k8s.io"
-SERVED = Served(
-    claims=Resource(DRA, "v1", "resourceclaims"),
-    templates=Resource(DRA, "v1", "resourceclaimtemplates"),
-    groups=None,
-)
-DEVICES = ServedDevices(
-    slices=Resource(DRA, "v1", "resourceslices"),
-    classes=Resource(DRA, "v1", "deviceclasses"),
-    rules=None,
-    kubernetes="v1.36.3",
-)
+VERSION = "v1.36.3"
 WAIT, INTERVAL = 0.05, 0.2
 REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
-INFORMERS = {
-    "Pod": "pods",
-    "ResourceClaim": "claims",
-    "ResourceSlice": "slices",
-    "Node": "nodes",
-    "DeviceClass": "classes",
-}
 
 
 @dataclass
@@ -82,8 +67,24 @@ class Cluster:
         self.api = api
         client = cast(Client, api)
         self.recorder = EventRecorder(client)
+        self.cluster = cluster_of(api, content=True)
+        self.cluster.keep_waiting(partial(reduced, "pods"))
+        devices = self.cluster.part(Devices)
+        self.informers: dict[str, Informer[Any]] = {
+            "Pod": self.cluster.pods,
+            "ResourceClaim": self.cluster.claims,
+            "ResourceSlice": devices.slices,
+            "Node": self.cluster.nodes,
+            "DeviceClass": devices.classes,
+        }
         self.controller = ExplainController(
-            client, SERVED, DEVICES, self.recorder, infos=True, wait=WAIT, interval=INTERVAL
+            self.cluster,
+            profile_of(VERSION, rules=False),
+            VERSION,
+            self.recorder,
+            infos=True,
+            wait=WAIT,
+            interval=INTERVAL,
         )
         self.versions = 0
 
@@ -100,12 +101,11 @@ class Cluster:
             whole = {**manifest, "metadata": metadata}
             plural = manifest["kind"].lower() + ("es" if kind.endswith("class") else "s")
             self.api.stored[plural, metadata["name"]] = whole
-            informer = getattr(self.controller.informers, INFORMERS[manifest["kind"]])
-            informer.handle({"type": kind, "object": whole})
+            self.informers[manifest["kind"]].handle({"type": kind, "object": whole})
 
     def synced(self) -> None:
         """Let all first lists be complete."""
-        for informer in self.controller.informers:
+        for informer in self.informers.values():
             informer.synced.set()
 
     async def until(self, events: int) -> list[tuple[str, str]]:
@@ -350,9 +350,8 @@ def test_deletions_are_forgotten() -> None:
 
 
 def test_the_scheduler_is_that_of_the_server() -> None:
-    assert profile_of(DEVICES).version == (1, 36)
-    newer = ServedDevices(DEVICES.slices, DEVICES.classes, DEVICES.slices, kubernetes="v1.37.1")
-    assert profile_of(newer).version == (1, 37)
-    assert profile_of(newer).taint_rules
-    unknown = ServedDevices(DEVICES.slices, DEVICES.classes, None, kubernetes="")
-    assert profile_of(unknown).version == (1, 36)
+    assert profile_of(VERSION, rules=False).version == (1, 36)
+    newer = profile_of("v1.37.1", rules=True)
+    assert newer.version == (1, 37)
+    assert newer.taint_rules
+    assert profile_of("", rules=False).version == (1, 36)

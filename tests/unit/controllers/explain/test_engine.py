@@ -10,11 +10,11 @@ import pytest
 from dragoman.allocation import StoppedError, profile
 from dragoman.controllers.explain import engine as engines
 from dragoman.controllers.explain.engine import Engine
-from dragoman.controllers.worker import Worker
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
+from dragoman.kube.worker import Worker
 from tests.support.controlplane import objects
 from tests.support.hostile import Tries, scaled
 from tests.unit.cel.hostile import RUNAWAYS, UNDERCHARGED
@@ -153,7 +153,7 @@ def test_a_process_ends_while_a_thread_computes(begin: str) -> None:
     code = (
         "import asyncio\n"
         "import threading\n"
-        "from dragoman.controllers.worker import Worker, in_daemon_thread\n"
+        "from dragoman.kube.worker import Worker, in_daemon_thread\n"
         "begun = threading.Event()\n"
         "def compute():\n"
         "    begun.set()\n"

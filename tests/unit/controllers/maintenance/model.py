@@ -87,7 +87,7 @@ class Model:
         label = query.get("labelSelector", "=")
         key, _, value = label.partition("=")
         found = [
-            one
+            {**one, "metadata": {"uid": f"uid of {name}", **one["metadata"]}}
             for name, one in sorted(self.objects.items())
             if name.split("/")[-2] == plural
             and (not key or one["metadata"].get("labels", {}).get(key) == value)

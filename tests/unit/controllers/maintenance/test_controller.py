@@ -10,23 +10,17 @@ import pytest
 
 from dragoman import metrics
 from dragoman.allocation.requests.expressions import Expression
+from dragoman.cluster.published import Published
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
-from dragoman.controllers.maintenance.published import published
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.inventory.inventory import Inventory
-from dragoman.kube.discovery import Served
-from dragoman.kube.resources import Resource
 from dragoman.maintenance.devicemaintenance import FINALIZER
 from dragoman.model.deviceid import DeviceID
+from tests.support.clusters import SERVED, cluster_of
 from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids
 
-SERVED = Served(
-    Resource("resource.k8s.io", "v1", "resourceclaims"),
-    Resource("resource.k8s.io", "v1", "resourceclaimtemplates"),
-    None,
-)
 PATH = "/apis/dragoman.dev/v1alpha1/devicemaintenances/m"
 TARGET = {"driver": DRIVER, "pool": POOL, "device": "a"}
 
@@ -37,14 +31,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, 0.05)
 
 
-class Listed:
+class Listed(Published):
     """Published devices, listed for each answer."""
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
     async def inventory(self) -> Inventory:
-        return await published(self.client, SERVED.slices)
+        await self._devices.slices.resync()
+        return await super().inventory()
 
 
 class Office:
@@ -68,7 +60,7 @@ class Office:
             client,
             SERVED,
             self.view,
-            Listed(client),
+            Listed(cluster_of(client)),
             namespace="ops",
             may_write=lambda: self.leads,
         )

@@ -8,30 +8,32 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.maintenance import published
-from dragoman.controllers.maintenance.published import PublishedDevices, StoredDevices
-from dragoman.kube.resources import Resource
+from dragoman.cluster import published
+from dragoman.cluster.devices import Devices
+from dragoman.cluster.published import Published, ReviewedDevices
 from dragoman_webhooks.targets import Matches
+from tests.support.clusters import cluster_of
 from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
 
 
 @pytest.fixture(scope="module")
-def devices() -> PublishedDevices:
+def devices() -> ReviewedDevices:
     model: Any = Model(random.Random(1))
     path = "/apis/resource.k8s.io/v1/resourceslices/s"
     model.objects[path] = objects.resource_slice(POOL, ["a", "b"], DRIVER, "s")
 
-    async def once() -> PublishedDevices:
-        found = PublishedDevices(model)
+    async def once() -> ReviewedDevices:
+        cluster = cluster_of(model)
+        found = ReviewedDevices(cluster)
         assert found.count({"driver": DRIVER}) is None
-        listing = asyncio.create_task(found.run())
+        await cluster.part(Devices).slices.resync()
+        following = asyncio.create_task(found.run())
         for _ in range(3000):
             await asyncio.sleep(0.01)
             if found.count({}) is not None:
                 break
-        listing.cancel()
+        following.cancel()
         return found
 
     return asyncio.run(once())
@@ -48,14 +50,14 @@ def devices() -> PublishedDevices:
     ],
 )
 def test_devices_are_counted(
-    devices: PublishedDevices, target: dict[str, str], matches: Matches
+    devices: ReviewedDevices, target: dict[str, str], matches: Matches
 ) -> None:
     assert devices.count(target) == matches
 
 
 @pytest.mark.parametrize(("bound", "value"), [("REVIEW_SECONDS", -1.0), ("REVIEW_STEPS", 0)])
 def test_an_expression_that_takes_too_long_is_refused(
-    devices: PublishedDevices, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
+    devices: ReviewedDevices, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
 ) -> None:
     monkeypatch.setattr(published, bound, value)
     found = devices.count({"where": "true"})
@@ -69,7 +71,7 @@ def test_an_expression_that_takes_too_long_is_refused(
     [("device.", "expression 'device.'"), (f'device.attributes["{DRIVER}"].x == 1', "no such key")],
 )
 def test_an_expression_that_fails_is_explained(
-    devices: PublishedDevices, where: str, said: str
+    devices: ReviewedDevices, where: str, said: str
 ) -> None:
     found = devices.count({"where": where})
     assert found is not None
@@ -80,8 +82,8 @@ async def test_slices_that_change_while_two_targets_are_computed_are_not_forgott
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model: Any = Model(random.Random(1))
-    informers = DeviceInformers(model, Resource("resource.k8s.io", "v1", "resourceslices"))
-    stored = StoredDevices(informers, "1.36")
+    cluster = cluster_of(model)
+    informers, stored = cluster.part(Devices), cluster.part(Published)
     informers.slices.synced.set()
     turns: list[asyncio.Future[None]] = []
 
@@ -112,8 +114,9 @@ def test_the_first_expression_of_a_process_is_not_refused_for_the_time_to_load_t
     code = """
 import random, sys, time
 from importlib.abc import MetaPathFinder
-from dragoman.controllers.maintenance.published import PublishedDevices, published
+from dragoman.cluster.published import ReviewedDevices
 import asyncio
+from tests.support.clusters import cluster_of
 from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
 
@@ -128,10 +131,18 @@ class Slow(MetaPathFinder):
 model = Model(random.Random(1))
 path = "/apis/resource.k8s.io/v1/resourceslices/s"
 model.objects[path] = objects.resource_slice(POOL, ["a", "b"], DRIVER, "s")
-from dragoman.kube.resources import Resource
-found = PublishedDevices(model)
-slices = Resource("resource.k8s.io", "v1", "resourceslices")
-found._inventory = asyncio.run(published(model, slices))
+from dragoman.cluster.published import Published
+from dragoman.cluster.devices import Devices
+from tests.support.clusters import cluster_of
+
+async def listed():
+    cluster = cluster_of(model)
+    found = ReviewedDevices(cluster)
+    await cluster.part(Devices).slices.resync()
+    found._inventory = await cluster.part(Published).inventory()
+    return found
+
+found = asyncio.run(listed())
 sys.meta_path.insert(0, Slow())
 assert "dragoman.cel.selectors" not in sys.modules
 print(repr(found.count({"where": "true"}).problem))

@@ -1,22 +1,20 @@
 """When ResourcePoolStatusRequests are answered and deleted, with the clock injected."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.devices import Devices
 from dragoman.controllers.poolstatus import statuses
 from dragoman.controllers.poolstatus.controller import PoolStatusController
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import pool_statuses
-from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
+from tests.support.clusters import cluster_of
 from tests.unit.kube.virtual_time import in_virtual_time
 
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
 REQUESTS = Resource("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests")
 CREATED = "2026-01-01T00:00:00Z"
 T0 = 1767225600.0
@@ -75,14 +73,11 @@ class Setup:
         self.leads = leads
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        client = cast(Client, self.api)
-        self.devices = DeviceInformers(client, SLICES)
-        self.devices._content = True
+        cluster = cluster_of(self.api, content=True)
+        self.devices = cluster.part(Devices)
         self.controller = PoolStatusController(
-            client,
+            cluster,
             REQUESTS,
-            self.devices,
-            ClusterState(),
             own=own,
             may_write=lambda: self.leads,
             clock=lambda: T0 + loop.time() - begin,
@@ -246,9 +241,9 @@ async def test_no_answer_is_older_than_its_request_where_clocks_differ() -> None
 @in_virtual_time
 async def test_a_clock_that_is_set_back_makes_no_answer_older() -> None:
     now = [1000.0]
-    informers = DeviceInformers(cast(Client, Api()), SLICES)
-    informers._content = True
-    found = statuses.Statuses(informers, ClusterState(), views=True, clock=lambda: now[0])
+    cluster = cluster_of(Api(), content=True)
+    informers = cluster.part(Devices)
+    found = statuses.Statuses(cluster, views=True, clock=lambda: now[0])
     key = statuses.Key("d", None)
     assert (await found.of(key, 1000.0)).pools == {}
     now[0] = 100.0

@@ -3,18 +3,15 @@
 import asyncio
 import random
 from collections import Counter
-from typing import Any, cast
+from typing import Any
 
 from dragoman.allocation.features import profile
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
-from dragoman.controllers.poolstatus.reports import PoolReports
-from dragoman.kube.client import Client
-from dragoman.kube.resources import Resource
+from dragoman.cluster.devices import Devices
+from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.model import Claim
+from tests.support.clusters import cluster_of
 from tests.unit.kube.virtual_time import in_virtual_time
 
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
 Json = dict[str, Any]
 
 
@@ -46,14 +43,11 @@ class Setup:
 
     def __init__(self, api: Api, *, holders: bool = False) -> None:
         self.api = api
-        self.state = ClusterState()
-        self.devices = DeviceInformers(cast(Client, api), SLICES)
-        self.devices._content = True
+        self.cluster = cluster_of(api, content=True)
+        self.devices = self.cluster.part(Devices)
         loop = asyncio.get_running_loop()
         self.reports = PoolReports(
-            cast(Client, api),
-            self.devices,
-            self.state,
+            self.cluster,
             holders=holders,
             profile=profile(),
             clock=loop.time,
@@ -98,10 +92,7 @@ class Setup:
             },
             "status": {"allocation": {"devices": {"results": results}}},
         }
-        claim = Claim.parse(body)
-        known = self.state.claims.get("secret", name)
-        self.state.claims.put(claim)
-        self.reports.claim_changed(known, claim)
+        self.cluster.claims.changed(Claim.parse(body))
 
     @property
     def report(self) -> Json:
@@ -223,7 +214,7 @@ async def test_few_writes_while_many_claims_come_and_go() -> None:
     assert max(setup.api.writes.values()) == 2
     await asyncio.sleep(40)
     used = sum(one["report"]["used"] for one in setup.api.reports.values())
-    taken = {one.id for claim in setup.state.claims for one in claim.devices}
+    taken = {one.id for claim in setup.cluster.claims.store for one in claim.devices}
     assert used == len(taken)
     setup.api.writes.clear()
     await asyncio.sleep(600)

@@ -86,7 +86,7 @@ class Source:
         if self.snapshot:
             return _load(self.snapshot)
         with Progress(quiet=self.quiet) as progress:
-            from dragoman.controllers.clusterreader import Reader  # noqa: PLC0415 — heavy
+            from dragoman.cluster.reader import Reader  # noqa: PLC0415 — heavy
 
             return self.call(lambda client: Reader(client, self.namespace, progress).read(plurals))
 

@@ -21,7 +21,7 @@ from dragoman.cli.terminal import say
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.cli.dra.ui.live import Cluster, Live
-    from dragoman.controllers.clusterwatcher import Watcher
+    from dragoman.cluster.watcher import Watcher
     from dragoman.inventory.inventory import Inventory
     from dragoman.inventory.snapshots.snapshot import Snapshot
 
@@ -156,7 +156,7 @@ async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
         return
     from dragoman import logs  # noqa: PLC0415 — heavy
     from dragoman.cli.dra.cluster.connection import client_of  # noqa: PLC0415 — heavy
-    from dragoman.controllers.clusterwatcher import Watcher  # noqa: PLC0415 — heavy
+    from dragoman.cluster.watcher import Watcher  # noqa: PLC0415 — heavy
 
     # Watches log their retries; the page shows what is wrong.
     logs.configure(json=False, level="ERROR")

@@ -1,37 +1,29 @@
-"""The devices of the cluster as the webhook needs them: how many a target matches."""
+"""The published devices: which a target matches, for drains and for reviews."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
-from dragoman.controllers.worker import in_daemon_thread
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.objects import world_of
-from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import observed_profile
+from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshots.documents import reduced
-from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client, pages
-from dragoman.kube.discovery import NotServedError, discover
-from dragoman.kube.errors import ApiError
-from dragoman.kube.resources import Resource
-from dragoman.logs import logger
+from dragoman.kube.worker import in_daemon_thread
 from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman.model.deviceid import DeviceID
 from dragoman_webhooks.targets import Matches
 
-if TYPE_CHECKING:
-    from dragoman.controllers.devices.informers import DeviceInformers
-    from dragoman.inventory.facts.stored import StoredSlice
-
-INTERVAL: Final = 15.0
-"""Seconds between two lists of ResourceSlices."""
+PAUSE: Final = 1.0
+"""Seconds between two computations for reviews at least."""
+REST: Final = 10.0
+"""The same in times of what the last one took."""
 REVIEW_SECONDS: Final = 0.2
 """Longest processor time for the expression of a target in a review."""
 REVIEW_STEPS: Final = 400_000
@@ -39,32 +31,29 @@ REVIEW_STEPS: Final = 400_000
 PASS_SECONDS: Final = 20.0
 """The same in a pass of the controller, which runs beside all other work of the operator."""
 
-log = logger("dragoman.webhook")
 
-
-class PublishedDevices:
-    """Keeps a list of all devices.
+class ReviewedDevices:
+    """The inventory that reviews count in, kept up to date.
 
     Args:
-        client: Where ResourceSlices are listed.
+        cluster: Stores slices.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, cluster: Cluster) -> None:
+        self._published = cluster.part(Published)
         self._inventory: Inventory | None = None
+        self._changed = asyncio.Event()
+        cluster.part(Devices).slices.observers.append(lambda *_: self._changed.set())
 
     async def run(self) -> None:
-        """List until cancelled; the last complete list counts while the server fails."""
-        backoff = Backoff()
+        """Follow the slices until cancelled."""
         while True:
-            try:
-                served = await discover(self._client, "off")
-                self._inventory = await published(self._client, served.slices)
-                delay = INTERVAL
-            except (ApiError, NotServedError) as error:
-                delay = backoff.next(getattr(error, "retry_after", None))
-                log.warning("Cannot list ResourceSlices", error=str(error))
-            await asyncio.sleep(delay)
+            began = time.monotonic()
+            self._changed.clear()
+            self._inventory = await self._published.inventory()
+            # Drivers may change slices all the time: reviews come before an up-to-date count.
+            await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - began)))
+            await self._changed.wait()
 
     def count(self, target: Mapping[str, Any]) -> Matches | None:
         """Return what the target of a DeviceMaintenance matches; None before the first list."""
@@ -97,37 +86,30 @@ async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]
     return (await in_daemon_thread(select, inventory, [target], late)).ids
 
 
-class Published(Protocol):
-    """Where the published devices come from."""
-
-    async def inventory(self) -> Inventory:
-        """Return all devices, without their holders; raise ApiError."""
-
-
-class StoredDevices:
-    """The devices of stored ResourceSlices, computed once for each change.
+class Published:
+    """The devices of stored ResourceSlices, computed once for each change; a part of a cluster.
 
     Args:
-        devices: Stores slices; their content is stored from the first use on.
-        kubernetes: The server's version.
+        cluster: Which one.
     """
 
-    def __init__(self, devices: DeviceInformers, kubernetes: str) -> None:
-        self._devices = devices
-        self._profile = observed_profile(kubernetes)[0]
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._devices = cluster.part(Devices)
         self._inventory: Inventory | None = None
         self._changes = 0
-        devices.slice_observers.append(self._changed)
+        self._devices.slices.observers.append(self._changed)
 
     async def inventory(self) -> Inventory:
         """Return all devices, without their holders."""
+        profile = observed_profile(await self._cluster.kubernetes())[0]
         await self._devices.slices.synced.wait()
         await self._devices.require_content()
         while (found := self._inventory) is None:
             contents = tuple(one.content for one in self._devices.slices.store if one.content)
             changes = self._changes
-            # Thousands of devices take a second; claims must not wait for it.
-            found = await in_daemon_thread(take, world_of(contents), self._profile)
+            # Thousands of devices take a second; reviews and claims must not wait for it.
+            found = await in_daemon_thread(take, world_of(contents), profile)
             if changes != self._changes:
                 return found  # what changed since belongs to the next one
             self._inventory = found
@@ -136,20 +118,3 @@ class StoredDevices:
     def _changed(self, _old: StoredSlice | None, _new: StoredSlice | None) -> None:
         self._inventory = None
         self._changes += 1
-
-
-async def published(client: Client, slices: Resource) -> Inventory:
-    """List all devices, without their holders; raise ApiError."""
-    version = str((await client.get("/version")).get("gitVersion") or "")
-    found = [
-        reduced("resourceslices", item)
-        async for page in pages(client, slices.path())
-        for item in page["items"] or ()
-    ]
-    # Thousands of devices take a second; reviews and claims must not wait for it.
-    return await in_daemon_thread(_inventory, found, version)
-
-
-def _inventory(slices: list[dict[str, Any]], version: str) -> Inventory:
-    world = parse(Snapshot("", objects={"resourceslices": tuple(slices)}))
-    return take(world, observed_profile(version)[0])

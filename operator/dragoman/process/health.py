@@ -8,8 +8,8 @@ from http import HTTPStatus
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from dragoman import metrics
-from dragoman.httpserver import TEXT, HttpServer, encode
 from dragoman.kube.watchhealth import WatchHealth
+from dragoman.process.httpserver import TEXT, HttpServer, encode
 from dragoman.settings import Address
 
 LAG_LIMIT = 10.0

@@ -3,26 +3,25 @@
 import asyncio
 import gc
 from collections.abc import Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from dragoman import __version__
-from dragoman.composition import Controllers
-from dragoman.health import HealthServer, Liveness
+from dragoman.cluster.cluster import Cluster
+from dragoman.controllers.claims.collector import ClaimCollector
+from dragoman.controllers.process import Process
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, discover, retried, wait_served
+from dragoman.kube.discovery import discover, retried
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
-from dragoman.kube.manager import Manager
-from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
-from dragoman.kube.sharedinformer import SharedInformers
+from dragoman.kube.manager import Informers, Manager
 from dragoman.logs import logger
+from dragoman.metrics import REGISTRY
+from dragoman.process.controllers import load, start_controllers
+from dragoman.process.health import HealthServer, Liveness
 from dragoman.settings import Settings
 from dragoman_webhooks import metrics as webhook_metrics
-
-if TYPE_CHECKING:
-    from dragoman.controllers.driverconfigschemas.controller import SchemaController
 
 LEASE_NAME = "dragoman-operator"
 
@@ -39,21 +38,18 @@ class Operator:
 
     Attributes:
         client: The connections to the API server.
-        controllers: The controllers that write; None in the webhook's process.
     """
 
     client: Client
 
     def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
-        self.controllers: Controllers | None = None
         self._settings = settings
         self._manager = Manager(handlers, settings.resync)
-        self._elector: LeaderElector | None = None
         self._health: HealthServer | None = None
         self._liveness: Liveness | None = None
 
     @property
-    def informers(self) -> SharedInformers:
+    def informers(self) -> Informers:
         """The informers that receive raw events."""
         return self._manager.informers
 
@@ -100,34 +96,40 @@ class Operator:
         settings, manager = self._settings, self._manager
         credentials = Credentials(settings.kubeconfig, settings.context)
         self.client = await Client(credentials).__aenter__()
-        self._recorder = EventRecorder(self.client)
-        manager.spawn("events", self._recorder.run())
+        recorder = EventRecorder(self.client)
+        manager.spawn("events", recorder.run())
         await self._serve_health()
         log.info("Starting", version=__version__, server=credentials.server)
+        process = Process(self.client, settings, manager, recorder)
         if settings.controllers:
-            await self._start_controllers()
-        else:
-            await self._start_schemas(None)
-        self._liveness = Liveness(manager.watches, self._longest_running)
+            await self._join(process)
+        await start_controllers(process)
+        if process.stored is not None:
+            process.stored.begin()
+            manager.spawn("leader election", self._lead(process))
+        self._liveness = Liveness(
+            manager.watches, lambda: max((one() for one in process.busy), default=0.0)
+        )
         manager.spawn("liveness", self._liveness.run())
 
-    async def _start_controllers(self) -> None:
+    async def _join(self, process: Process) -> None:
+        """Prepare a process for controllers that write, while it holds the Lease."""
         settings, manager = self._settings, self._manager
         served = await retried(
             "Cannot reach the API server", discover, self.client, settings.podgroup_claims
         )
         if settings.leader_elect:
-            self._elector = self._leader_elector()
-        if settings.requires_schemas or manager.kopf_watches:
-            await self._start_schemas(served)
-        else:
-            manager.spawn_once(self._start_schemas_when_served(served))
-        self.controllers = Controllers(
-            self.client, settings, served, manager, self._recorder, self._elector
-        )
-        manager.on_leading.append(self.controllers.resume)
-        await self.controllers.start()
-        manager.spawn("leader election", self._lead(self.controllers))
+            process.elector = self._leader_elector()
+        cluster = Cluster(self.client, served, manager.watch, manager.spawn_once)
+        process.stored = cluster
+        if settings.requires_waiting:
+            documents = await load("dragoman.inventory.snapshots.documents")
+            cluster.keep_waiting(partial(documents.reduced, "pods"))
+        manager.ready_checks.append(cluster.unready)
+        collector = ClaimCollector(cluster.state)
+        REGISTRY.register(collector)
+        process.share(collector)
+        manager.on_stop.append(partial(REGISTRY.unregister, collector))
 
     async def _serve_health(self) -> None:
         if not self._settings.metrics_address:
@@ -147,58 +149,18 @@ class Operator:
         )
         return LeaderElector(self.client, settings.namespace, LEASE_NAME, config)
 
-    async def _start_schemas_when_served(self, served: Served) -> None:
-        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
-        await self._start_schemas(served)
-
-    async def _start_schemas(self, served: Served | None) -> None:
-        """Start the schema controller, and the webhook server where reviews are served.
-
-        Args:
-            served: Which API versions the server has; None in the webhook's process, whose
-                schema controller compiles and never writes.
-        """
-        # In a thread: claims are reconciled while the CEL and JSON Schema machinery loads, which
-        # costs a fifth of the start.
-        await asyncio.to_thread(import_module, "dragoman.admission")
-        from dragoman import admission  # noqa: PLC0415 — see above
-
-        manager = self._manager
-        schemas = admission.schema_controller(
-            self.client, self._recorder, self._settings, served, self._leading
-        )
-        if self._settings.webhook is not None:
-            webhook = admission.Webhook(self._settings.webhook, self.client, schemas)
-            await webhook.start()
-            manager.spawn("webhook", webhook.run())
-            manager.ready_checks.append(webhook.unready)
-        manager.on_leading.append(schemas.enqueue_all)
-        # The controller runs before its API is served: it reports wrong settings of the catalog.
-        manager.spawn_once(self._watch_schemas_when_served(schemas))
-        manager.spawn("schemas", schemas.run())
-
-    async def _watch_schemas_when_served(self, controller: "SchemaController") -> None:
-        await wait_served(self.client, DRIVERCONFIGSCHEMAS)
-        self._manager.watch(controller.schemas.informer)
-
-    async def _lead(self, controllers: Controllers) -> None:
+    async def _lead(self, process: Process) -> None:
         """Run the controllers that write, while this process holds the Lease."""
-        if controllers.claims is not None:
-            await controllers.claims.wait_synced()
+        if process.cluster.required:
+            await process.cluster.wait_synced()
             # Listed facts live as long as the process: the collector need not visit them again.
             gc.collect()
             gc.freeze()
             gc.set_threshold(50_000, 50, 100)
-        if self._elector is None:
+        if process.elector is None:
             await self._manager.lead()
         else:
-            await self._elector.run(self._manager.lead)
-
-    def _leading(self) -> bool:
-        return self._settings.controllers and (self._elector is None or self._elector.leading)
-
-    def _longest_running(self) -> float:
-        return self.controllers.longest_running() if self.controllers is not None else 0.0
+            await process.elector.run(self._manager.lead)
 
     def _live(self) -> str | None:
         return self.fault or (self._liveness.fault() if self._liveness else None)

@@ -1,4 +1,4 @@
-"""What the claim controller knows of the cluster: stores of facts, and since when states hold."""
+"""The stores of what claims need, and since when states hold."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -55,10 +55,9 @@ class ClusterState:
 
     Args:
         groups_served: Whether the API server has PodGroups.
-        by_device: Whether claims are also found by the devices that they were allocated.
     """
 
-    def __init__(self, *, groups_served: bool = False, by_device: bool = False) -> None:
+    def __init__(self, *, groups_served: bool = False) -> None:
         self.groups_served = groups_served
         self.deleted = DeletedUIDs()
         self.times = Since()
@@ -66,10 +65,13 @@ class ClusterState:
         self.pods: Store[Pod] = Store(
             self.deleted, claim=_claims, template=_templates, group=_group
         )
-        devices = {"device": _devices, "hold": holds_of} if by_device else {}
-        self.claims: Store[Claim] = Store(self.deleted, owner=_owner, twin=_twin, **devices)
+        self.claims: Store[Claim] = Store(self.deleted, owner=_owner, twin=_twin)
         self.templates: Store[Template] = Store(self.deleted)
         self.groups: Store[PodGroup] = Store(self.deleted, claim=_claims, template=_templates)
+
+    def index_devices(self) -> None:
+        """Find claims by the devices that they were allocated, and those that hold devices."""
+        self.claims.index(device=_devices, hold=holds_of)
 
     def get(self, kind: str, namespace: str, name: str) -> Claim | Pod | PodGroup | None:
         """Return the stored `claim`, `pod` or `podgroup` of a name, or None."""

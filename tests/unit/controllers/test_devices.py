@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
-from dragoman.kube.client import Client
-from dragoman.kube.resources import Resource
+from tests.support.clusters import RULES, cluster_of
 
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices")
-RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules")
 Seen = list[tuple[int, int]]
 
 
@@ -39,9 +36,9 @@ def generation(fact: StoredSlice | StoredRule | None) -> int:
 
 
 def test_observers_receive_slices_before_and_after_a_change() -> None:
-    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    devices = cluster_of(Listing()).part(Devices)
     seen: Seen = []
-    devices.slice_observers.append(lambda old, new: seen.append((generation(old), generation(new))))
+    devices.slices.observe(lambda old, new: seen.append((generation(old), generation(new))))
     for kind, version in (("ADDED", 1), ("MODIFIED", 2), ("MODIFIED", 1), ("DELETED", 2)):
         devices.slices.handle(event(kind, version))
     # The third event is older than what is stored.
@@ -50,19 +47,19 @@ def test_observers_receive_slices_before_and_after_a_change() -> None:
 
 
 def test_observers_receive_rules_once_they_are_served() -> None:
-    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    devices = cluster_of(Listing()).part(Devices)
     seen: Seen = []
-    devices.rule_observers.append(lambda old, new: seen.append((generation(old), generation(new))))
-    assert devices.rules is None
-    rules = devices.serve_rules(RULES)
+    devices.rules.observe(lambda old, new: seen.append((generation(old), generation(new))))
+    assert devices.rules_served is None
+    devices.serve_rules(RULES)
     for kind in ("ADDED", "DELETED"):
-        rules.handle(event(kind, 3, taint={"key": "k", "effect": "None"}))
+        devices.rules.handle(event(kind, 3, taint={"key": "k", "effect": "None"}))
     assert seen == [(0, 3), (3, 0)]
 
 
 async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
     stored = event("ADDED", 1)["object"]
-    devices = DeviceInformers(cast(Client, Listing(stored)), SLICES)
+    devices = cluster_of(Listing(stored)).part(Devices)
     await devices.slices.resync()
     assert [one.content for one in devices.slices.store] == [None]
     await devices.require_content()
@@ -70,7 +67,7 @@ async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
 
 
 def test_events_that_change_no_device_are_not_parsed() -> None:
-    devices = DeviceInformers(cast(Client, Listing()), SLICES)
+    devices = cluster_of(Listing()).part(Devices)
     document = {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1"}
     made = event("MODIFIED", 1)
     made["object"] = document | made["object"]
@@ -85,7 +82,7 @@ def test_events_that_change_no_device_are_not_parsed() -> None:
 async def test_a_slice_that_cannot_be_read_again_is_not_listed_without_end() -> None:
     stored = event("ADDED", 1)["object"]
     listing = Listing(stored)
-    devices = DeviceInformers(cast(Client, listing), SLICES)
+    devices = cluster_of(listing).part(Devices)
     await devices.slices.resync()
     stored["spec"]["devices"][0]["attributes"] = "none"
     async with asyncio.timeout(20):

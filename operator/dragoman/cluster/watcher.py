@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from dragoman.controllers.clusterreader import QUERIES, Reader, Report
+from dragoman.cluster.reader import QUERIES, Reader, Report
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
+from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import StoredObject
-from dragoman.kube.storing import storing_informer
 from dragoman.kube.timestamps import now
 from dragoman.model.metadata import Metadata
 
@@ -119,12 +119,12 @@ class _Watch:
         self, client: Client, resource: Resource, namespace: str, changed: asyncio.Event
     ) -> None:
         plural = resource.plural
-        self._informer = storing_informer(
+        self._informer = Informer(
             client,
             resource,
             partial(_parse, plural),
-            self._note,
-            rolled_back=self._roll_back,
+            [self._note],
+            rolled_back=changed.set,
             field_selector=QUERIES.get(plural, {}).get("fieldSelector", ""),
             namespace=namespace,
         )
@@ -153,10 +153,6 @@ class _Watch:
     def _note(self, old: StoredObject | None, new: StoredObject | None) -> None:
         if old is None or new is None or old.document != new.document:
             self._changed.set()
-
-    def _roll_back(self) -> None:
-        self._informer.store.roll_back()
-        self._changed.set()
 
 
 def _parse(plural: str, document: Document) -> StoredObject:

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.allocation.features import Profile
-from dragoman.controllers.claims.state import ClusterState
-from dragoman.controllers.devices.informers import DeviceInformers
+from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
-from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, Client, pages
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, pages
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import Claim, Pod
+from dragoman.model import Claim
 from dragoman.model.deviceid import PoolID
 
 PERIOD = 30.0
@@ -29,9 +29,7 @@ class PoolReports:
     """Keeps the DevicePoolReport of each pool up to date, while this process leads.
 
     Args:
-        client: Where reports are written.
-        devices: Stores slices, with content, and rules.
-        cluster: Stores claims.
+        cluster: Where reports are written; it stores claims, slices with content, and rules.
         holders: Whether reports name the claims that hold devices.
         profile: How the scheduler of the cluster behaves.
         may_write: Whether this process leads.
@@ -41,20 +39,18 @@ class PoolReports:
         queue: Pools whose report may have changed.
     """
 
-    def __init__(  # noqa: PLR0913 — the composition root names each part
+    def __init__(
         self,
-        client: Client,
-        devices: DeviceInformers,
-        cluster: ClusterState,
+        cluster: Cluster,
         *,
         holders: bool,
         profile: Profile,
         may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client = client
-        self._devices = devices
-        self._cluster = cluster
+        self._client = cluster.client
+        self._devices = devices = cluster.part(Devices)
+        self._stored = cluster.claims.store
         self._holders = holders
         self._profile = profile
         self._may_write = may_write
@@ -68,12 +64,9 @@ class PoolReports:
         self._controller = Controller(
             self.queue, self._reconcile, self._enqueue_all, describe=PoolID._asdict
         )
-        for one in devices.slices.store:
-            self.slice_changed(None, one)
-        for claim in cluster.claims:
-            self.claim_changed(None, claim)
-        devices.slice_observers.append(self.slice_changed)
-        devices.rule_observers.append(self.rule_changed)
+        devices.slices.observe(self.slice_changed)
+        cluster.claims.observe(self.claim_changed)
+        devices.rules.observe(self.rule_changed)
 
     async def run(self) -> None:
         """Write reports until cancelled; call it only while this process leads."""
@@ -97,9 +90,6 @@ class PoolReports:
                 for pool in list(self._slices):
                     if found.rule.concerns(*pool):
                         self.queue.add(pool)
-
-    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        """Ignore pods: claims say which devices are used."""
 
     def claim_changed(self, old: Claim | None, new: Claim | None) -> None:
         """Enqueue the pools of a claim whose allocation changed."""
@@ -154,9 +144,9 @@ class PoolReports:
 
     def document(self, pool: PoolID) -> dict[str, Any]:
         """Return the report of a pool that has slices."""
-        found = (self._cluster.claims.get(*place) for place in self._claims.get(pool, ()))
+        found = (self._stored.get(*place) for place in self._claims.get(pool, ()))
         claims = [claim for claim in found if claim is not None]
-        rules = [one.rule for one in self._devices.stored_rules()]
+        rules = [one.rule for one in self._devices.rules.store]
         slices = self._slices[pool].values()
         inventory = pool_inventory(pool, slices, claims, rules, self._profile)
         return report(pool, inventory, holders=self._holders)

@@ -1,1 +1,0 @@
-"""What controllers know of devices: ResourceSlices and DeviceTaintRules, stored and observed."""

@@ -1,0 +1,26 @@
+"""The start of the eviction controller."""
+
+from dragoman.cluster.devices import Devices
+from dragoman.controllers.evictions.controller import EvictionController
+from dragoman.controllers.process import Process, Run
+from dragoman.logs import logger
+
+log = logger("dragoman")
+
+
+async def start(process: Process) -> Run:
+    """Let slices, rules, claims and the pods that use them be watched."""
+    settings, cluster = process.settings, process.cluster
+    evictions = EvictionController(
+        cluster,
+        process.recorder,
+        assist=settings.evictions == "assist",
+        may_write=process.leading,
+        workers=settings.workers,
+        resync=settings.resync,
+    )
+    cluster.part(Devices).require(cluster.pods, cluster.claims)
+    process.busy.append(evictions.queue.longest_running)
+    process.manager.ready_checks.append(evictions.unready)
+    log.info("Evicting pods from tainted devices", mode=settings.evictions)
+    return evictions.run

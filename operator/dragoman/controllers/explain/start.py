@@ -1,0 +1,34 @@
+"""The start of the explain controller."""
+
+from dragoman.cluster.devices import Devices
+from dragoman.controllers.explain.controller import ExplainController, profile_of
+from dragoman.controllers.process import Process, Run
+from dragoman.kube.discovery import discover_devices, retried
+from dragoman.logs import logger
+
+log = logger("dragoman")
+
+
+async def start(process: Process) -> Run:
+    """Let everything be watched that says which devices there are, and which pods wait."""
+    settings, cluster = process.settings, process.cluster
+    served = await retried(
+        "Cannot look for devices", discover_devices, process.client, cluster.served
+    )
+    devices = cluster.part(Devices)
+    await devices.require_content()
+    explain = ExplainController(
+        cluster,
+        profile_of(served.kubernetes, rules=served.rules is not None),
+        served.kubernetes,
+        process.recorder if settings.explain_events else None,
+        infos=settings.device_metrics,
+        resync=settings.resync,
+        wait=settings.explain_after,
+        interval=settings.explain_interval,
+    )
+    devices.require(cluster.pods, cluster.claims, cluster.nodes, devices.classes)
+    explain.register_metrics()
+    process.manager.on_stop += [explain.unregister_metrics, explain.stop]
+    log.info("Explaining pods that wait for devices", events=settings.explain_events)
+    return explain.run

@@ -1,0 +1,1 @@
+"""DevicePoolReports: what pools have, for users who may not list claims."""
