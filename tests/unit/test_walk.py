@@ -144,9 +144,9 @@ async def reviewed() -> list[str]:
 
 
 WAYS: dict[str, Callable[[], list[str]]] = {
-    "The way of one pod event": pod_walked,
-    "The way of one claim event": claim_walked,
-    "The way of one review": lambda: asyncio.run(reviewed()),
+    "Path of a pod event": pod_walked,
+    "Path of a claim event": claim_walked,
+    "Path of a review": lambda: asyncio.run(reviewed()),
 }
 
 
@@ -156,7 +156,7 @@ def test_it_visits_the_rooms_of_the_page_in_their_order_and_nothing_unnamed(titl
     assert [name for name in files if name in named] == named
     assert len(named) <= 6
     # A claim event shares its leaves with a pod event.
-    all_named = linked(section(title)) | linked(section("The way of one pod event"))
+    all_named = linked(section(title)) | linked(section("Path of a pod event"))
     unnamed = [one for one in files if not {one, str(Path(one).parent)} & all_named]
     assert unnamed == []
 
