@@ -66,16 +66,17 @@ def test_the_command_needs_no_operator_that_preempts(preempting: Site, ward: War
             ward.pod("train", priorityClassName="high")
             wait_for(lambda: refusal(ward, "train"), message="the scheduler's refusal")
 
-            said = ward.dra("preempt", "train", expected=(2,)).output
+            said = ward.dra("preempt", "train", expected=(2,)).errors
             assert f"Evict this pod for {name}/train? Confirm with --yes" in said
             assert ward.device_of("low")
-            said = ward.dra("preempt", "train", "--yes").output
+            answer = ward.dra("preempt", "train", "--yes")
 
-            assert f"Placed: placed on {ward.nodes[0]}" in said
+            assert f"Placed: placed on {ward.nodes[0]}" in answer.output + answer.errors
             assert ward.device_of("train")
             assert ended(ward)["status"]["phase"] == "Placed"
-            said = ward.dra("preempt", "train", "--abort", expected=(1,)).output
-            assert f"No preemption for {name}/train is under way" in said
+            answer = ward.dra("preempt", "train", "--abort", expected=(1,))
+            said = f"No preemption for {name}/train is under way"
+            assert said in answer.output + answer.errors
     finally:
         preempting.operator.start()
 
