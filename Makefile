@@ -122,6 +122,10 @@ test-faults: setup ## Measure which faults the built-in controller of each versi
 manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.1")
 	@$(PY) -m tests.conformance.manifests.verdicts $(ARGS)
 
+.PHONY: test-conformance
+test-conformance: controlplane ## Check the pretended driver, and one with a fault, by `dragoman conformance`
+	@$(PYTEST) -ra -s tests/e2e/conformance
+
 .PHONY: test-upstream
 test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")
 	@$(PY) -m tests.upstream $(ARGS)

@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.conformance import kit
 from tests.support.controlplane import binaries
 
+pytestmark = pytest.mark.slow
 GROUPS = ("R", "P", "U", "C")
 
 
