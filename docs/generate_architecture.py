@@ -31,6 +31,7 @@ PLACES = {
     "dragoman.cli": (0, 0),
     "dragoman.handlers": (0, 1),
     "dragoman.process": (0, 2),
+    "dragoman.driverrights": (1, 2),
     "dragoman.controllers": (0, 3),
     "dragoman.cluster": (1, 3),
     "dragoman_webhooks": (2, 3),

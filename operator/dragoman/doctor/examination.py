@@ -15,6 +15,7 @@ from dragoman.doctor import (
     names,
     over_time,
     pools,
+    rights,
     slices,
     webhooks,
 )
@@ -49,6 +50,7 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.COUNTER_OVERDRAWN: (slices.counter_overdrawn, ("resourceslices",)),
     Id.POLICY_DEFAULT_TOO_BIG: (slices.policy_default_too_big, ("resourceslices",)),
     Id.SLICE_WRITE_STORM: (over_time.slice_write_storm, ("resourceslices",)),
+    Id.DRIVER_RIGHTS: (rights.driver_rights, ("resourceslices", "pods")),
     Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
     Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
 }

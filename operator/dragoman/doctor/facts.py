@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from dragoman.doctor.finding import Subject
+from dragoman.doctor.finding import Finding, Subject
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
@@ -62,12 +62,14 @@ class Facts:
         inventory: What was computed from them.
         thresholds: What is too young to be wrong.
         before: What an earlier reading showed; None where there was none.
+        rights: What drivers may do that they should not, where that was tried.
     """
 
     snapshot: Snapshot
     inventory: Inventory
     thresholds: Thresholds = field(default_factory=Thresholds)
     before: Reading | None = None
+    rights: tuple[Finding, ...] = ()
 
     def age(self, then: str) -> float:
         """Return the seconds since an API timestamp; 0 where it is none."""

@@ -49,6 +49,7 @@ class Id(StrEnum):
     POLICY_DEFAULT_TOO_BIG = "PolicyDefaultTooBig"
     SLICE_WRITE_STORM = "SliceWriteStorm"
     SLICES_MISSING = "SlicesMissing"
+    DRIVER_RIGHTS = "DriverRights"
     KNOWN_FAULT = "KnownFault"
 
 
@@ -76,6 +77,7 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
         Id.POLICY_DEFAULT_TOO_BIG: Severity.WARNING,
         Id.SLICE_WRITE_STORM: Severity.WARNING,
         Id.SLICES_MISSING: Severity.WARNING,
+        Id.DRIVER_RIGHTS: Severity.WARNING,
         Id.ADMIN_OVERLAP: Severity.INFO,
         Id.KNOWN_FAULT: Severity.INFO,
     }

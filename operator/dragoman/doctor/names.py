@@ -170,7 +170,7 @@ class _Content:
     Attributes:
         attributes: Type and value by name.
         capacities: Names of capacities.
-        twins: Names that stand beside their form without the driver's domain.
+        twins: Names that stand next to their form without the driver's domain.
     """
 
     attributes: Mapping[str, tuple[str, object]]

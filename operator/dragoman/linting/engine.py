@@ -21,6 +21,7 @@ from dragoman.linting.rules.kinds import check_kind
 from dragoman.linting.rules.objects import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
 from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
+from dragoman.versions import Version
 
 TEMPLATE: Final = "unrendered Helm template"
 _BRACES: Final = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
@@ -44,11 +45,13 @@ class Options:
         severities: by rule; rules that are not named keep their own.
         complete: whether the input holds everything that its objects may name.
         any_version: whether the manifests may go to a server of another version.
+        target: the version that the cluster is upgraded to; None where none was named.
     """
 
     severities: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
     any_version: bool = False
+    target: Version | None = None
 
 
 @dataclass
@@ -127,7 +130,13 @@ def check(  # noqa: PLR0913 — two have defaults
     )
     everything = (*found, *known)
     context = Context(
-        api, devices, everything, options.complete, driver_configs, options.any_version
+        api,
+        devices,
+        everything,
+        options.complete,
+        driver_configs,
+        options.any_version,
+        options.target,
     )
     run = _Run(context, options)
     for obj in found:
@@ -224,7 +233,7 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
         yield from _without_schema(obj, context)
         return
     misfits = tuple(context.api.misfits(schema, obj.tree))
-    yield from versions.old(obj, context)
+    yield from versions.leaving(obj, context) or versions.old(obj, context)
     yield from versions.unknown(obj, context, misfits)
     if context.any_version:
         yield from served.since(obj, context)

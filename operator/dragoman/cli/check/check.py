@@ -25,6 +25,7 @@ from dragoman.linting.findings.finding import Failure, Finding
 from dragoman.linting.findings.fixes import Fixed, difference, fixed
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
+from dragoman.linting.knowledge.lifecycle import NEXT, target
 from dragoman.linting.manifests.documents import Document
 from dragoman.linting.manifests.objects import Object, objects
 from dragoman.words import counted
@@ -42,6 +43,7 @@ Examples:
   dragoman check manifests/ --rules dra/api-old=off --strict -o github
   dragoman check manifests/ --diff        # what --fix would change
   dragoman check claim.yaml --slices cluster
+  dragoman check manifests/ --target 1.38   # what that version does not serve any more
 
 \b
 Exit status:
@@ -62,6 +64,7 @@ class Arguments:
     slices: tuple[str, ...]
     rules: dict[str, str]
     kubernetes: str
+    target: str
     strict: bool
     complete: bool
     cluster: bool
@@ -105,6 +108,12 @@ class Arguments:
     "--kubernetes",
     metavar="VERSION",
     help=f"Version of the cluster.  [default: {versions.name(versions.NEWEST)}]",
+)
+@click.option(
+    "--target",
+    metavar="VERSION",
+    help="Version that the cluster is upgraded to: what it does not serve any more is an error, "
+    f"what later ones will not a warning; up to {versions.name(NEXT)}.",
 )
 @click.option("--complete", is_flag=True, help="Report names that no object of the input has.")
 @click.option("--cluster", is_flag=True, help="Look names up in the cluster too; read-only.")
@@ -172,6 +181,7 @@ def _arguments(options: dict[str, Any]) -> Arguments:
         options["slices"] or settings.slices,
         {**settings.rules, **severities(options["rules"], "--rules")},
         options["kubernetes"] or settings.kubernetes,
+        options["target"] or settings.target,
         options["strict"] or settings.strict,
         options["complete"] or options["cluster"] or settings.complete,
         options["cluster"],
@@ -288,12 +298,16 @@ class _Check:
         if version not in versions.KNOWN:
             listed = ", ".join(map(versions.name, versions.KNOWN))
             raise Unusable(f"--kubernetes: Kubernetes {asked} is not known; known: {listed}")
+        try:
+            goal = target(arguments.target) if arguments.target else None
+        except ValueError as error:
+            raise Unusable(f"--target: {error}") from None
         self._api = api_of(version)
         self._arguments = arguments
         self._known = tuple(_cluster_objects(arguments))
         self._devices = Devices(tuple(given(_slices(arguments, self._known))))
         self._options = engine.Options(
-            arguments.rules, arguments.complete, any_version=not arguments.kubernetes
+            arguments.rules, arguments.complete, any_version=not arguments.kubernetes, target=goal
         )
 
     def __call__(self, sources: list[engine.Source]) -> engine.Checked:

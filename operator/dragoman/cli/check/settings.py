@@ -23,6 +23,7 @@ class CheckSettings:
 
     Attributes:
         kubernetes: version to check for; empty for the newest known.
+        target: version that the cluster is upgraded to; empty for none.
         rules: severity by rule.
         exclude: patterns of files to leave out.
         schemas: further sources of schemas.
@@ -33,6 +34,7 @@ class CheckSettings:
     """
 
     kubernetes: str = ""
+    target: str = ""
     rules: dict[str, str] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     schemas: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ def _parsed(path: Path, tree: dict[str, Any]) -> CheckSettings:
         raise Unusable(f"{path}: rules must map rules to severities")
     return CheckSettings(
         kubernetes=str(tree.get("kubernetes") or ""),
+        target=str(tree.get("target") or ""),
         # YAML reads a bare `off` as false.
         rules=severities(
             (f"{rule}={'off' if value is False else value}" for rule, value in rules.items()),

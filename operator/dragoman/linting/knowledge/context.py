@@ -11,6 +11,7 @@ from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.api import Api
 from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests.objects import Object
+from dragoman.versions import Version
 from dragoman.versions import name as version_name
 
 Key = tuple[str, str, str]
@@ -28,6 +29,7 @@ class Context:
         complete: whether a name that no object has cannot exist.
         driver_configs: judges the driver configs of an object.
         any_version: whether the manifests may go to a server of another version.
+        target: the version that the cluster is upgraded to; None where none was named.
     """
 
     api: Api
@@ -36,6 +38,7 @@ class Context:
     complete: bool = False
     driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()
     any_version: bool = False
+    target: Version | None = None
 
     @property
     def kubernetes(self) -> str:

@@ -20,6 +20,7 @@ from dragoman.linting.selectors.scopes import scopes
 TOO_MANY: Final = "dra/too-many-devices"
 UNUSED: Final = "dra/claim-unused"
 NODE_NAME: Final = "dra/node-name"
+NO_GRACE: Final = "dra/no-grace"
 CONFIG_UNUSED: Final = "dra/config-unused"
 NO_EFFECT: Final = "dra/no-effect"
 MAX_RESULTS: Final = 32
@@ -50,6 +51,19 @@ def _devices(request: dict[str, Any]) -> int:
 def _count(body: dict[str, Any]) -> int:
     count = body.get("count")
     return count if type(count) is int and body.get("allocationMode") != "All" else 1
+
+
+def check_grace(obj: Object, _: Context) -> Iterator[Problem]:
+    """Find pods with claims that are deleted at once (kubernetes/kubernetes#141471)."""
+    for pods in obj.pod_specs:
+        grace = pods.spec.get("terminationGracePeriodSeconds")
+        if type(grace) is int and grace == 0 and any(pod_claims(pods)):
+            steps = (*pods.steps, "terminationGracePeriodSeconds")
+            message = (
+                f"{render(steps)}: 0 takes a pod out of the API at once: its devices may go to "
+                "another pod while its containers still run"
+            )
+            yield Problem(NO_GRACE, steps, message, "write 1 or more, 30 is the default")
 
 
 def check_use(obj: Object, context: Context) -> Iterator[Problem]:

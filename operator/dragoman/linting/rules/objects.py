@@ -13,6 +13,7 @@ from dragoman.linting.rules.constraints import check_constraints
 from dragoman.linting.rules.effects import (
     check_amount,
     check_config_drivers,
+    check_grace,
     check_slice_effects,
     check_use,
 )
@@ -32,6 +33,7 @@ RULES_OF_OBJECTS: Final[tuple[ObjectRule, ...]] = (
     check_admin_access,
     check_amount,
     check_use,
+    check_grace,
     check_config_drivers,
     check_slice_effects,
 )
@@ -40,5 +42,6 @@ RULES_OF_POD_TEMPLATES: Final[tuple[ObjectRule, ...]] = (
     check_references,
     check_double,
     check_use,
+    check_grace,
 )
 """Those that look at pod templates in kinds whose fields are not known."""

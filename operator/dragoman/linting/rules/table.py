@@ -53,6 +53,7 @@ RULES: Final = {
         Rule("dra/too-many-devices", ERROR, "Claims for more devices than one allocation holds"),
         Rule("dra/claim-unused", WARNING, "Claims of a pod that none of its containers uses"),
         Rule("dra/node-name", WARNING, "Pods with claims that pass the scheduler by"),
+        Rule("dra/no-grace", WARNING, "Pods whose devices are freed while their containers run"),
         Rule("dra/config-unused", WARNING, "Configs for a driver that serves none of the requests"),
         Rule("dra/no-effect", WARNING, "Fields of devices and requests that nothing heeds"),
         Rule("dra/toleration", WARNING, "Tolerations without effect, or that evict at once"),

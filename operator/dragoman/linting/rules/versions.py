@@ -14,10 +14,12 @@ from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
+from dragoman.linting.knowledge.lifecycle import removal
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
 from dragoman.linting.rules import hints, served
 from dragoman.spelling import closest
 from dragoman.versions import DEFAULT
+from dragoman.versions import name as version_name
 
 REMOVED: Final = "dra/api-removed"
 OLD: Final = "dra/api-old"
@@ -96,6 +98,21 @@ def _removed_places(obj: Object) -> Iterator[tuple[Steps, Mapping[str, str]]]:
     elif obj.kind == "DeviceClass":
         yield ("spec",), _CLASS_FIELDS
         yield (), {name: _CLASS_FIELDS[name] for name in ("driverName", "parametersRef")}
+
+
+def leaving(obj: Object, context: Context) -> tuple[Problem, ...]:
+    """Find what the target version serves no more, or a later one will not."""
+    gone = removal(obj.api_version, obj.kind)
+    if gone is None or context.target is None:
+        return ()
+    newest = context.api.newest(GROUP, obj.kind) or obj.version
+    edits = conversion(obj, newest) if newest != obj.version else ()
+    instead = f"write {GROUP}/{newest}" if edits else "no other version is served yet"
+    if gone <= context.target:
+        message = f"Kubernetes {version_name(gone)} does not serve {obj.api_version} {obj.kind}"
+        return (Problem(REMOVED, ("apiVersion",), message, instead, edits=edits),)
+    message = f"Kubernetes {version_name(gone)} will not serve {obj.api_version} {obj.kind}"
+    return (Problem(OLD, ("apiVersion",), message, instead, edits=edits),)
 
 
 def old(obj: Object, context: Context) -> Iterator[Problem]:

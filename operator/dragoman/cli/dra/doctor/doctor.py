@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -32,6 +33,7 @@ Examples:
   kubectl dra doctor --severity error           # only what needs to be repaired
   kubectl dra doctor --only ClaimIdle --idle-after 86400
   kubectl dra doctor --for 30s                  # what needs two readings, too
+  kubectl dra doctor --only DriverRights        # dry runs as each driver: needs impersonate
   kubectl dra doctor -o json | jq -r '.findings[] | select(.id == "ClaimIdle") | .object.text'
 
 \b
@@ -113,7 +115,8 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
 ) -> None:
     """Find lost, idle and double-booked devices, broken pools, stuck claims, and silent drivers.
 
-    Nothing is changed. `release` and `adopt` repair one claim each.
+    Nothing is changed. `release` and `adopt` repair one claim each. DriverRights runs only where it
+    is named: it sends dry runs as the drivers' ServiceAccounts.
     """
     from dragoman.doctor import over_time  # noqa: PLC0415 — heavy, not for --help
     from dragoman.doctor.facts import Thresholds  # noqa: PLC0415 — as above
@@ -131,6 +134,10 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
             time.sleep(observe)
         # With --watch each reading is compared with the first one.
         facts = _facts(source, thresholds, *readings)
+        if Id.DRIVER_RIGHTS in chosen:
+            from dragoman.cli.dra.doctor.driverrights import tried  # noqa: PLC0415 — as above
+
+            facts = replace(facts, rights=tried(source, facts))
         return _answer(source, facts, chosen, severity)
 
     watching.answer(source, answer, output, every)

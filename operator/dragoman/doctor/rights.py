@@ -1,0 +1,13 @@
+"""Findings about permissions of drivers, which were tried before: see `driverrights`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dragoman.doctor.facts import Facts
+from dragoman.doctor.finding import Finding
+
+
+def driver_rights(facts: Facts) -> Iterator[Finding]:
+    """A driver's account may write slices of other nodes, or more than drivers need."""
+    yield from facts.rights
