@@ -219,9 +219,14 @@ class Site:
 
     def registration(self) -> Path:
         """Return the registration socket."""
-        found = [one for one in sorted(self.registry.iterdir()) if one.suffix == ".sock"]
+        found = self.registrations()
         need(found, "no socket in the registry folder")
         return found[-1]
+
+    def registrations(self) -> list[Path]:
+        """Return the registration sockets; kubelets ignore names that start with a dot."""
+        found = sorted(self.registry.glob("*.sock"))
+        return [one for one in found if not one.name.startswith(".")]
 
     def restart(self, *, kill: bool = True) -> None:
         """End the driver and start it again."""

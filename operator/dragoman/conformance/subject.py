@@ -130,8 +130,16 @@ class Subject:
         self._process.start()
 
     def kill(self) -> None:
-        """End the whole process group by SIGKILL."""
+        """End the whole process group by SIGKILL, and wait until nothing of it is left."""
+        group = self._process.pid
         self._process.kill()
+        deadline = time.monotonic() + STOP_SECONDS
+        while group and time.monotonic() < deadline:
+            try:
+                os.killpg(group, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.01)
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -148,9 +156,9 @@ class Subject:
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
             return None
-        self._process.kill()
+        self.kill()
         return time.monotonic() - start
 
     def logged(self, start: int = 0) -> str:

@@ -1,5 +1,6 @@
 """A driver's gRPC services on unix sockets; nothing is decided here."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,7 +31,7 @@ def serve(
     socket.parent.mkdir(parents=True, exist_ok=True)
     # gRPC binds before it listens: a socket under its own name could be called too early. The
     # kubelet ignores names that start with a dot.
-    hidden = socket.with_name(f".{socket.name[-16:]}")
+    hidden = socket.with_name(f".{os.getpid()}{socket.name[-12:]}")
     hidden.unlink(missing_ok=True)
     server = grpc.server(ThreadPoolExecutor(THREADS))
     for service, methods in services.items():

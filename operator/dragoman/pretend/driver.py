@@ -46,7 +46,7 @@ RULES: Final = (
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
 )
 """What a driver may do at the API server."""
-GRACE: Final = 8.0
+GRACE: Final = 5.0
 """Seconds for calls in flight when the driver stops: less than a pod gets after that."""
 CLAIM_SECONDS: Final = 15.0
 """For a claim to be read: well below the kubelet's 45 s for the whole call."""
@@ -172,8 +172,8 @@ class Driver:
         self.registration.unlink(missing_ok=True)
         if self._watcher:
             self._watcher.join()
-        for one in self._servers:
-            one.stop(grace=grace or None).wait()
+        for stopped in [one.stop(grace=grace or None) for one in self._servers]:
+            stopped.wait()
         self._servers.clear()
         self.endpoint.unlink(missing_ok=True)
 

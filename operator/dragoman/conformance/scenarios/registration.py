@@ -210,7 +210,7 @@ def sigterm(site: Site) -> str:
     thread.join()
     site.use(site.setting.command)
     need(seconds is not None, f"it did not end within {STOP_SECONDS:g} s of SIGTERM")
-    need(not list(site.registry.glob("*.sock")), "the registration socket is still there")
+    need(not site.registrations(), "the registration socket is still there")
     if slow:
         need(not errors, f"a call in flight was cut off: {errors[:1]}")
         return f"ended in {time.monotonic() - start:.1f} s"
@@ -226,12 +226,10 @@ def side_by_side(site: Site) -> None:
     second = site.instance("b")
     second.start()
     site.step("start a second instance")
-    site.wait(
-        lambda: len([*site.registry.glob("*.sock")]) > 1 or not second.runs, 30, "a second socket"
-    )
+    site.wait(lambda: len(site.registrations()) > 1 or not second.runs, 30, "a second socket")
     need(second.runs, f"the second instance ended: {second.logged()[-300:]}")
     need(site.subject.runs, "the first instance ended")
-    names = {client.info(one, 5).name for one in site.registry.glob("*.sock")}
+    names = {client.info(one, 5).name for one in site.registrations()}
     need(names == {site.driver}, f"the instances have different names: {sorted(names)}")
     site.subject.stop()
     site.step("SIGTERM to the first instance")
@@ -249,7 +247,7 @@ def slices_stay(site: Site) -> None:
         raise NotRunError("the command has no {instance}: one instance at a time")
     second = site.instance("b")
     second.start()
-    site.wait(lambda: len([*site.registry.glob("*.sock")]) > 1, 30, "a second socket")
+    site.wait(lambda: len(site.registrations()) > 1, 30, "a second socket")
     site.subject.stop()
     names = {one["metadata"]["name"] for one in site.slices()}
     end = time.monotonic() + 60

@@ -242,7 +242,7 @@ def exit_keeps(site: Site) -> None:
         raise NotRunError("the command has no {instance}: one instance at a time")
     second = site.instance("b")
     second.start()
-    site.wait(lambda: len([*site.registry.glob("*.sock")]) > 1, 30, "a second socket")
+    site.wait(lambda: len(site.registrations()) > 1, 30, "a second socket")
     before = {one["metadata"]["uid"] for one in site.slices()}
     with watched(site) as events:
         site.subject.stop()
