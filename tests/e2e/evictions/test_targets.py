@@ -29,7 +29,8 @@ def devices(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("webhook")
     pair = Authority(folder).serving("webhook")
     flags = (f"--tls-certificate={pair.certificate}", f"--tls-key={pair.key}", "--review-targets")
-    user = plane.user("target-webhook", [*WEBHOOK_RULES, rule(DRA, "resourceslices", "list", "watch")])
+    slices = rule(DRA, "resourceslices", "list", "watch")
+    user = plane.user("target-webhook", [*WEBHOOK_RULES, slices])
     try:
         with WebhookProcess(plane, user, folder, *flags) as webhook:
             made.api.create(reviews(webhook.port, (folder / "ca.crt").read_bytes()))
