@@ -106,7 +106,8 @@ def _install(plane: ControlPlane, stack: ExitStack, desk: Path) -> None:
     for manifest in ("rbac.yaml", "operator-rbac.yaml"):
         plane.kubectl("apply", "-f", str(ROOT / "examples/webhook" / manifest))
     operator = plane.service_account("dragoman", SYSTEM)
-    stack.enter_context(OperatorProcess(plane, operator, f"--namespace={SYSTEM}"))
+    flags = (f"--namespace={SYSTEM}", "--cluster-templates")
+    stack.enter_context(OperatorProcess(plane, operator, *flags))
     keys = desk / "keys"
     keys.mkdir()
     door = WebhookProcess(plane, plane.service_account("dragoman-webhook", SYSTEM), keys)

@@ -73,8 +73,7 @@ def test_changes_appear_without_a_reload(
             slice_["spec"]["devices"].append({"name": "c"})
             api.update(slice_)
             expect(row.locator(".dots .dot")).to_have_count(3)
-            focus = page.evaluate("document.activeElement.getAttribute('aria-label')")
-            assert str(focus).endswith(f"used by {namespace}/user")  # the update kept the focus
+            expect(used).to_be_focused()  # the update kept the focus
 
             api.delete("resourceslices", f"{NODE}-{DRIVER}")
             lost = page.get_by_role("gridcell", name=f"lost by {namespace}/user")

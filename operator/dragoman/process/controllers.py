@@ -5,6 +5,7 @@ the allocator or JSON Schema, which take most of the time to load, come after th
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -61,6 +62,7 @@ CONTROLLERS = (
 """In the order of their start."""
 IN_WEBHOOK = frozenset({"driverconfigschemas", "webhook"})
 """What the process of `dragoman webhook` runs of them."""
+_importing = threading.Lock()
 
 
 async def start_controllers(process: Process) -> None:
@@ -77,7 +79,14 @@ async def start_controllers(process: Process) -> None:
 
 async def load(module: str) -> ModuleType:
     """Import a module in a thread, so that claims are reconciled meantime."""
-    return await asyncio.to_thread(import_module, module)
+    return await asyncio.to_thread(_import, module)
+
+
+def _import(module: str) -> ModuleType:
+    # Two threads that import packages which need each other deadlock; Python then hands one of
+    # them a module that is not complete.
+    with _importing:
+        return import_module(module)
 
 
 async def _start(row: Row, process: Process) -> None:

@@ -107,7 +107,7 @@ class Plane:
             f"--tls-cert-file={self._serving.certificate}",
             f"--tls-private-key-file={self._serving.key}",
             f"--token-auth-file={self._tokens}",
-            "--service-account-issuer=https://dragoman.invalid",
+            "--service-account-issuer=https://issuer.invalid",
             f"--service-account-key-file={self._accounts.certificate}",
             f"--service-account-signing-key-file={self._accounts.key}",
             "--authorization-mode=RBAC",

@@ -57,6 +57,7 @@ class Run:
 
     Attributes:
         seed: Of everything random.
+        left_after: Seconds after which nothing of a preemption may be left.
         kind: What its devices and claims are.
         thief: A competitor that tolerates everything, or exactly the key of reservations.
         outcome: placed, lost, late.
@@ -84,7 +85,8 @@ class World:
         seed: Of everything random.
     """
 
-    def __init__(self, plane: ControlPlane, seed: int) -> None:
+    def __init__(self, plane: ControlPlane, seed: int, left_after: float = LEFT_AFTER) -> None:
+        self.left_after = left_after
         self.random = random.Random(seed)
         self.run = Run(seed, self.random.choice(KINDS))
         self.run.thief = self.random.choices(("", "everything", "key"), (80, 10, 10))[0]
@@ -243,7 +245,7 @@ class World:
         run, api = self.run, self.api
         if run.outcome == "placed":
             with suppress(TimeoutError):
-                wait_for(lambda: not self._left(), LEFT_AFTER)
+                wait_for(lambda: not self._left(), self.left_after)
             run.problems += self._left()
         journals = self._retried(lambda: api.list(PREEMPTIONS, self.name))
         planned = {one for journal in journals for one in journal["spec"].get("victimDigests", ())}
@@ -338,7 +340,7 @@ class World:
 # Batches ------------------------------------------------------------------------------------------
 
 
-def batch(plane: ControlPlane, seeds: Sequence[int]) -> list[Run]:
+def batch(plane: ControlPlane, seeds: Sequence[int], left_after: float = LEFT_AFTER) -> list[Run]:
     """Play runs side by side, with the faults of the first seed."""
     chance = random.Random(seeds[0] * 7919)
     leaders = 2 if chance.random() < 0.3 else 1
@@ -349,7 +351,7 @@ def batch(plane: ControlPlane, seeds: Sequence[int]) -> list[Run]:
         Leaders(config, seeds[0], leaders, deaths) as running,
         ThreadPoolExecutor(len(seeds) + 1) as threads,
     ):
-        found = [threads.submit(World(plane, seed).play) for seed in seeds]
+        found = [threads.submit(World(plane, seed, left_after).play) for seed in seeds]
         threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
         runs = [one.result() for one in found]
     print(

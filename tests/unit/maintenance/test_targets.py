@@ -39,7 +39,7 @@ def test_names(devices: Inventory, text: str, meant: Target) -> None:
 
 @pytest.mark.parametrize("text", ["gpu-3", "", "/", "a/", "a//b"])
 def test_what_is_no_name_says_what_is(devices: Inventory, text: str) -> None:
-    with pytest.raises(TargetError, match="expected driver/pool/device or driver/pool"):
+    with pytest.raises(TargetError, match="expected driver/pool/device, driver/pool or node/NAME"):
         parse(text, devices)
 
 
