@@ -65,6 +65,12 @@ def desk(plane: ControlPlane, namespace: str, tmp_path: Path) -> Desk:
     return Desk(plane, namespace, tmp_path)
 
 
+def user(desk: Desk, **more: Any) -> Any:
+    """Return a pod that uses claim gpu, with the grace period that pods have by default."""
+    usual = {"terminationGracePeriodSeconds": 30, **more}
+    return objects.pod("pod", desk.namespace, claims={"gpu": "gpu"}, **usual)
+
+
 def claim(namespace: str, expression: str = "", **more: Any) -> Any:
     made = objects.claim("gpu", namespace, DRIVER)
     exactly = made["spec"]["devices"]["requests"][0]["exactly"]
@@ -75,7 +81,7 @@ def claim(namespace: str, expression: str = "", **more: Any) -> Any:
 
 
 def test_names_that_the_cluster_has_are_no_findings(desk: Desk) -> None:
-    pod = objects.pod("pod", desk.namespace, claims={"gpu": "gpu"}, templates={"nic": "nic"})
+    pod = user(desk, templates={"nic": "nic"})
     desk.write(pod)
     missing = ("dra/reference-missing", "error")
     assert desk.found("--cluster") == [missing, missing]
@@ -88,7 +94,7 @@ def test_names_that_the_cluster_has_are_no_findings(desk: Desk) -> None:
 def test_a_name_of_another_namespace_is_no_help(desk: Desk) -> None:
     other = desk.plane.create_namespace()
     desk.plane.api().create(claim(other))
-    desk.write(objects.pod("pod", desk.namespace, claims={"gpu": "gpu"}))
+    desk.write(user(desk))
     [finding] = desk.check("--cluster")["findings"]
     assert f'ResourceClaim "gpu" is in namespace {other}, ' in finding["message"]
     desk.plane.clear_namespace(other)
