@@ -238,18 +238,17 @@ function identity(element) {
 }
 function apply(update) {
   revision = update.revision;
+  const focused = document.activeElement === current;
   $("taken").dateTime = update.taken;
   for (const [name, html] of Object.entries(update.sections)) section(name, html);
   for (const [name, html] of Object.entries(update.rows)) {
     const fresh = parsed(html), old = rows.get(name);
     const place = old && old.contains(current) ? [...dotsOf(old)].indexOf(current) : -1;
-    const focused = place >= 0 && document.activeElement === current;
     if (old && old.dataset.group === fresh.dataset.group) old.replaceWith(fresh);
     else { old?.remove(); groups.get(fresh.dataset.group).querySelector(".rows").append(fresh); }
     rows.set(name, fresh);
     fresh.classList.add("fresh");
     if (place >= 0) reach(dotsOf(fresh)[place]);
-    if (focused && current) current.focus();
   }
   for (const [name, found] of Object.entries(update.details)) details.set(name, found);
   if (update.order) {
@@ -265,6 +264,7 @@ function apply(update) {
     rows.clear();
     for (const [name, row] of ordered) rows.set(name, row);
   }
+  if (focused && current?.isConnected && document.activeElement !== current) current.focus(); // a row that moves loses it
   ages();
   copies();
   filter();
