@@ -64,7 +64,7 @@ MUTANTS: Final = {
     "frees-on-failure": "U6: a failed unprepare frees the device",
     "keeps-config": "U7: the device keeps its config",
     "leaks": "U8: each claim leaves a file",
-    "answers-anew": "I1: a second prepare answers other ids",
+    "answers-differ": "I1: a second prepare answers other ids",
     "races": "I2: no lock around the first prepare",
     "double": "I3: a second claim gets a device in use",
     "one-at-a-time": "I4: a claim is refused while another one is prepared",

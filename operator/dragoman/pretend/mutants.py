@@ -172,7 +172,7 @@ class Mutant(Driver):
             one = replace(one, requests=tuple(f"{name}/big" for name in one.requests))
         if "no-share" in self.faults:
             one = replace(one, share="")
-        if "answers-anew" in self.faults:
+        if "answers-differ" in self.faults:
             self._counted += 1
             one = replace(one, cdi=(*one.cdi, *(f"{name}-{self._counted}" for name in one.cdi)))
         return one

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -47,8 +47,8 @@ from dragoman.preemption.stored import FINALIZER, Journal, Limits, Phase, timest
 
 LOOK_AGAIN: Final = 3.0
 """Seconds between two plans that are computed again for one preemption."""
-_TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
 _GONE: Final = frozenset({404, 409})
+_TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
 NOTE: Final = 1024
 """Characters of a message."""
 Rules = Mapping[str, Mapping[DeviceID, tuple[str, str]]]
@@ -198,7 +198,7 @@ class Carrier:
         if not self.may_write():
             raise NotLeadingError
         path = self.rules.path(name=name)
-        return await self._unless_gone(self.client.delete(path, {"preconditions": {"uid": uid}}))
+        return await unless_gone(self.client.delete(path, {"preconditions": {"uid": uid}}))
 
     async def _replace(self, action: ReplaceClaim) -> bool:
         claim, manifest = action.claim, action.claim.replacement
@@ -213,7 +213,7 @@ class Carrier:
                 if error.code not in _GONE:
                     raise
                 return False
-        return await self._unless_gone(self.client.post(self.claims.path(namespace), manifest))
+        return await unless_gone(self.client.post(self.claims.path(namespace), manifest))
 
     async def _evict(self, action: Evict, journal: Journal) -> bool:
         pod = action.victim.pod
@@ -268,16 +268,16 @@ class Carrier:
             return None
         return Journal.parse(written)
 
-    @staticmethod
-    async def _unless_gone(request: Any) -> bool:
-        """Await a write; return whether the object was there, and the same as before."""
-        try:
-            await request
-        except ApiError as error:
-            if error.code not in _GONE:
-                raise
-            return False
-        return True
+
+async def unless_gone(request: Awaitable[Any]) -> bool:
+    """Await a write; return whether the object was there, and the same as when it was read."""
+    try:
+        await request
+    except ApiError as error:
+        if error.code not in _GONE:
+            raise
+        return False
+    return True
 
 
 def _gone(pod: Mapping[str, Any], uid: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
 from dragoman.kube.client import MERGE_PATCH, Client, pages
 from dragoman.kube.errors import ApiError
@@ -16,7 +17,6 @@ from dragoman.preemption.planner import Plan
 from dragoman.preemption.stored import REPORT, mode_of
 
 REASON: Final = "DevicePreemptionPlanned"
-_GONE: Final = frozenset({404, 409})
 
 
 class Reports:
@@ -63,7 +63,7 @@ class Reports:
 
     async def _delete(self, metadata: Mapping[str, Any]) -> None:
         path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
-        await _unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))
+        await unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))
 
     async def _written(
         self, plan: Plan, before: Mapping[str, Any] | None, held: str
@@ -84,31 +84,20 @@ class Reports:
         path = DEVICEPREEMPTIONS.path(metadata["namespace"])
         one = f"{path}/{metadata['name']}"
         if before is None:
-            if not await _unless_gone(self._client.post(path, made)):
+            if not await unless_gone(self._client.post(path, made)):
                 return  # another process has begun a preemption under this name
         elif before.get("spec") != made["spec"]:
-            await _unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
+            await unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
         told = {key: (before or {}).get("status", {}).get(key) for key in status}
         if told != status:
             body = {"status": {**status, "plannedAt": _now()}}
-            await _unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
+            await unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
         note, uid = status["message"], metadata["name"]
         if told["message"] != note and self._said.get(uid) != note:
             self._said[uid] = note
             pod = plan.subject.pod.pod.metadata
             regarding = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
             self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
-
-
-async def _unless_gone(request: Any) -> bool:
-    """Await a write; a pod or object that came or went since it was read needs none."""
-    try:
-        await request
-    except ApiError as error:
-        if error.code not in _GONE:
-            raise
-        return False
-    return True
 
 
 def _is_of(item: Mapping[str, Any], plan: Plan | None) -> bool:
