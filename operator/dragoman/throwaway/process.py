@@ -5,6 +5,7 @@ which then stops its children in order. Where the parent dies without a word (SI
 Linux kills the children (PR_SET_PDEATHSIG).
 """
 
+import atexit
 import os
 import random
 import signal
@@ -37,6 +38,13 @@ STOP_SECONDS = 30.0
 _RESERVED: deque[socket.socket] = deque()
 _RESERVATIONS = 200
 """Ports that this process keeps for itself, the newest ones."""
+
+
+@atexit.register
+def _release() -> None:
+    """Close the reservations in order: Python warns of sockets that it closes itself."""
+    while _RESERVED:
+        _RESERVED.popleft().close()
 
 
 class Process:

@@ -163,8 +163,8 @@ def test_a_foreign_claim_in_the_status_is_replaced_there_and_left_alone(setup: S
     setup.apply(setup.template())
     (event,) = setup.event("ForeignResourceClaim")
     assert '"foreign" belongs to another owner' in event["note"]
-    made = {*setup.claims()} - {"foreign"}
-    assert {setup.claim_of("pod")["metadata"]["name"]} == made
+    made = setup.replaced(before)["metadata"]["name"]
+    assert {*setup.claims()} == {"foreign", made}
     assert setup.get("resourceclaims", "foreign") == before
     setup.wrote(ONE_CLAIM | {"create events": 1})
 

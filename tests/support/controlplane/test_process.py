@@ -97,3 +97,15 @@ def test_a_chosen_port_is_not_chosen_by_another_process() -> None:
     command = [sys.executable, "-c", script]
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert said.stdout == f"[{other}]\n"
+
+
+def test_chosen_ports_are_given_back_in_order_at_the_end() -> None:
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        "from dragoman.throwaway import process; process.free_ports(3)",
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ended.stderr == ""

@@ -149,6 +149,7 @@ grid.addEventListener("click", (event) => {
   reach(event.target);
   choose(event.target);
 });
+grid.addEventListener("focusin", ({ target }) => { if (target.matches(".dot")) reach(target); }); // however it got there
 grid.addEventListener("mouseover", ({ target }) => {
   if (target.matches(".dot")) target.title = target.getAttribute("aria-label");
   if (target.matches(".holders, .name b")) target.title = target.textContent;
@@ -172,9 +173,15 @@ function panel() {
   const dot = row && dotsOf(row)[shown[1]];
   for (const one of grid.querySelectorAll(".chosen")) one.classList.remove("chosen");
   const box = $("device");
+  const focus = box.contains(document.activeElement) ? identity(document.activeElement) : "";
   box.replaceChildren();
   document.documentElement.classList.toggle("sheet", Boolean(dot));
-  if (!dot) { shown = null; make("p", "Choose a device to see what holds it.", box).className = "quiet"; return; }
+  if (!dot) {
+    shown = null;
+    make("p", "Choose a device to see what holds it.", box).className = "quiet";
+    if (focus && current) current.focus();
+    return;
+  }
   dot.classList.add("chosen");
   const device = details.get(shown[0])[shown[1]];
   const button = make("button", "×", box);
@@ -202,6 +209,7 @@ function panel() {
   const copy = make("button", "Copy", command);
   copy.type = "button";
   copy.className = "copy";
+  if (focus) (identity(copy) === focus ? copy : button).focus();
 }
 async function copied(button) {
   try {
@@ -231,24 +239,29 @@ function section(name, html) {
   for (const box of fresh.querySelectorAll("[name=state]")) box.checked = !off.has(box.value);
   for (const one of fresh.querySelectorAll("details")) one.open = open.get(one.dataset.pod) ?? one.open;
   if (scrolled) fresh.querySelector(".pods, .problems")?.scrollTo(0, scrolled);
-  if (focus) [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")].find((one) => identity(one) === focus)?.focus();
+  if (focus) {
+    const stops = [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")];
+    (stops.find((one) => identity(one) === focus) || stops[0])?.focus(); // the list, where its entry is gone
+  }
 }
 function identity(element) {
   return element.id || element.value || element.closest("[data-pod]")?.dataset.pod + element.className || element.getAttribute("aria-label");
 }
 function apply(update) {
   revision = update.revision;
-  const focused = document.activeElement === current;
+  const active = document.activeElement, inGrid = grid.contains(active), onDot = active === current;
   $("taken").dateTime = update.taken;
   for (const [name, html] of Object.entries(update.sections)) section(name, html);
   for (const [name, html] of Object.entries(update.rows)) {
     const fresh = parsed(html), old = rows.get(name);
     const place = old && old.contains(current) ? [...dotsOf(old)].indexOf(current) : -1;
+    const now = (before) => update.details[name].findIndex((one) => one.id === details.get(name)?.[before]?.id);
     if (old && old.dataset.group === fresh.dataset.group) old.replaceWith(fresh);
     else { old?.remove(); groups.get(fresh.dataset.group).querySelector(".rows").append(fresh); }
     rows.set(name, fresh);
     fresh.classList.add("fresh");
-    if (place >= 0) reach(dotsOf(fresh)[place]);
+    if (place >= 0) reach(dotsOf(fresh)[now(place)] || [...dotsOf(fresh)].slice(0, place + 1).at(-1));
+    if (shown && shown[0] === name) shown[1] = now(shown[1]);
   }
   for (const [name, found] of Object.entries(update.details)) details.set(name, found);
   if (update.order) {
@@ -264,11 +277,13 @@ function apply(update) {
     rows.clear();
     for (const [name, row] of ordered) rows.set(name, row);
   }
-  if (focused && current?.isConnected && document.activeElement !== current) current.focus(); // a row that moves loses it
   ages();
   copies();
   filter();
   if (shown) panel();
+  // What is replaced, moved or hidden loses the focus; it goes to the same device, or to one that is seen.
+  const left = document.activeElement;
+  if (inGrid && (onDot ? left !== current : left === document.body || !seen(left))) (current || $("map-title")).focus();
   for (const pod of document.querySelectorAll("#waiting details[open][data-later]")) explain(pod);
 }
 function outdated(text) {
@@ -287,6 +302,7 @@ async function explain(pod) {
   try {
     const answer = await fetch("explain?pod=" + encodeURIComponent(pod.dataset.pod));
     const fresh = parsed(`<div class="why">${answer.ok ? await answer.text() : ""}</div>`);
+    if (why.contains(document.activeElement)) pod.querySelector("summary").focus();
     if (answer.ok) why.replaceWith(fresh); else why.textContent = plain(await answer.text());
   } catch { why.textContent = "The page's server does not answer."; }
 }
