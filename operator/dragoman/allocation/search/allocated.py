@@ -29,6 +29,7 @@ class Allocated:
         steps: Effort of the search.
         looks: How often it looked at a device.
         allocations: One for each claim, in their order; made on first use.
+        new: Those of the claims that were not allocated before.
     """
 
     __slots__ = ("_allocated", "_made", "_pools", "_share_ids", "_solution", "looks", "steps")
@@ -77,6 +78,12 @@ class Allocated:
             object.__setattr__(self, "_made", tuple(self._make()))
         assert self._made is not None
         return self._made
+
+    @property
+    def new(self) -> tuple[Allocation, ...]:
+        """Those of the claims that were not allocated before, in their order."""
+        before = {index for index, _ in self._allocated}
+        return tuple(one for at, one in enumerate(self.allocations) if at not in before)
 
     def _make(self) -> list[Allocation]:
         share_ids = self._share_ids or numbered_ids()

@@ -34,7 +34,7 @@ def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
         what = reason.device or reason.pool or UNKNOWN
         yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), words(reason)
     if isinstance(node.outcome, Allocated) and not node.filtered:
-        for made in node.outcome.allocations:
+        for made in node.outcome.new:
             for one in made.devices:
                 device = DeviceID(one.driver, one.pool, one.device)
                 yield node.node, one.request, str(device), UNKNOWN, TAKEN

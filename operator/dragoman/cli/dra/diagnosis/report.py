@@ -144,7 +144,7 @@ def document(
 def _allocations(outcome: object) -> list[dict[str, Any]]:
     if not isinstance(outcome, Allocated):
         return []
-    return [one.document() for made in outcome.allocations for one in made.devices]
+    return [one.document() for made in outcome.new for one in made.devices]
 
 
 def _claim_document(wanted: Wanted) -> dict[str, Any]:

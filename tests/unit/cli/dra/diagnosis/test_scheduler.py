@@ -68,6 +68,17 @@ def test_a_claim_that_no_pod_has_reserved_is_deallocated(tmp_path: Path) -> None
     assert used.document("simulate", "-f", file, status=1)["placed"] == 0
 
 
+def test_devices_that_a_claim_has_already_are_not_what_the_pod_would_get(tmp_path: Path) -> None:
+    wanted = pod("p", claims={"c": "c", "d": "d"})
+    cluster = [node("n0"), device_class(), pool("n0", [device("d0"), device("d1")])]
+    desk = Desk(tmp_path, *cluster, allocated("c", "n0"))
+    file = written(tmp_path, claim("d"), wanted)
+    found = desk.document("explain", "-f", file)
+    (there,) = found["nodes"]
+    assert (found["fits"], [one["device"] for one in there["devices"]]) == (["n0"], ["d1"])
+    assert desk.run("explain", "-f", file, "--devices").count("the scheduler takes it") == 1
+
+
 def test_a_claim_of_a_pod_group_is_deallocated_while_none_of_its_pods_has_a_node(
     tmp_path: Path,
 ) -> None:
