@@ -29,6 +29,8 @@ BOUNDS = {
     "preemption_max_victims": (1, 1000),
     "preemption_parallel": (1, 100),
     "preemption_evictions_per_hour": (1, 1_000_000),
+    "preemption_namespace_evictions": (1, 1_000_000),
+    "preemption_max_grace": (0.0, 86_400.0),
     "preemption_timeout": (1.0, 3600.0),
     "preemption_min_runtime": (0.0, 86_400.0),
     "explain_after": (0.0, math.inf),
@@ -168,6 +170,8 @@ class Settings:
         preemption_schedulers: Whose pods may preempt.
         preemption_parallel: Preemptions at a time.
         preemption_evictions_per_hour: Evictions in an hour.
+        preemption_namespace_evictions: The same for the pods of one namespace.
+        preemption_max_grace: Seconds of the longest grace period of a victim.
         preemption_timeout: Seconds beside the victims' grace period until a preemption has failed.
         preemption_min_runtime: Seconds for which a pod is spared whose controller lost another one
             to a preemption in the last hour.
@@ -221,6 +225,8 @@ class Settings:
     preemption_schedulers: tuple[str, ...] = ("default-scheduler",)
     preemption_parallel: int = 2
     preemption_evictions_per_hour: int = 30
+    preemption_namespace_evictions: int = 15
+    preemption_max_grace: float = 600.0
     preemption_timeout: float = 60.0
     preemption_min_runtime: float = 60.0
     preemption_account: str = ""

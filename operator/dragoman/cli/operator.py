@@ -255,6 +255,20 @@ Examples:
     help="Pods that are evicted in an hour at most.",
 )
 @click.option(
+    "--preemption-namespace-evictions",
+    type=click.IntRange(1, 1_000_000),
+    default=DEFAULTS.preemption_namespace_evictions,
+    metavar="N",
+    help="Pods that are evicted in an hour at most for pods of one namespace.",
+)
+@click.option(
+    "--preemption-max-grace",
+    type=click.FloatRange(0.0, 86_400.0),
+    default=DEFAULTS.preemption_max_grace,
+    metavar="SECONDS",
+    help="The longest grace period of a pod that may end: devices stay reserved for so long.",
+)
+@click.option(
     "--preemption-timeout",
     type=click.FloatRange(1.0, 3600.0),
     default=DEFAULTS.preemption_timeout,

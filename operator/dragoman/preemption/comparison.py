@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.policy import Code
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.stored import Journal, digest
 
 _ROOM: Final = frozenset({Outcome.FITS, Outcome.WAITS, Outcome.SCHEDULER})
+_PLACING: Final = frozenset({Code.NO_CLAIM, Code.NOMINATED})
 
 
 def sight_of(made: Plan, journal: Journal) -> Look:
@@ -22,6 +24,8 @@ def sight_of(made: Plan, journal: Journal) -> Look:
     if made.outcome is Outcome.UNKNOWN:
         return Look(Sight.UNKNOWN)
     chosen = made.chosen
+    if made.outcome is Outcome.INELIGIBLE and journal.evictions and _being_placed(made):
+        return Look(Sight.ROOM)
     if made.outcome is Outcome.INELIGIBLE:
         return Look(Sight.CHANGED, why=made.reasons[0].text)
     if chosen is None or chosen.node != journal.node:
@@ -32,3 +36,8 @@ def sight_of(made: Plan, journal: Journal) -> Look:
     if not journal.evictions and not set(chosen.devices) <= set(journal.devices):
         return Look(Sight.CHANGED, why="the pod would get other devices than planned")
     return Look(Sight.SAME, chosen.victims)
+
+
+def _being_placed(made: Plan) -> bool:
+    """Whether the scheduler has allocated the pod's claims by now, or has promised it a node."""
+    return all(one.code in _PLACING for one in made.reasons)

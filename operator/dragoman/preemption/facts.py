@@ -13,7 +13,7 @@ from dragoman.diagnosis.filters import Load
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
 from dragoman.maintenance.budgets import Budget
-from dragoman.model.claim import Claim
+from dragoman.model.claim import Claim, Consumer
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
 from dragoman.model.needs import Resources
@@ -110,7 +110,7 @@ class BoundPod:
             group=pod.pod.group_name,
             mirror=MIRROR in annotations,
             preemptible=str(annotations.get(PREEMPTIBLE) or ""),
-            grace=_integer(spec, "terminationGracePeriodSeconds", 30),
+            grace=max(0, _integer(spec, "terminationGracePeriodSeconds", 30)),
             fact=pod,
         )
 
@@ -201,11 +201,14 @@ class Facts:
     @cached_property
     def claims_of(self) -> Mapping[str, tuple[Claim, ...]]:
         """The allocated claims that are reserved for each pod, by its UID."""
+        known = {pod.uid: pod for pod in self.pods}
         found: defaultdict[str, list[Claim]] = defaultdict(list)
         for claim in self.world.claims.values():
             if claim.held is not None:
                 for consumer in claim.consumers:
-                    found[consumer.uid].append(claim)
+                    pod = known.get(consumer.uid)
+                    if pod is None or is_consumer(pod, claim, consumer):
+                        found[consumer.uid].append(claim)
         return {uid: tuple(claims) for uid, claims in found.items()}
 
     def budgets_of(self, pod: BoundPod) -> tuple[Budget, ...]:
@@ -246,6 +249,15 @@ class Facts:
             if not pod.nominated or pod.priority >= priority:
                 load.add(pod.node, pod.requests)
         return load
+
+
+def is_consumer(pod: BoundPod, claim: Claim, consumer: Consumer) -> bool:
+    """Whether an entry of `reservedFor` means a pod, and not only names its UID.
+
+    Who may write claims of one namespace may write any UID into them.
+    """
+    named = (claim.metadata.namespace, consumer.name, consumer.uid)
+    return consumer.is_pod and named == (pod.namespace, pod.name, pod.uid)
 
 
 def _selecting(budgets: Iterable[Budget], labels: Mapping[str, Any]) -> Iterator[Budget]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.preemption.candidates import Candidate
-from dragoman.preemption.stored import ENDED, Journal, Limits, Phase
+from dragoman.preemption.stored import Journal, Limits, Phase
 
 HOUR: Final = 3600.0
 OWNER_RESTS: Final = 600.0
@@ -34,7 +34,7 @@ class Budget:
     @property
     def running(self) -> list[Journal]:
         """The preemptions that have not ended."""
-        return [one for one in self.journals if one.phase not in ENDED]
+        return [one for one in self.journals if one.running]
 
     @property
     def paused(self) -> str:
@@ -48,11 +48,19 @@ class Budget:
             return f"the last {len(last)} preemptions failed"
         return ""
 
-    def evictions(self) -> int:
-        """Return how many evictions there were in the last hour."""
+    def evictions(self, namespace: str = "") -> int:
+        """Return how many evictions there were in the last hour, or are to come.
+
+        Args:
+            namespace: Of the pods that they are for; empty for all.
+        """
         return sum(
-            1 for one in self.journals for done in one.evictions if self.now - done.at < HOUR
+            self._evictions(one) for one in self.journals if namespace in {"", one.namespace}
         )
+
+    def _evictions(self, journal: Journal) -> int:
+        recent = sum(1 for done in journal.evictions if self.now - done.at < HOUR)
+        return max(recent, len(journal.victims)) if journal.running else recent
 
     def attempt(self, uid: str) -> int:
         """Return the number of the next plan for a pod."""
@@ -94,15 +102,21 @@ class Budget:
             yield "another preemption for this namespace is under way"
         if candidate.node in {*begun, *(one.node for one in running)}:
             yield f"another preemption on node {candidate.node} is under way"
-        if self.evictions() + len(candidate.victims) > self.limits.per_hour:
+        yield from self._too_many(namespace, len(candidate.victims))
+
+    def _too_many(self, namespace: str, more: int) -> Iterator[str]:
+        """Yield why no more pods are evicted; tenants learn of their own namespace's alone."""
+        if self.evictions(namespace) + more > self.limits.per_namespace:
             yield (
-                f"{self.evictions()} pods were evicted in the last hour, and "
-                f"{self.limits.per_hour} are the most"
+                f"{self.evictions(namespace)} pods were evicted in the last hour for pods of the "
+                f"namespace, and {self.limits.per_namespace} are the most"
             )
+        if self.evictions() + more > self.limits.per_hour:
+            yield f"{self.limits.per_hour} pods in an hour are the most in the cluster"
 
     def _of_pod(self, uid: str) -> Iterator[str]:
         own = [one for one in self.journals if one.pod_uid == uid]
-        if any(one.phase not in ENDED for one in own):
+        if any(one.running for one in own):
             yield "a preemption for the pod is under way"
             return
         if len(own) >= self.limits.attempts:

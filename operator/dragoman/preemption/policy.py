@@ -51,6 +51,7 @@ class Policy:
         recent: The same for the last hour: their pods are spared while they are young.
         min_runtime: Seconds until a pod is not young any more.
         only: Digests of the UIDs of the pods that may end; None where others may as well.
+        max_grace: Seconds of the longest grace period of a victim: devices stay reserved for it.
     """
 
     min_gap: int = 1
@@ -62,6 +63,7 @@ class Policy:
     recent: frozenset[str] = frozenset()
     min_runtime: float = 60.0
     only: frozenset[str] | None = None
+    max_grace: float = 600.0
 
 
 DEFAULT: Final = Policy()
@@ -98,6 +100,7 @@ class Code(StrEnum):
     YOUNG = "PreemptedBefore"
     GANG = "Gang"
     NOT_PLANNED = "NotPlanned"
+    GRACE = "GracePeriodTooLong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +176,20 @@ def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT)
         return Reason(Code.DAEMON, f"{pod.key} belongs to DaemonSet {pod.owner.name}")
     if pod.group is not None:
         return Reason(Code.GROUP, f"{pod.key} belongs to PodGroup {pod.group}")
+    if pod.grace > policy.max_grace:
+        text = f"{pod.key} has a grace period of {pod.grace} s; {policy.max_grace:g} s is the most"
+        return Reason(Code.GRACE, text)
+    return _annotated(world, pod, policy) or _rests(world, pod, policy)
+
+
+def _annotated(world: World, pod: BoundPod, policy: Policy) -> Reason | None:
+    """Return why a pod is spared as its annotation says, or that of its namespace."""
     asked = (pod.preemptible, _of_namespace(world, pod.namespace))
     if "false" in asked:
         return Reason(Code.ANNOTATION, f'{pod.key} has annotation {PREEMPTIBLE}: "false"')
     if policy.select is Select.OPTED_IN and "true" not in asked:
         return Reason(Code.NOT_OPTED_IN, f'{pod.key} lacks annotation {PREEMPTIBLE}: "true"')
-    return _rests(world, pod, policy)
+    return None
 
 
 def _rests(world: World, pod: BoundPod, policy: Policy) -> Reason | None:

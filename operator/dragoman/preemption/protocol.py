@@ -228,7 +228,8 @@ def _end(seen: Seen) -> Step | None:
 
 def deadline(journal: Journal, limits: Limits) -> float:
     """Return the Unix time at which a preemption ends at the latest."""
-    return journal.deadline or journal.created + limits.timeout
+    first = journal.created + limits.timeout
+    return min(journal.deadline or first, journal.created + limits.longest)
 
 
 def _reserve(seen: Seen) -> Step:
@@ -300,13 +301,14 @@ def _evictions(seen: Seen, victims: tuple[Victim, ...]) -> tuple[Action, ...]:
         for one in victims
         if digest(one.pod.uid) not in known
     )
-    grace = max(one.pod.grace for one in victims)
+    ends = deadline(journal, seen.limits)
+    if asked:
+        grace = max(one.pod.grace for one in victims)
+        ends = max(journal.deadline, seen.now + grace + seen.limits.timeout + seen.limits.release)
     fields: dict[str, Any] = {
         "phase": Phase.EVICTING.value,
         "evictions": [one.document() for one in (*journal.evictions, *asked)],
-        "deadline": max(journal.deadline, seen.now + grace + seen.limits.timeout)
-        if asked
-        else deadline(journal, seen.limits),
+        "deadline": ends,
     }
     told: tuple[Action, ...] = ()
     if not journal.evictions:

@@ -21,6 +21,8 @@ PREEMPT: Final = "Preempt"
 REPORT: Final = "Report"
 FINALIZER: Final = "dragoman.dev/preemption"
 NEVER: Final = 0.0
+LATEST: Final = 253_402_300_799.0
+"""Unix time of the last second that has a timestamp of the API."""
 
 
 class Phase(StrEnum):
@@ -122,9 +124,14 @@ class Journal:
         return FINALIZER in self.finalizers
 
     @property
+    def running(self) -> bool:
+        """Whether it has not ended; one that others keep from being deleted has."""
+        return self.phase not in ENDED and (self.finalized or not self.deleting)
+
+    @property
     def active(self) -> bool:
         """Whether there may be something to do or to clean up."""
-        return self.phase not in ENDED or self.finalized
+        return self.running or self.finalized
 
     @classmethod
     def parse(cls, document: Document) -> Journal:
@@ -179,8 +186,8 @@ def digest(uid: str) -> str:
 
 
 def timestamp(at: float) -> str:
-    """Return Unix time as an API timestamp with milliseconds."""
-    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    """Return Unix time as an API timestamp with milliseconds, of the year 9999 at the latest."""
+    text = datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
@@ -207,7 +214,10 @@ class Limits:
     Attributes:
         parallel: Preemptions at a time in the whole cluster.
         per_hour: Evictions in an hour.
+        per_namespace: The same for the pods of one namespace.
         timeout: Seconds beside the victims' grace periods until a preemption has failed.
+        release: Seconds that the release of a victim's claim may take beside them.
+        max_grace: Seconds of the longest grace period of a victim.
         min_runtime: Seconds that a pod runs whose controller lost one to a preemption lately.
         attempts: Plans for one pod.
         failures: Failures in a row after which nothing is evicted.
@@ -215,10 +225,21 @@ class Limits:
 
     parallel: int = 2
     per_hour: int = 30
+    per_namespace: int = 15
     timeout: float = 60.0
+    release: float = 0.0
+    max_grace: float = 600.0
     min_runtime: float = 60.0
     attempts: int = 3
     failures: int = 3
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which a preemption has ended, whatever its object says.
+
+        It evicts within the time limit, and waits for the last victim for as long again.
+        """
+        return 2 * self.timeout + self.max_grace + self.release
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.model.claim import Claim
-from dragoman.preemption.facts import BoundPod
+from dragoman.preemption.facts import BoundPod, is_consumer
 from dragoman.preemption.policy import Code, Reason
 
 Spared = Callable[[BoundPod], Reason | None]
@@ -60,9 +60,9 @@ def units(
                 if claim.key in kept or claims.setdefault(claim.key, claim) is not claim:
                     continue
                 for consumer in claim.consumers:
-                    other = left.pop(consumer.uid, None)
-                    if other is not None:
-                        members.append(other)
+                    other = left.get(consumer.uid)
+                    if other is not None and is_consumer(other, claim, consumer):
+                        members.append(left.pop(other.uid))
         reasons = [reason for pod in members if (reason := spared(pod)) is not None]
         reasons += (one for claim in claims.values() for one in _beyond(claim, here))
         ordered = tuple(sorted(members, key=lambda pod: (pod.importance, pod.key)))
@@ -73,7 +73,8 @@ def units(
 def _beyond(claim: Claim, here: Mapping[str, BoundPod]) -> Iterator[Reason]:
     """Yield who uses a claim, and is not one of the pods of the node."""
     for consumer in claim.consumers:
-        if consumer.uid not in here:
+        pod = here.get(consumer.uid)
+        if pod is None or not is_consumer(pod, claim, consumer):
             kind = "" if consumer.is_pod else f"{consumer.resource} "
             other = f"{kind}{claim.metadata.namespace}/{consumer.name}"
             yield Reason(Code.SHARED, f"claim {claim.key} is also used by {other} elsewhere")

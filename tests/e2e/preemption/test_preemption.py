@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman.preemption.reservation import toleration
 from tests.charts.rendering import NAMESPACE, RELEASE, render
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
@@ -115,7 +116,7 @@ def policies(preempting: Site) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("policies")
-def test_policies_keep_reservations_to_their_pods(ward: Ward) -> None:
+def test_policies_keep_reservations_to_their_pods(preempting: Site, ward: Ward) -> None:
     api, name = ward.api, ward.name
     thief = objects.claim("thief", name, name)
     exactly = thief["spec"]["devices"]["requests"][0]["exactly"]
@@ -134,15 +135,29 @@ def test_policies_keep_reservations_to_their_pods(ward: Ward) -> None:
     }
     for manifest in (thief, template, forged):
         refused(api, manifest)
+    # Also where a claim controller makes the claim, from a template of another time.
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    thief["metadata"]["ownerReferences"] = [pod]
+    controller = ward.plane.api(preempting.operator.user)
+    refused(controller, thief)
+    exactly["tolerations"] = [toleration("u")]
+    controller.create(thief, dryRun="All")
+    exactly["tolerations"] = [toleration("of-another")]
+    refused(controller, thief)
 
     ward.pod("low", priorityClassName="low")
     ward.placed("low")
     train = ward.pod("train", priorityClassName="high")
     ward.placed("train")
+    (journal,) = api.list(PREEMPTIONS, name)
+    # A finalizer that is added would keep the record, and what it counts for, forever.
+    kept = {"metadata": {"finalizers": ["a.example/x"]}}
+    with pytest.raises(ApiError, match="only the operator writes"):
+        api.patch(PREEMPTIONS, journal["metadata"]["name"], name, kept)
     (status,) = api.get("pods", "train", name)["status"]["resourceClaimStatuses"]
     claim = api.get("resourceclaims", status["resourceClaimName"], name)
-    (toleration,) = claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"]
-    assert toleration["value"] == train["metadata"]["uid"]
+    tolerated = claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"]
+    assert tolerated == [toleration(train["metadata"]["uid"])]
     since = {one.what for one in ward.plane.audit.writes(PREEMPTION_ACCOUNT, namespace=name)}
     assert "delete resourceclaims" not in since
 

@@ -57,6 +57,27 @@ def test_a_shared_claim_is_released_by_all_of_its_pods() -> None:
     assert sorted(victims(made)) == ["a", "b"]
 
 
+def test_an_entry_of_reserved_for_that_names_a_foreign_uid_makes_no_victim() -> None:
+    foreign = running("web", "n")
+    foreign["metadata"] |= {"namespace": "other", "uid": "uid-of-web"}
+    own, theirs = holding("own", "n", [0])
+    forged = {"resource": "pods", "name": "web", "uid": "uid-of-web"}
+    theirs["status"]["reservedFor"].append(forged)
+    made = planned(*ONE, pool("n", 1), foreign, own, theirs, *waiting(1))
+    assert made.outcome is Outcome.NONE
+    (refusal,) = made.refusals
+    assert [one.code for one in refusal.reasons] == [Code.SHARED]
+
+
+def test_a_pod_with_an_endless_grace_period_stays() -> None:
+    endless = holding("endless", "n", [0], terminationGracePeriodSeconds=10**12)
+    brief = holding("brief", "n", [1], 5, terminationGracePeriodSeconds=600)
+    assert victims(planned(*ONE, pool("n", 2), *endless, *brief, *waiting(1))) == ["brief"]
+    made = planned(*ONE, pool("n", 1), *endless, *waiting(1))
+    (refusal,) = made.refusals
+    assert [one.code for one in refusal.reasons] == [Code.GRACE]
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [

@@ -40,9 +40,9 @@ from dragoman.preemption.reservation import (
     tolerates,
     with_toleration,
 )
-from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest
+from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest, timestamp
 from tests.support.controlplane.objects import claim_spec
-from tests.unit.inventory.builders import DRIVER, device_class, pool, snapshot
+from tests.unit.inventory.builders import DRIVER, device_class, held, pool, snapshot
 from tests.unit.preemption.builders import holding, node, planned, waiting
 
 GPU = DeviceID(DRIVER, "n", "device-0")
@@ -67,6 +67,7 @@ JOURNAL = Journal(
 )
 READY = replace(JOURNAL, reserved=101.0)
 NOW = 101.0 + SETTLE
+GONE = Eviction("x", "", 102.0)
 
 
 def kinds(seen: Seen) -> list[type]:
@@ -152,6 +153,21 @@ def test_the_time_limit_counts_from_the_evictions() -> None:
     }
 
 
+def test_no_time_limit_is_beyond_the_longest_preemption() -> None:
+    limits = Limits(timeout=60.0, max_grace=600.0, release=10.0)
+    forged = replace(READY, phase=Phase.PLACING, deadline=10.0**15, evictions=(GONE,))
+    last = JOURNAL.created + 2 * 60 + 600 + 10
+    assert step(Seen(forged, last - 1, rules=RULES, limits=limits)).actions == ()
+    assert fields(Seen(forged, last, rules=RULES, limits=limits))["phase"] == "Failed"
+
+
+def test_the_release_of_a_claim_has_its_time() -> None:
+    seen = Seen(READY, NOW, rules=RULES, look=SAME, limits=Limits(release=600.0))
+    first = step(seen).actions[0]
+    assert isinstance(first, SetStatus)
+    assert first.fields["deadline"] == NOW + 30 + 60 + 600
+
+
 def test_deleting_the_object_stops_it() -> None:
     seen = Seen(replace(READY, deleting=True), NOW, rules=RULES, look=SAME)
     assert kinds(seen) == [DeleteRule, DeleteRule, RemoveFinalizer]
@@ -221,6 +237,18 @@ def test_a_journal_names_other_namespaces_by_digests_alone() -> None:
     assert document["spec"]["victimsElsewhere"] == 1
 
 
+def test_a_pod_that_the_scheduler_places_is_no_failure() -> None:
+    pod, asked = waiting(1)
+    allocated = held(asked, ("n", "device-0"), pods=[pod])
+    begun = replace(stored(), evictions=(GONE,))
+    made = planned(device_class(), node("n"), pool("n", 1), pod, allocated, only="n")
+    assert sight_of(made, begun).sight is Sight.ROOM
+    promised = {**pod, "status": {**pod["status"], "nominatedNodeName": "n"}}
+    made = planned(device_class(), node("n"), pool("n", 1), promised, asked, only="n")
+    assert sight_of(made, begun).sight is Sight.ROOM
+    assert sight_of(made, stored()).sight is Sight.CHANGED
+
+
 def test_no_plan_for_another_node_than_the_journals() -> None:
     made = planned(*WORLD, only="elsewhere")
     assert made.outcome is Outcome.NONE
@@ -247,6 +275,11 @@ def test_a_request_takes_sixteen_tolerations() -> None:
     spec = claim_spec("gpu")
     spec["devices"]["requests"][0]["exactly"]["tolerations"] = [{"key": f"k{n}"} for n in range(16)]
     assert with_toleration(spec, "u") is None
+
+
+@pytest.mark.parametrize("at", [10.0**15, -1.0])
+def test_every_time_has_a_timestamp(at: float) -> None:
+    assert timestamp(at) in {"9999-12-31T23:59:59.000Z", "1970-01-01T00:00:00.000Z"}
 
 
 def test_partitions_that_share_counters_are_reserved_as_well() -> None:
@@ -312,8 +345,23 @@ def test_a_preemption_may_begin() -> None:
 
 def test_evictions_of_an_hour_are_limited() -> None:
     many = tuple(Eviction(str(one), "", 500.0) for one in range(30))
-    assert "30 are the most" in refusal(ended(1, Phase.PLACED, evictions=many))
+    assert "30 pods in an hour" in refusal(ended(1, Phase.PLACED, evictions=many))
     assert refusal(ended(1, Phase.PLACED, evictions=many), now=500.0 + 3600) == ""
+
+
+def test_a_namespace_has_a_share_of_them() -> None:
+    many = tuple(Eviction(str(one), "", 500.0) for one in range(15))
+    assert refusal(ended(1, Phase.PLACED, evictions=many)) == ""
+    own = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns")
+    assert "15 are the most" in refusal(own)
+
+
+def test_evictions_to_come_count() -> None:
+    running = replace(ended(1, Phase.RESERVING), node="m", victims=frozenset("abcdefgh"))
+    many = tuple(Eviction(str(one), "", 500.0) for one in range(22))
+    before = ended(2, Phase.PLACED, evictions=many)
+    assert "30 pods in an hour" in refusal(before, running)
+    assert refusal(before) == ""
 
 
 def test_three_failures_in_a_row_stop_all() -> None:
@@ -329,6 +377,13 @@ def test_one_preemption_for_a_node_a_namespace_and_a_pod() -> None:
     assert "for the pod" in refusal(JOURNAL)
     two = [replace(ended(one, Phase.PLACING), node=f"m{one}") for one in (1, 2)]
     assert "2 preemptions are under way" in refusal(*two)
+
+
+def test_a_journal_that_others_keep_from_being_deleted_has_ended() -> None:
+    held_back = replace(JOURNAL, deleting=True, finalizers=("a.example/x",))
+    assert refusal(held_back) == ""
+    assert not held_back.active
+    assert "for the pod" in refusal(replace(JOURNAL, deleting=True))
 
 
 def test_a_pod_rests_after_a_failure_and_gives_up_after_three() -> None:

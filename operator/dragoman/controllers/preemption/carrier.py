@@ -298,7 +298,10 @@ async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rule
     for journal, result in zip(found, results, strict=True):
         if isinstance(result, ApiError):
             log.warning("Cannot take a preemption further", pod=journal.key, error=str(result))
-        elif isinstance(result, BaseException):
+        elif isinstance(result, NotLeadingError) or not isinstance(result, Exception | Step):
             raise result
+        elif isinstance(result, Exception):
+            # A fault that one object causes keeps no other preemption, nor the plans, back.
+            log.error("Cannot take a preemption further", pod=journal.key, exc_info=result)
         elif result.actions:
             log.debug("Took a preemption further", pod=journal.key, why=result.reason)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from dragoman.kube.resources import PODS
 from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.preemption import journal
+from dragoman.preemption.intree import CLUSTER, Evidence, stands_down
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Policy, Select
 
@@ -73,7 +74,8 @@ class PreemptionController:
         stored: Returns pods without a node that another controller watches, reduced; None while
             they are not listed. Without it they are listed at each tick.
         preemptions: Carries plans out; None in mode report.
-        stood_down: Called when kube-scheduler turns out to preempt for devices itself.
+        stood_down: Called when kube-scheduler turns out to preempt for devices itself, with the
+            key of a pod that it does so for.
     """
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
@@ -88,7 +90,7 @@ class PreemptionController:
         interval: float = INTERVAL,
         stored: Callable[[], Iterable[Mapping[str, Any]] | None] = lambda: None,
         preemptions: Preemptions | None = None,
-        stood_down: Callable[[], None] = lambda: None,
+        stood_down: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._client = client
         self._leading = leading
@@ -100,7 +102,8 @@ class PreemptionController:
         self._stored = stored
         self._preemptions = preemptions
         self._stood_down = stood_down
-        self._stands_down_until = self._refreshed = float("-inf")
+        self._stands_down_until: dict[str, float] = {}
+        self._refreshed = float("-inf")
         self._known: frozenset[str] = frozenset()
         self._ended = self._rested = float("-inf")
         self._left = self._unread = True
@@ -266,20 +269,27 @@ class PreemptionController:
             started += [] if why else [plan.chosen.node]
         return held
 
-    def _stand_down_if(self, in_tree: bool) -> None:  # noqa: FBT001 — the only argument
+    def _stand_down_if(self, shown: Sequence[Evidence]) -> None:
+        """Pause the preemptions of namespaces, or of the cluster, where the scheduler does it."""
         now = time.monotonic()
-        if in_tree:
-            if now >= self._stands_down_until:
-                log.warning("kube-scheduler preempts for devices itself: plans are only reported")
-                self._stood_down()
-            self._stands_down_until = now + STANDS_DOWN
-        metrics.PREEMPTION_PAUSED.labels("in-tree").set(now < self._stands_down_until)
+        for namespace in stands_down(shown):
+            if now >= self._stands_down_until.get(namespace, 0.0):
+                pods = [one.pod for one in shown if namespace in {CLUSTER, *one.namespaces}]
+                self._stood_down(pods[0])
+                text = "kube-scheduler preempts for devices itself: plans are only reported"
+                log.warning(text, namespace=namespace or "all", pods=pods[:5])
+            self._stands_down_until[namespace] = now + STANDS_DOWN
+        metrics.PREEMPTION_PAUSED.labels("in-tree").set(self._stands_down(CLUSTER))
+
+    def _stands_down(self, namespace: str) -> bool:
+        last = max(self._stands_down_until.get(one, 0.0) for one in (CLUSTER, namespace))
+        return time.monotonic() < last
 
     def _why_only_reported(self, plan: Plan, found: Planned) -> str:
         """Return why nothing is evicted for a pod although there is a plan; empty if it may be."""
         if plan.only_reported:
             return "Nothing is evicted"
-        if time.monotonic() < self._stands_down_until:
+        if self._stands_down(plan.subject.pod.pod.metadata.namespace):
             return "Nothing is evicted: kube-scheduler preempts for devices itself"
         if plan.subject.pod.pod.metadata.uid in found.extended:
             return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"

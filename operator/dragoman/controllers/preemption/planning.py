@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dragoman.allocation import Cluster, DeviceID, Profile, TimeBudget, TooExpensiveError
+from dragoman.allocation import Cluster, DeviceID, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import Subject, of_pod
@@ -19,13 +19,12 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.preemption.comparison import sight_of
 from dragoman.preemption.facts import Facts, priority_of
+from dragoman.preemption.intree import Evidence, evidence
 from dragoman.preemption.planner import Outcome, Plan, plan
 from dragoman.preemption.policy import Policy, ineligible, report_only
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve, out_of_service
-from dragoman.preemption.spending import Spending
 from dragoman.preemption.stored import Journal, digest
-from dragoman.preemption.trial import Trial
 
 NEEDED: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -52,7 +51,7 @@ class Planned:
         reserved: The devices that each plan with victims reserves, by the pod's UID.
         extended: UIDs of pods that need extended resources that classes serve: the scheduler
             makes their claims.
-        in_tree: Whether kube-scheduler preempts for devices itself.
+        in_tree: What shows that kube-scheduler preempts for devices itself.
     """
 
     plans: tuple[Plan, ...]
@@ -60,7 +59,7 @@ class Planned:
     seconds: float
     reserved: Mapping[str, tuple[DeviceID, ...]] = field(default_factory=dict)
     extended: frozenset[str] = frozenset()
-    in_tree: bool = False
+    in_tree: tuple[Evidence, ...] = ()
 
 
 def compute(
@@ -79,69 +78,80 @@ def compute(
     """
     began = time.thread_time()
     world = parse(snapshot)
-    profile: Profile = server_profile(world)
-    cluster = cluster_of(Inventory(world, profile, {}, {}))
-    facts = Facts.of(world)
-    plans: list[Plan] = []
-    known: dict[object, Plan] = {}
-    spent: defaultdict[str, float] = defaultdict(float)
+    cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
+    passed = _Pass(Facts.of(world), cluster, policy, stopped)
+    made = []
     left_out = 0
     for pod in sorted(_pods(world, waiting), key=_order):
-        subject = of_pod(world, pod)
-        namespace = pod.pod.metadata.namespace
-        shape = _shape(subject, policy)
-        found = known.get(shape)
-        if found is None:
-            start = time.thread_time()
-            if start - began > ALL or spent[namespace] > SHARE:
-                left_out += 1
-                continue
-            try:
-                with TimeBudget(SECONDS, clock=time.thread_time, stopped=stopped):
-                    found = plan(facts, subject, cluster, policy=policy)
-            except TooExpensiveError:
-                found = Plan(subject, priority_of(pod.document), Outcome.UNKNOWN, complete=False)
-            known[shape] = found
-            spent[namespace] += time.thread_time() - start
-        plans.append(replace(found, subject=subject))
-    found_plans = [one for one in plans if one.outcome is Outcome.PLANNED]
-    reserved = {
-        one.subject.pod.pod.metadata.uid: devices_to_reserve(cluster, one.chosen)
-        for one in found_plans
-        if one.chosen is not None
-    }
-    extended = frozenset(
-        one.subject.pod.pod.metadata.uid
-        for one in found_plans
-        if Extended(cluster, one.subject).served
+        found = passed.planned(of_pod(world, pod), time.thread_time() - began)
+        made += [found] if found is not None else []
+        left_out += found is None
+    with passed.time():
+        shown = evidence(passed.facts, cluster)
+    planned = [one for one in made if one.plan.outcome is Outcome.PLANNED]
+    return Planned(
+        tuple(one.plan for one in made),
+        left_out,
+        time.thread_time() - began,
+        {one.uid: one.reserved for one in planned},
+        frozenset(one.uid for one in planned if one.extended),
+        shown,
     )
-    in_tree = scheduler_preempts(facts, cluster)
-    spent_in_all = time.thread_time() - began
-    return Planned(tuple(plans), left_out, spent_in_all, reserved, extended, in_tree)
 
 
-def scheduler_preempts(facts: Facts, cluster: Cluster) -> bool:
-    """Whether kube-scheduler ends pods for their devices (KEP-5690), not only for cpu and memory.
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A plan, and what it would reserve."""
 
-    A pod that it promised a node would not fit there if the pods that it ends kept their devices.
-    """
-    for pod in facts.world.pods.values():
-        name = str((pod.document.get("status") or {}).get("nominatedNodeName") or "")
-        node = facts.world.nodes.get(name)
-        ending = [one for one in facts.by_node.get(name, ()) if one.ending and one.preempted]
-        if pod.pod.node_name or node is None:
-            continue
-        if not any(facts.claims_of.get(one.uid) for one in ending):
-            continue
-        subject = of_pod(facts.world, pod)
-        load = facts.load(priority_of(pod.document))
-        trial = Trial(facts, cluster, load, subject, Spending())
-        trial.remove(ending, ())
-        fits = trial.fits(node) is not None or trial.spending.exceeded
-        trial.restore(ending, ())
-        if subject.wanted and not fits:
-            return True
-    return False
+    plan: Plan
+    reserved: tuple[DeviceID, ...] = ()
+    extended: bool = False
+
+    @property
+    def uid(self) -> str:
+        return self.plan.subject.pod.pod.metadata.uid
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over pods that wait: pods alike share a plan, namespaces the time."""
+
+    facts: Facts
+    cluster: Cluster
+    policy: Policy
+    stopped: Callable[[], bool]
+    known: dict[object, _Made] = field(default_factory=dict)
+    spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def planned(self, subject: Subject, elapsed: float) -> _Made | None:
+        """Return the plan of a pod; None where its time is used up."""
+        namespace = subject.pod.pod.metadata.namespace
+        shape = _shape(subject, self.policy)
+        found = self.known.get(shape)
+        if found is None:
+            if elapsed > ALL or self.spent[namespace] > SHARE:
+                return None
+            start = time.thread_time()
+            found = self.known[shape] = self._made(subject)
+            self.spent[namespace] += time.thread_time() - start
+        return replace(found, plan=replace(found.plan, subject=subject))
+
+    def time(self) -> TimeBudget:
+        """Return the time of one plan."""
+        return TimeBudget(SECONDS, clock=time.thread_time, stopped=self.stopped)
+
+    def _made(self, subject: Subject) -> _Made:
+        try:
+            with self.time():
+                made = plan(self.facts, subject, self.cluster, policy=self.policy)
+                chosen = made.chosen
+                if made.outcome is not Outcome.PLANNED or chosen is None:
+                    return _Made(made)
+                extended = Extended(self.cluster, subject).served
+                return _Made(made, devices_to_reserve(self.cluster, chosen), bool(extended))
+        except TooExpensiveError:
+            priority = priority_of(subject.pod.document)
+            return _Made(Plan(subject, priority, Outcome.UNKNOWN, complete=False))
 
 
 def looked(
@@ -161,7 +171,7 @@ def looked(
         return Look(Sight.UNKNOWN)
     found = out_of_service(world.rules, journal.devices)
     if found is not None:
-        return Look(Sight.CHANGED, why=f"device {found[0]} is taken out of service by {found[1]}")
+        return Look(Sight.CHANGED, why=f"device {found[0]} is taken out of service by a rule")
     subject = of_pod(world, pod)
     if held := tuple(report_only(pod)):
         return Look(Sight.CHANGED, why=held[0].text)

@@ -37,6 +37,7 @@ async def start(process: Process) -> Run:
         Select(settings.preemption_select),
         (*settings.preemption_protected_namespaces, settings.namespace),
         settings.preemption_schedulers,
+        max_grace=settings.preemption_max_grace,
     )
     cluster.require(cluster.pods)
     log.info("Planning which pods would have to end for others", mode=settings.preemption)
@@ -80,7 +81,7 @@ async def _run(process: Process, policy: Policy) -> None:
             after=settings.preemption_after,
             stored=stored,
             preemptions=preemptions,
-            stood_down=lambda: _say_stand_down(recorder, settings.namespace),
+            stood_down=lambda pod: _say_stand_down(recorder, settings.namespace, pod),
         ).run()
 
 
@@ -107,7 +108,10 @@ def _limits(settings: Settings) -> Limits:
     return Limits(
         parallel=settings.preemption_parallel,
         per_hour=settings.preemption_evictions_per_hour,
+        per_namespace=settings.preemption_namespace_evictions,
         timeout=settings.preemption_timeout,
+        release=settings.safe_release_grace if settings.safe_release else 0.0,
+        max_grace=settings.preemption_max_grace,
         min_runtime=settings.preemption_min_runtime,
     )
 
@@ -120,9 +124,12 @@ def _poster(recorder: EventRecorder) -> Callable[[str, str, str, str, str], None
     return post
 
 
-def _say_stand_down(recorder: EventRecorder, namespace: str) -> None:
+def _say_stand_down(recorder: EventRecorder, namespace: str, pod: str) -> None:
     lease = ObjectReference("coordination.k8s.io/v1", "Lease", namespace, LEASE, "")
-    note = "kube-scheduler preempts for devices itself: plans are only reported for an hour."
+    note = (
+        f"kube-scheduler preempts for devices itself, for {pod} at least: "
+        "plans are only reported for an hour."
+    )
     recorder.warn(lease, reason="DevicePreemptionStandsDown", action="Preempting", note=note)
 
 
