@@ -123,8 +123,12 @@ manifest-verdicts: setup ## Record what API servers say to manifests that people
 	@$(PY) -m tests.conformance.manifests.verdicts $(ARGS)
 
 .PHONY: test-conformance
-test-conformance: controlplane ## Check the pretended driver, and one with a fault, by `dragoman conformance`
+test-conformance: controlplane ## Check the pretended driver, and some with a fault, by `dragoman conformance`
 	@$(PYTEST) -ra -s tests/e2e/conformance
+
+.PHONY: test-mutants
+test-mutants: controlplane ## Check every pretended driver with a fault (ARGS="--jobs 4 --check P1", goes on where it stopped)
+	@$(PY) -m tests.e2e.conformance.mutants $(ARGS)
 
 .PHONY: test-upstream
 test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")

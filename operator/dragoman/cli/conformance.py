@@ -64,6 +64,12 @@ def _file_option(name: str, title: str) -> Callable[[Any], Any]:
     help="The driver's RBAC and policies as shipped; repeatable.",
 )
 @click.option("--driver-version", default="", help="For the report.")
+@click.option(
+    "--driver-image",
+    multiple=True,
+    metavar="IMAGE",
+    help="Of this version, for --verdict: NAME:TAG or NAME@sha256:…; repeatable.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the checks and exit.")
 @click.option("--explain", default="", metavar="ID", help="Explain a check and exit.")
 @click.option("--only", multiple=True, metavar="ID", help="Checks or groups to run; repeatable.")
@@ -234,7 +240,8 @@ def _finish(report: Report, options: Mapping[str, Any]) -> None:
         if path := options[name]:
             path.write_text(render(report), encoding="utf-8")
     if path := options["verdict"]:
-        path.write_text(json.dumps(reports.verdict_file(report), indent=1) + "\n")
+        verdict = reports.verdict_file(report, options["driver_image"])
+        path.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for one in report.outcomes:
         click.echo(reports.line(one))
     for one in report.failed:

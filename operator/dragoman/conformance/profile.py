@@ -14,15 +14,12 @@ _FIELDS: Final = {
     "metrics",
     "liveness",
     "oldCommand",
-    "minimumKubernetes",
-    "stopSeconds",
     "checkpoint",
     "slowCommand",
     "emptyCommand",
     "manyCommand",
     "reset",
     "impossible",
-    "fixedName",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -116,15 +116,22 @@ def shortened(text: str, size: int) -> str:
     return found if len(found) <= size else f"{found[: size - 1]}…"
 
 
-def verdict_file(report: Report) -> dict[str, Any]:
+def verdict_file(report: Report, images: Sequence[str] = ()) -> dict[str, Any]:
     """Return what is kept of a report for a driver and its version.
 
     Text of the driver is left out but for its name and version; reproductions are the kit's own
-    steps.
+    steps. `kubectl dra doctor` reads it.
+
+    Args:
+        report: Of the run.
+        images: Of this version, as `name:tag` or `name@sha256:…`.
     """
+    names = [one.partition("@") for one in images]
     return {
         "driver": plain(report.driver)[:63],
         "version": plain(report.version)[:64],
+        "images": sorted({name.rpartition("/")[2] for name, at, _ in names if not at}),
+        "digests": sorted({digest for _, at, digest in names if at}),
         "kit": str(report.facts.get("kit", "")),
         "checks": str(report.facts.get("checks", "")),
         "verdict": report.verdict,
@@ -133,6 +140,7 @@ def verdict_file(report: Report) -> dict[str, Any]:
             {
                 "id": one.check.id,
                 "level": one.check.level,
+                "title": one.check.title,
                 "reproduction": [shortened(step, 200) for step in one.steps],
             }
             for one in report.failed

@@ -539,12 +539,13 @@ class Site:
 
     def wait(self, look: Callable[[], Found], seconds: float, what: str) -> Found:
         """Wait until a function returns something true, and return that; raise FailedError."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, 0.05
         while True:
             if found := look():
                 return found
             need(time.monotonic() < deadline, f"waited {seconds:g} s for {what}")
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(pause * 1.2, 0.5)
 
 
 def reference(claim: Json) -> ClaimReference:

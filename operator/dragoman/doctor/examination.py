@@ -17,6 +17,7 @@ from dragoman.doctor import (
     pools,
     rights,
     slices,
+    verdicts,
     webhooks,
 )
 from dragoman.doctor.facts import Facts
@@ -51,6 +52,7 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.POLICY_DEFAULT_TOO_BIG: (slices.policy_default_too_big, ("resourceslices",)),
     Id.SLICE_WRITE_STORM: (over_time.slice_write_storm, ("resourceslices",)),
     Id.DRIVER_RIGHTS: (rights.driver_rights, ("resourceslices", "pods")),
+    Id.DRIVER_NOT_CONFORMANT: (verdicts.driver_not_conformant, ("resourceslices", "pods")),
     Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
     Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
 }
@@ -69,11 +71,13 @@ class Diagnosis:
         findings: The worst first, then by id and subject.
         partial: Rules whose facts are incomplete, with the resources that were not read.
         unjudged: Rules that need an earlier reading, where there was none.
+        unknown: Drivers whose version is unknown, so that no verdict on them counts.
     """
 
     findings: tuple[Finding, ...]
     partial: Mapping[Id, tuple[str, ...]]
     unjudged: tuple[Id, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """Return how many findings have a severity."""
@@ -100,4 +104,5 @@ def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
         if (missing := tuple(plural for plural in RULES[key][1] if not facts.read(plural)))
     }
     unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
-    return Diagnosis(tuple(findings), partial, unjudged)
+    unknown = verdicts.unknown(facts) if Id.DRIVER_NOT_CONFORMANT in chosen else ()
+    return Diagnosis(tuple(findings), partial, unjudged, unknown)

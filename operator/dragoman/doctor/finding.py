@@ -50,6 +50,7 @@ class Id(StrEnum):
     SLICE_WRITE_STORM = "SliceWriteStorm"
     SLICES_MISSING = "SlicesMissing"
     DRIVER_RIGHTS = "DriverRights"
+    DRIVER_NOT_CONFORMANT = "DriverNotConformant"
     KNOWN_FAULT = "KnownFault"
 
 
@@ -78,6 +79,7 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
         Id.SLICE_WRITE_STORM: Severity.WARNING,
         Id.SLICES_MISSING: Severity.WARNING,
         Id.DRIVER_RIGHTS: Severity.WARNING,
+        Id.DRIVER_NOT_CONFORMANT: Severity.WARNING,
         Id.ADMIN_OVERLAP: Severity.INFO,
         Id.KNOWN_FAULT: Severity.INFO,
     }

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.pools.pools import Pool, PoolState
-from dragoman.inventory.snapshots.documents import Document
-
-REGISTRATION: Final = "plugins_registry"
-"""The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""
+from dragoman.inventory.snapshots.documents import REGISTRATION, Document
 
 
 def pool_incomplete(facts: Facts) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ with Driver(api, kubelet, cdi, node="node-1", devices=4) as driver:
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import shutil
@@ -124,6 +125,7 @@ class Driver:
         self._checkpoint = Checkpoint(self.folder)
         self._servers: list[Any] = []
         self._stopping = threading.Event()
+        self._numbers = itertools.count(1)
         self._publisher = Publisher(api, lambda: [self.published_pool()], self.render)
         self._watcher: threading.Thread | None = None
 
@@ -297,13 +299,17 @@ class Driver:
         log.error("the kubelet refused the registration of %s: %s", self.name, error)
 
     def _health(self) -> Iterator[bytes]:
-        sent, at = b"", 0.0
-        while not self._stopping.wait(0.2):
+        sent, at, number = b"", 0.0, next(self._numbers)
+        while not self._stopping.wait(0.2) and self.streaming(number):
             devices = self.health()
             body = messages.write_health([replace(one, updated=0) for one in devices])
             if body != sent or time.monotonic() - at > HEALTH_SECONDS:
                 sent, at = body, time.monotonic()
                 yield messages.write_health(devices)
+
+    def streaming(self, number: int) -> bool:  # noqa: ARG002 — for faults
+        """Whether a health stream goes on; they are numbered from 1."""
+        return True
 
     def health(self) -> list[DeviceHealth]:
         """Return the health of all devices."""

@@ -23,9 +23,11 @@ from dragoman.pretend import slicemutants
 from dragoman.pretend.checkpoint import CheckpointError
 from dragoman.pretend.driver import Driver
 from dragoman.pretend.preparation import Facts, Preparation, RefusalError
+from dragoman.pretend.publishermutants import MutantPublisher
 from dragoman.pretend.slices import Manifest, Pool
-from dragoman.throwaway.api import ApiError
+from dragoman.throwaway.api import Api, ApiError
 
+LONG: Final = "-of-a-driver-with-a-long-name"
 LATE: Final = 0.5
 """Seconds that a document comes after the answer."""
 
@@ -35,6 +37,13 @@ class Mutant(Driver):
 
     _busy: threading.Lock = threading.Lock()
     _counted = 0
+    _registered_once = False
+    _last_stream = 0
+
+    def __init__(self, api: Api, kubelet: Path, specs: Path, **options: Any) -> None:
+        super().__init__(api, kubelet, specs, **options)
+        self._publisher = MutantPublisher(api, lambda: [self.published_pool()], self.render)
+        self._publisher.faults = lambda: self.faults
 
     # Registration -----------------------------------------------------------------------------
 
@@ -46,6 +55,8 @@ class Mutant(Driver):
 
     def info(self) -> PluginInfo:
         """Answer GetInfo."""
+        if "registers-once" in self.faults and self._registered_once:
+            raise OSError("registered before")
         found = super().info()
         if "slow-info" in self.faults:
             time.sleep(3)
@@ -58,6 +69,16 @@ class Mutant(Driver):
         if "no-v1" in self.faults:
             found = replace(found, versions=(messages.V1BETA1, messages.HEALTH_VERSION))
         return found
+
+    @property
+    def endpoint(self) -> Path:
+        """The socket of the DRA service."""
+        path = super().endpoint
+        return path.with_stem(path.stem + LONG) if "long-socket" in self.faults else path
+
+    def _registered(self, status: bytes, alive: server.Alive) -> bytes:
+        self._registered_once = not messages.read_registration(status)
+        return super()._registered(status, alive)
 
     def streams(self) -> Mapping[str, Mapping[str, server.Stream]]:
         """Return the services that stream."""
@@ -72,6 +93,9 @@ class Mutant(Driver):
 
     def start(self) -> None:
         """Start, with what may go wrong before."""
+        if "upper-case" in self.faults:
+            self.name = self.name.capitalize()
+            self.pool = replace(self.pool, driver=self.name)
         if "stale-socket" in self.faults and self.endpoint.exists():
             raise OSError(f"{self.endpoint}: address already in use")
         if "single-instance" in self.faults and self.registry.is_dir() and self.others_run():
@@ -88,7 +112,7 @@ class Mutant(Driver):
         super().start()
         if "open-sockets" in self.faults:
             self.endpoint.chmod(0o777)
-        if "foreign-slices" in self.faults or "reads-secrets" in self.faults:
+        if "reads-secrets" in self.faults:
             with contextlib.suppress(ApiError):
                 self._api.request("GET", "/api/v1/secrets")
         if "forbidden" in self.faults:
@@ -109,6 +133,8 @@ class Mutant(Driver):
             self.stop()
             self._publisher.remove()
             return
+        if "rewrites-at-exit" in self.faults:
+            self._publisher.write_again()
         super().leave()
 
     # Answers ----------------------------------------------------------------------------------
@@ -129,6 +155,9 @@ class Mutant(Driver):
 
     def prepare_one(self, claim: ClaimReference, alive: server.Alive) -> Prepared | str:
         """Prepare one claim."""
+        if "follows-paths" in self.faults:
+            with contextlib.suppress(OSError, ValueError):
+                (self.folder / claim.name).write_text("")
         if "one-at-a-time" in self.faults:
             if not self._busy.acquire(blocking=False):
                 return "busy"
@@ -149,6 +178,8 @@ class Mutant(Driver):
             return found
         if "slow-results" in self.faults:
             time.sleep(2 * len(found))
+        if "wrong-status" in self.faults:
+            self._write_status(claim)
         if "forgets-seventh" in self.faults:
             self._counted += 1
             if self._counted % 7 == 0:
@@ -157,6 +188,16 @@ class Mutant(Driver):
                     prepared.pop(claim.uid, None)
                     self._checkpoint.write(prepared)
         return tuple(map(self._altered, found))
+
+    def _write_status(self, claim: ClaimReference) -> None:
+        """Report a device that the claim does not have."""
+        found = super().read(claim)
+        if found:
+            device = {"driver": self.name, "pool": self.pool.title, "device": "not-allocated"}
+            with contextlib.suppress(ApiError):
+                self._api.update(
+                    {**found, "status": {**found["status"], "devices": [device]}}, "status"
+                )
 
     @property
     def _ignores_cancel(self) -> bool:
@@ -310,6 +351,9 @@ class Mutant(Driver):
         if "share-ends-all" in self.faults and known:
             self._end_shares(claim)
         found = super().unprepare_one(claim)
+        if known and "follows-paths" in self.faults:
+            with contextlib.suppress(OSError, ValueError):
+                (self.folder / claim.name).unlink()
         if found and "frees-on-failure" in self.faults:
             with self._checkpoint.locked():
                 prepared = self._checkpoint.read()
@@ -364,6 +408,8 @@ class Mutant(Driver):
 
     def restore(self) -> None:
         """Restore what was prepared."""
+        if "other-format" in self.faults:
+            self._checkpoint.path = self._checkpoint.path.with_name("checkpoint-2.json")
         if "forgets" in self.faults:
             self._checkpoint.path.unlink(missing_ok=True)
         try:
@@ -417,6 +463,11 @@ class Mutant(Driver):
         if "rewrites" in self.faults:
             self._publisher.forget()
         return slicemutants.slices(found, self.faults.mutants, time.time())
+
+    def streaming(self, number: int) -> bool:
+        """Whether a health stream goes on."""
+        self._last_stream = max(self._last_stream, number)
+        return "one-stream" not in self.faults or number == self._last_stream
 
     def health(self) -> list[DeviceHealth]:
         """Return the health of all devices."""

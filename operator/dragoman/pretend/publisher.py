@@ -27,6 +27,12 @@ class Publisher:
         api: Acts as the driver.
         pools: Called for what is to be published now.
         render: Makes the slices of a pool.
+
+    Attributes:
+        complete: Set when everything was published once.
+        writes: How often something was written.
+        settled: By node: the pool that was published, its generation, and the API server's
+            generation of each slice.
     """
 
     def __init__(
@@ -35,11 +41,11 @@ class Publisher:
         pools: Callable[[], Sequence[Pool]],
         render: Callable[[Pool, int, Mapping[str, Any] | None], list[Manifest]] = manifests,
     ) -> None:
-        self._api = api
+        self.api = api
         self._pools = pools
-        self._render = render
+        self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
-        self._settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
+        self.settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.complete = threading.Event()
@@ -67,19 +73,19 @@ class Publisher:
         """Delete all slices of the driver on its nodes."""
         names = [one["metadata"]["name"] for found in self._listed().values() for one in found]
         with ThreadPoolExecutor(CONNECTIONS) as threads:
-            for _ in threads.map(lambda name: self._api.delete(RESOURCE, name), names):
+            for _ in threads.map(lambda name: self.api.delete(RESOURCE, name), names):
                 self.writes += 1
 
     def step(self) -> None:
         """Bring the API server's slices to what is to be published, once."""
         listed = self._listed()
         for pool in self._pools():
-            self._settle(pool, listed.get(pool.node, []))
+            self.settle(pool, listed.get(pool.node, []))
         self.complete.set()
 
     def forget(self) -> None:
         """Compare with nothing that was settled before."""
-        self._settled.clear()
+        self.settled.clear()
 
     def _keep_published(self) -> None:
         reported = ""
@@ -91,7 +97,7 @@ class Publisher:
                 if (text := str(error)) != reported:
                     log.warning("publishing failed, retrying: %s", text)
                 reported = text
-                self._settled.clear()
+                self.settled.clear()
             if self._stopped.wait(INTERVAL):
                 return
 
@@ -102,27 +108,28 @@ class Publisher:
         selector = f"spec.driver={pools[0].driver}" if pools else ""
         if len(pools) == 1:
             selector += f",spec.nodeName={pools[0].node}"
-        for one in self._api.list(RESOURCE, fieldSelector=selector) if pools else ():
+        for one in self.api.list(RESOURCE, fieldSelector=selector) if pools else ():
             node = one["spec"].get("nodeName", "")
             if node in found:
                 found[node].append(one)
         return found
 
-    def _settle(self, pool: Pool, there: Sequence[Mapping[str, Any]]) -> None:
+    def settle(self, pool: Pool, there: Sequence[Mapping[str, Any]]) -> None:
+        """Bring the slices of one pool to what is to be published."""
         now = {one["metadata"]["name"]: one["metadata"].get("generation", 0) for one in there}
-        before = self._settled.get(pool.node)
+        before = self.settled.get(pool.node)
         if before and before[0] == pool and before[2] == now:
             return
         last = max((one["spec"]["pool"]["generation"] for one in there), default=0)
         generation = max(last, before[1] if before else 0, 1)
-        wanted = self._render(pool, generation, self._owner(pool.node))
-        if (before and before[0] != pool) or (there and not before and not _same(wanted, there)):
+        wanted = self.render(pool, generation, self.owner(pool.node))
+        if (before and before[0] != pool) or (there and not before and not same(wanted, there)):
             generation += 1
-        wanted = self._render(pool, generation, self._owner(pool.node))
+        wanted = self.render(pool, generation, self.owner(pool.node))
         self._write(wanted, {one["metadata"]["name"]: one for one in there})
         kept = {one["metadata"]["name"] for one in wanted}
         after = self._listed()[pool.node]
-        self._settled[pool.node] = (
+        self.settled[pool.node] = (
             pool,
             generation,
             {
@@ -136,10 +143,10 @@ class Publisher:
         def write(manifest: Manifest) -> None:
             found = there.get(manifest["metadata"]["name"])
             if found is None:
-                self._note_dropped(manifest, self._api.create(manifest))
-            elif not _same([manifest], [found]):
+                self._note_dropped(manifest, self.api.create(manifest))
+            elif not same([manifest], [found]):
                 version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-                self._api.update({**manifest, "metadata": {**manifest["metadata"], **version}})
+                self.api.update({**manifest, "metadata": {**manifest["metadata"], **version}})
             else:
                 return
             self.writes += 1
@@ -148,7 +155,7 @@ class Publisher:
             [*threads.map(write, wanted)]
         surplus = there.keys() - {one["metadata"]["name"] for one in wanted}
         for name in surplus:
-            self._api.delete(RESOURCE, name)
+            self.api.delete(RESOURCE, name)
             self.writes += 1
 
     def _note_dropped(self, sent: Manifest, stored: Mapping[str, Any]) -> None:
@@ -157,13 +164,14 @@ class Publisher:
             self._noted = True
             log.warning("the API server drops fields of %s", sent["metadata"]["name"])
 
-    def _owner(self, node: str) -> Mapping[str, Any]:
+    def owner(self, node: str) -> Mapping[str, Any]:
+        """Return the owner reference of a node's slices."""
         if node not in self._owners:
-            self._owners[node] = owner_of(self._api.get("nodes", node))
+            self._owners[node] = owner_of(self.api.get("nodes", node))
         return self._owners[node]
 
 
-def _same(wanted: Sequence[Manifest], there: Sequence[Mapping[str, Any]]) -> bool:
+def same(wanted: Sequence[Manifest], there: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the API server has these slices, apart from what it adds by itself."""
     found = {one["metadata"]["name"]: one for one in there}
     return len(wanted) == len(there) and all(

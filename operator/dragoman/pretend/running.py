@@ -174,6 +174,8 @@ def serve_http(driver: Driver, port: int) -> http.server.ThreadingHTTPServer:
 
 def liveness(driver: Driver) -> tuple[int, str]:
     """Return status and text of a probe: the DRA service must answer an empty request."""
+    if "always-live" in driver.faults:
+        return 200, "ok\n"
     try:
         Endpoint(driver.endpoint).call(messages.PREPARE, b"", LIVE_SECONDS)
     except CallError as error:
@@ -189,6 +191,8 @@ def metrics(driver: Driver) -> str:
         for verb in ("prepare", "refuse", "unprepare", "cling")
     }
     lines = [f'pretend_calls_total{{result="{verb}"}} {count}' for verb, count in counts.items()]
+    if "claim-labels" in driver.faults:
+        lines += [f'pretend_prepare{{claim="{one.claim.uid}"}} 1' for one in deeds]
     prepared = counts["prepare"] - counts["unprepare"]
     return "\n".join([*lines, f"pretend_prepared_claims {max(prepared, 0)}", ""])
 

@@ -446,6 +446,19 @@ def _policy_default_too_big(world: World) -> Case:
     return Case(Id.POLICY_DEFAULT_TOO_BIG, about, shared("5Gi"), shared("4Gi"))
 
 
+def _driver_not_conformant(world: World) -> Case:
+    world.driver = "gpu.example.com"
+
+    def running(tag: str) -> tuple[Json, ...]:
+        plugin = world.plugin(0)
+        image = f"registry.example.com/mirror/dra-example-driver:{tag}"
+        plugin["spec"]["containers"][0]["image"] = image
+        return (world.node(), world.slice(), plugin)
+
+    about = "gpu.example.com v0.4.0"
+    return Case(Id.DRIVER_NOT_CONFORMANT, about, running("v0.4.0"), running("v0.4.1"))
+
+
 _MAKERS: tuple[Callable[[World], Case], ...] = (
     _pool_incomplete,
     _pool_invalid,
@@ -469,6 +482,7 @@ _MAKERS: tuple[Callable[[World], Case], ...] = (
     _counter_overdrawn,
     _policy_default_too_big,
     _known_fault,
+    _driver_not_conformant,
 )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.conformance import slicerules
-from dragoman.conformance.checks import need
+from dragoman.conformance import classes, slicerules
+from dragoman.conformance.checks import NotRunError, need
 from dragoman.conformance.scenarios import scenario
 from dragoman.conformance.site import Site
 
@@ -51,3 +51,14 @@ def driver_name(site: Site) -> None:
     for name in {site.driver, *(one["spec"]["driver"] for one in site.slices(everything=True))}:
         problem = slicerules.driver_name(name)
         need(not problem, problem)
+
+
+@scenario("N5", "published")
+def shipped_classes(site: Site) -> str:
+    """A shipped DeviceClass selects devices of this driver, and of no other."""
+    found = [one for one in site.setting.shipped if one.get("kind") == "DeviceClass"]
+    if not found:
+        raise NotRunError("without --manifests there is no shipped DeviceClass")
+    problem = classes.problem(found, site.slices())
+    need(not problem, problem)
+    return f"{len(found)} classes"

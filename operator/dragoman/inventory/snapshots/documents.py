@@ -26,6 +26,8 @@ PREEMPTION: Final = "dragoman.dev/preemption"
 """Taint and label of rules that reserve devices; the value is the UID of the pod."""
 MIRROR: Final = "kubernetes.io/config.mirror"
 """Of a pod that the kubelet read from a file of its node."""
+REGISTRATION: Final = "plugins_registry"
+"""The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""
 KUEUE: Final = "kueue.x-k8s.io/managed"
 """Label of a pod whose place in the cluster Kueue decides."""
 GANGS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
@@ -73,17 +75,22 @@ _POD_METADATA: Final[Mapping[str, Tree]] = {
     # PodDisruptionBudgets select by them; `dump` keeps those that one does.
     "labels": True,
 }
-_CONTAINERS: Final[Tree] = [
-    {"name": True, "restartPolicy": True, "resources": True, "ports": [{"hostPort": True}]}
-]
-_CONTAINER_STATUSES: Final[Tree] = [
-    {"name": True, "allocatedResourcesStatus": True, "state": {"waiting": {"reason": True}}}
-]
+_CONTAINER: Final[Mapping[str, Tree]] = {
+    "name": True,
+    "restartPolicy": True,
+    "resources": True,
+    "ports": [{"hostPort": True}],
+}
+_CONTAINER_STATUS: Final[Mapping[str, Tree]] = {
+    "name": True,
+    "allocatedResourcesStatus": True,
+    "state": {"waiting": {"reason": True}},
+}
 _CONFIG: Final[Tree] = [{"requests": True, "source": True, "opaque": {"driver": True}}]
 _CLAIM_SPEC: Final[Tree] = {
     "devices": {"requests": True, "constraints": True, "config": _CONFIG},
 }
-_POD_SPEC: Final[Tree] = {
+_POD_SPEC: Final[Mapping[str, Tree]] = {
     "nodeName": True,
     "schedulerName": True,
     "schedulingGates": True,
@@ -103,11 +110,29 @@ _POD_SPEC: Final[Tree] = {
     "overhead": True,
     "resourceClaims": True,
     "resources": True,
-    "containers": _CONTAINERS,
-    "initContainers": _CONTAINERS,
+    "containers": [_CONTAINER],
+    "initContainers": [_CONTAINER],
     # Kubelet plugins mount the folder of their registration; of others only the kind counts.
     "volumes": [
         {"hostPath": {"path": True}, "persistentVolumeClaim": {}, "ephemeral": {}, "csi": {}}
+    ],
+}
+_POD_STATUS: Final[Mapping[str, Tree]] = {
+    "phase": True,
+    "nominatedNodeName": True,
+    "startTime": True,
+    "resourceClaimStatuses": True,
+    "extendedResourceClaimStatus": True,
+    "containerStatuses": [_CONTAINER_STATUS],
+    # The scheduler's message is what an explanation is compared with.
+    "conditions": [
+        {
+            "type": True,
+            "status": True,
+            "reason": True,
+            "message": True,
+            "lastTransitionTime": True,
+        }
     ],
 }
 KEPT: Final[Mapping[str, Tree]] = {
@@ -119,24 +144,7 @@ KEPT: Final[Mapping[str, Tree]] = {
     "pods": {
         "metadata": _POD_METADATA,
         "spec": _POD_SPEC,
-        "status": {
-            "phase": True,
-            "nominatedNodeName": True,
-            "startTime": True,
-            "resourceClaimStatuses": True,
-            "extendedResourceClaimStatus": True,
-            "containerStatuses": _CONTAINER_STATUSES,
-            # The scheduler's message is what an explanation is compared with.
-            "conditions": [
-                {
-                    "type": True,
-                    "status": True,
-                    "reason": True,
-                    "message": True,
-                    "lastTransitionTime": True,
-                }
-            ],
-        },
+        "status": _POD_STATUS,
     },
     "resourceclaims": {
         "metadata": _METADATA,
@@ -196,6 +204,12 @@ KEPT: Final[Mapping[str, Tree]] = {
     },
 }
 """What is kept of each resource, by its plural; these are all resources that a snapshot has."""
+_PLUGIN: Final[Tree] = {
+    "metadata": _POD_METADATA,
+    "spec": {**_POD_SPEC, "containers": [{**_CONTAINER, "image": True}]},
+    "status": {**_POD_STATUS, "containerStatuses": [{**_CONTAINER_STATUS, "imageID": True}]},
+}
+"""Of a kubelet plugin: its image says which version of a driver runs."""
 
 KINDS: Final = {
     "Node": "nodes",
@@ -226,8 +240,16 @@ def reduced(plural: str, document: Document) -> dict[str, Any]:
         plural: One of `KEPT`.
         document: The object as the API server sent it, of any served version.
     """
-    kept: dict[str, Any] = _kept(upgraded(plural, document), KEPT[plural])
+    plugin = plural == "pods" and _registers(document)
+    kept: dict[str, Any] = _kept(upgraded(plural, document), _PLUGIN if plugin else KEPT[plural])
     return kept
+
+
+def _registers(pod: Document) -> bool:
+    """Whether a pod mounts the folder in which kubelet plugins register themselves."""
+    spec = pod.get("spec")
+    volumes = spec.get("volumes") if isinstance(spec, Mapping) else None
+    return isinstance(volumes, list) and any(REGISTRATION in str(one) for one in volumes)
 
 
 def _kept(value: Any, tree: Tree) -> Any:

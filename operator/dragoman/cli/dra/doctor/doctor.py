@@ -183,6 +183,7 @@ def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
         },
         "partial": {str(key): list(missing) for key, missing in diagnosis.partial.items()},
         "notJudged": [*map(str, diagnosis.unjudged)],
+        "versionUnknown": [*diagnosis.unknown],
     }
     return Report(
         "Diagnosis",
@@ -226,6 +227,8 @@ def _partial(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.unjudged:
         rules = " and ".join(map(str, diagnosis.unjudged))
         yield f"{rules}: not judged, they compare two readings of a cluster: --for 30s"
+    if diagnosis.unknown:
+        yield f"version unknown: {', '.join(diagnosis.unknown)}: no verdict on a driver counts"
 
 
 def _document(finding: Finding) -> dict[str, Any]:

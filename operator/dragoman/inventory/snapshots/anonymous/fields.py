@@ -32,6 +32,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     DRIVER,
     ENTRY,
     FACT,
+    IMAGE,
     NAMESPACE,
     NODE_NAME,
     OBJECT,
@@ -130,6 +131,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Tree]]] = {
             "containerStatuses": [
                 {
                     "name": PROGRAM,
+                    "imageID": IMAGE,
                     "allocatedResourcesStatus": [
                         {
                             "resources": [

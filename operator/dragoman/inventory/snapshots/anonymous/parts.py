@@ -18,6 +18,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     EXPRESSION,
     FACT,
     FINALIZER,
+    IMAGE,
     KEY,
     KIND,
     NAMESPACE,
@@ -184,6 +185,7 @@ RESOURCES: Final[Tree] = {"requests": AMOUNTS, "limits": AMOUNTS, "claims": _CLA
 CONTAINERS: Final[Tree] = [
     {
         "name": PROGRAM,
+        "image": IMAGE,
         "restartPolicy": words("Always", "Never", "OnFailure"),
         "resources": RESOURCES,
         "ports": [{"hostPort": number}],

@@ -153,6 +153,12 @@ def _path(names: Names, text: str) -> str:
     return f"/var/lib/kubelet/plugins/{drivers[0]}" if drivers else LEFT_OUT
 
 
+def _image(_: Names, text: str) -> str:
+    """Keep of an image its last part, where a verdict on that version of a driver is shipped."""
+    last = text.rpartition("/")[2]
+    return last if last in vocabulary.IMAGES else LEFT_OUT
+
+
 def _webhook(names: Names, text: str) -> str:
     return names.token("webhook", text) + (
         vocabulary.OWN_WEBHOOK if text.endswith(vocabulary.OWN_WEBHOOK) else ""
@@ -242,6 +248,7 @@ KEY: Final = _of_texts(_key)
 VALUE: Final = _of_texts(_value)
 OWNER: Final = _of_texts(_owner)
 PATH: Final = _of_texts(_path)
+IMAGE: Final = _of_texts(_image)
 WEBHOOK: Final = _of_texts(_webhook)
 EXPRESSION: Final = _of_texts(_expression)
 RESOURCE_ID: Final = _of_texts(_resource_id)

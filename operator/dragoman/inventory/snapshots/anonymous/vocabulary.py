@@ -63,6 +63,8 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 COMMENT: Final = re.compile(r"//[^\n]*")
 CONTAINERS: Final = frozenset({"STRING", "BYTES", "QUOTED_IDENT"})
 """Tokens of CEL that may contain what looks like a comment."""
+IMAGES: Final = frozenset({"dra-example-driver:v0.4.0"})
+"""Last parts of images of drivers that verdicts are shipped for."""
 OWN_WEBHOOK: Final = ".dragoman.dev"
 GROUPS: Final = re.compile(
     r"v1|(apps|batch|dragoman\.dev|[a-z]+\.k8s\.io)/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"

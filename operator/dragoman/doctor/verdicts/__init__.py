@@ -1,0 +1,121 @@
+"""Verdicts of `dragoman conformance` on versions of drivers, and which of them a cluster runs.
+
+The files next to this module are those that `dragoman conformance --verdict` writes. A version is
+known from the plugin's image alone: by its digest, or by the last part of its name with its tag,
+which mirrors of a registry keep.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.pools import Plugins
+from dragoman.inventory.facts.objects import PodFact
+
+FOLDER: Final = Path(__file__).parent
+SHOWN: Final = 3
+"""Rules of one driver that are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the kit found in one version of a driver.
+
+    Attributes:
+        driver: Name of the driver.
+        version: Of the driver.
+        images: Names of images with tags, without registries and folders.
+        digests: Of images, as `sha256:…`.
+        failed: Id and rule of each must that failed.
+    """
+
+    driver: str
+    version: str
+    images: frozenset[str]
+    digests: frozenset[str]
+    failed: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, tree: Mapping[str, Any]) -> Verdict:
+        """Read a verdict file."""
+        failed = (one for one in tree["failed"] if one["level"] == "must")
+        return cls(
+            tree["driver"],
+            tree["version"],
+            frozenset(tree["images"]),
+            frozenset(tree["digests"]),
+            tuple((one["id"], one["title"]) for one in failed),
+        )
+
+    def names(self, image: str) -> bool:
+        """Whether an image is of this version."""
+        name, _, digest = image.partition("@")
+        return digest in self.digests or name.rpartition("/")[2] in self.images
+
+
+@functools.cache
+def shipped() -> tuple[Verdict, ...]:
+    """Return the verdicts that are shipped."""
+    return tuple(
+        Verdict.of(json.loads(path.read_text(encoding="utf-8")))
+        for path in sorted(FOLDER.glob("*.json"))
+    )
+
+
+def driver_not_conformant(facts: Facts) -> Iterator[Finding]:
+    """A driver runs in a version that breaks rules which the kubelet or an interface depends on."""
+    for driver, images in sorted(_images(facts).items()):
+        for one in shipped():
+            if one.driver == driver and one.failed and any(map(one.names, images)):
+                yield _finding(one)
+
+
+def unknown(facts: Facts) -> tuple[str, ...]:
+    """Return drivers that verdicts exist for, but not for the images that run."""
+    found = _images(facts)
+    known = {one.driver for one in shipped()} & found.keys()
+    return tuple(
+        driver
+        for driver in sorted(known)
+        if not any(
+            one.driver == driver and any(map(one.names, found[driver])) for one in shipped()
+        )
+    )
+
+
+def _finding(one: Verdict) -> Finding:
+    rules = "; ".join(f"{key}: {title}" for key, title in one.failed[:SHOWN])
+    more = f"; and {len(one.failed) - SHOWN} more" if len(one.failed) > SHOWN else ""
+    count = f"{len(one.failed)} rule{'s' if len(one.failed) != 1 else ''}"
+    return Finding(
+        Id.DRIVER_NOT_CONFORMANT,
+        Subject(f"{one.driver} {one.version}"),
+        f"this version breaks {count} for drivers: {rules}{more}",
+        f"dragoman conformance --explain {one.failed[0][0]}; ask the driver's makers for a release "
+        "that passes",
+    )
+
+
+def _images(facts: Facts) -> dict[str, frozenset[str]]:
+    """Return the images of each driver's plugin pods: names with tags, and with digests."""
+    plugins = Plugins.of(facts)
+    found: dict[str, set[str]] = {}
+    for pool in facts.inventory.pools.values():
+        for pods in plugins.of_driver(facts, pool):
+            found.setdefault(pool.id.driver, set()).update(_of_pods(pods))
+    return {driver: frozenset(images) for driver, images in found.items()}
+
+
+def _of_pods(pods: Iterable[PodFact]) -> Iterator[str]:
+    for pod in pods:
+        for container in listed(part(pod.document, "spec"), "containers"):
+            yield str(container.get("image") or "")
+        for status in listed(part(pod.document, "status"), "containerStatuses"):
+            yield str(status.get("imageID") or "")
