@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dragoman.cel import selectors as cel
 from dragoman.cel.environment import COST_LIMIT
 from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel import selectors as cel
 from dragoman.cel.selectors import Selector
 from dragoman.conformance.slicerules import devices
 

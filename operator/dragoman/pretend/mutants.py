@@ -27,6 +27,12 @@ from dragoman.pretend.publishermutants import MutantPublisher
 from dragoman.pretend.slices import Manifest, Pool
 from dragoman.throwaway.api import Api, ApiError
 
+ASKED: Final = {
+    "reads-secrets": "/api/v1/secrets",
+    "forbidden": "/apis/apps/v1/deployments",
+    "old-api": "/apis/resource.k8s.io/v1beta1/resourceslices",
+}
+"""What is asked of the API server at the start."""
 LONG: Final = "-of-a-driver-with-a-long-name"
 LATE: Final = 0.5
 """Seconds that a document comes after the answer."""
@@ -42,8 +48,9 @@ class Mutant(Driver):
 
     def __init__(self, api: Api, kubelet: Path, specs: Path, **options: Any) -> None:
         super().__init__(api, kubelet, specs, **options)
-        self._publisher = MutantPublisher(api, lambda: [self.published_pool()], self.render)
-        self._publisher.faults = lambda: self.faults
+        self._own = MutantPublisher(api, lambda: [self.published_pool()], self.render)
+        self._own.faults = lambda: self.faults
+        self._publisher = self._own
 
     # Registration -----------------------------------------------------------------------------
 
@@ -112,15 +119,10 @@ class Mutant(Driver):
         super().start()
         if "open-sockets" in self.faults:
             self.endpoint.chmod(0o777)
-        if "reads-secrets" in self.faults:
-            with contextlib.suppress(ApiError):
-                self._api.request("GET", "/api/v1/secrets")
-        if "forbidden" in self.faults:
-            with contextlib.suppress(ApiError):
-                self._api.request("GET", "/apis/apps/v1/deployments")
-        if "old-api" in self.faults:
-            with contextlib.suppress(ApiError):
-                self._api.request("GET", "/apis/resource.k8s.io/v1beta1/resourceslices")
+        for fault, path in ASKED.items():
+            if fault in self.faults:
+                with contextlib.suppress(ApiError):
+                    self._api.request("GET", path)
 
     def leave(self) -> None:
         """Stop in order."""
@@ -134,7 +136,7 @@ class Mutant(Driver):
             self._publisher.remove()
             return
         if "rewrites-at-exit" in self.faults:
-            self._publisher.write_again()
+            self._own.write_again()
         super().leave()
 
     # Answers ----------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def manifests(fault: str = "") -> list[dict[str, Any]]:
     """Return what is shipped, under a name of its own where it has a fault."""
     text = MANIFESTS.read_text()
     if fault:
-        text = text.replace("name: pretend", f"name: {fault}").replace(":pretend\"", f":{fault}\"")
+        text = text.replace("name: pretend", f"name: {fault}").replace(':pretend"', f':{fault}"')
         text = text.replace("namespace: pretend", f"namespace: {fault}")
         text = text.replace("serviceaccount:pretend:", f"serviceaccount:{fault}:")
         text = text.replace("policyName: pretend", f"policyName: {fault}")

@@ -140,7 +140,9 @@ def _line(variant: Variant, result: Result) -> str:
     rest = " ".join(sorted(result.failed.keys() - {variant.check}))
     line = f"{variant.check:<6}{variant.name:<22}{own}{rest}".ljust(60)
     reason = result.failed.get(variant.check) or result.not_run.get(variant.check, "")
-    return f"{line}{result.seconds:6.1f}s  {'WRONG: ' + problem if problem else 'ok'}: {reason[:110]}"
+    return (
+        f"{line}{result.seconds:6.1f}s  {'WRONG: ' + problem if problem else 'ok'}: {reason[:110]}"
+    )
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

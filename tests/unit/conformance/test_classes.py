@@ -17,8 +17,8 @@ SLICE = {
     [
         ("device.driver == 'gpu.example.com'", ""),
         (
-            "device.driver == 'gpu.example.com' && "
-            "device.attributes['gpu.example.com'].type == 'gpu'",
+            """device.driver == 'gpu.example.com'
+            && device.attributes['gpu.example.com'].type == 'gpu'""",
             "",
         ),
         ("device.driver == 'gpu.exmaple.com'", "selects none of 1 devices"),

@@ -17,11 +17,10 @@ from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.facts import Facts, Reading, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.over_time import reading
-from dragoman.doctor.pools import REGISTRATION
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshots.documents import KINDS, PLANNING
+from dragoman.inventory.snapshots.documents import KINDS, PLANNING, REGISTRATION
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client

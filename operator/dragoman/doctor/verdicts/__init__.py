@@ -84,9 +84,7 @@ def unknown(facts: Facts) -> tuple[str, ...]:
     return tuple(
         driver
         for driver in sorted(known)
-        if not any(
-            one.driver == driver and any(map(one.names, found[driver])) for one in shipped()
-        )
+        if not any(one.driver == driver and any(map(one.names, found[driver])) for one in shipped())
     )
 
 
