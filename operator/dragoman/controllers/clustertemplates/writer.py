@@ -124,18 +124,14 @@ class CopyWriter:
     async def write_status(self, template: ClusterTemplate, status: dict[str, Any]) -> None:
         """Write a status, unless the object is another or has changed by now; raise ApiError.
 
-        The event about the change enqueues the status again. The version is the precondition: in
-        the status of a custom resource the API server ignores a UID.
+        The version is the precondition: in the status of a custom resource the API server ignores
+        a UID.
         """
         self._check()
         version = {"resourceVersion": template.metadata.resource_version}
         body = {"metadata": version, "status": status}
         path = CLUSTERTEMPLATES.path("", template.metadata.name, "status")
-        try:
-            await self._client.patch(path, body, MERGE_PATCH)
-        except ApiError as error:
-            if error.code not in {404, 409}:
-                raise
+        await self._client.patch(path, body, MERGE_PATCH)
 
     def _check(self) -> None:
         if not self._may_write():

@@ -100,8 +100,8 @@ class Applier:
 
     async def write_progress(
         self, resource: Resource, rule: StoredRule, progress: Condition
-    ) -> dict[str, Any] | None:
-        """Write the condition of a rule; return the rule, or None if it was replaced.
+    ) -> dict[str, Any]:
+        """Write the condition of a rule, unless it was replaced; return the rule.
 
         Raises:
             ApiError: The request failed.
@@ -124,12 +124,7 @@ class Applier:
         }
         path = resource.path(name=rule.metadata.name, subresource="status")
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        try:
-            return await self._client.request("PATCH", path, body, APPLY_PATCH, query)
-        except ApiError as error:
-            if error.code in {404, 409}:
-                return None
-            raise
+        return await self._client.request("PATCH", path, body, APPLY_PATCH, query)
 
     def _check_leading(self) -> None:
         if not self._may_write():

@@ -147,9 +147,8 @@ class Reconciler:
             self._queue.add_after(rule_key(rule.metadata.name), planned.after)
             return
         written = await self._applier.write_progress(informer.resource, rule, planned.progress)
-        if written is not None:
-            # The next plan must not wait for the watch.
-            informer.handle({"type": "MODIFIED", "object": written})
+        # The next plan must not wait for the watch.
+        informer.handle({"type": "MODIFIED", "object": written})
 
     def _found(self, rule: StoredRule) -> Counts | Preview:
         progress = rule.progress

@@ -170,7 +170,7 @@ class PoolStatusController:
                 raise
             await self.informer.refresh("", name)
             left = self._requests.get("", name)
-            if error.code == 422 and left is not None and left.answered is None:
+            if left is not None and left.answered is None:
                 raise
             return False
         self.informer.changed(Request.parse(written))

@@ -28,6 +28,7 @@ class Api:
         self.body = request()
         self.others: dict[str, Json] = {}
         self.puts = 0
+        self.refusals: list[ApiError] = []
         self.deleted: list[str] = []
 
     async def get(self, _: str, **__: str) -> Json:
@@ -41,6 +42,8 @@ class Api:
             self.others[name] = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
             return self.others[name]
         self.puts += 1
+        if self.refusals:
+            raise self.refusals.pop()
         if "status" in self.body:
             raise ApiError(422, "Invalid", "field is immutable")
         self.body = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
@@ -184,6 +187,17 @@ async def test_a_follower_does_not_answer() -> None:
     assert not await setup.answered_within(60)
     setup.leads = True
     assert await setup.answered_within(6)
+
+
+@in_virtual_time
+@pytest.mark.parametrize("code", [404, 409, 422])
+async def test_a_refused_answer_is_tried_again_while_the_request_waits(code: int) -> None:
+    """No event follows where a proxy or a webhook refused the write of an unchanged request."""
+    setup = Setup(a_slice("a"))
+    setup.api.refusals = [ApiError(code, "Refused", "not now")]
+    await asyncio.sleep(30)
+    assert setup.api.puts == 2
+    assert setup.api.body["status"]["poolCount"] == 1
 
 
 @in_virtual_time
