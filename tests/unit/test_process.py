@@ -10,6 +10,7 @@ from typing import Any
 import kopf
 import pytest
 
+from dragoman import metrics
 from dragoman.cli.server import without_events
 from dragoman.model import allocated
 from dragoman.process import operator as process
@@ -95,6 +96,7 @@ async def test_each_resource_is_watched_once_and_a_claim_is_parsed_once(
     server = ApiServer()
     server.put(objects.resource_slice(POOL, list(DEVICES), DRIVER, "s"))
     server.put(USER)
+    examined = metrics.FINDINGS_TIME._value.get()
     async with running(server, monkeypatch) as made:
         begun = {
             *("pods", "resourceclaims", "resourceclaimtemplates", "resourceslices", "nodes"),
@@ -105,6 +107,8 @@ async def test_each_resource_is_watched_once_and_a_claim_is_parsed_once(
         await eventually(lambda: set(watched(server)) == begun)
         assert set(watched(server).values()) == {1}
         await eventually(lambda: made._ready() is None)
+        # Findings list and parse all claims in each pass; the next one is ten minutes away.
+        await eventually(lambda: metrics.FINDINGS_TIME._value.get() > examined)
 
         parsed: Counter[str] = Counter()
         read = allocated._result
