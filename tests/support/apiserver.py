@@ -71,12 +71,14 @@ class ApiServer:
         requests: How often each was asked, as `LIST pods`; watches with their first list are
             `WATCH pods`.
         fail: Returns the error of a request, as `GET pods`; None lets it through.
+        discoveries: How often it was asked which groups it serves.
         unanswered: Requests without an answer, as the client counts them.
     """
 
     objects: dict[Place, Json] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
     fail: Callable[[str], ApiError | None] = lambda _: None
+    discoveries: int = 0
     unanswered: int = 0
     _version: int = 0
     _watches: list[tuple[str, asyncio.Queue[bytes]]] = field(default_factory=list)
@@ -110,6 +112,7 @@ class ApiServer:
         if path == "/version":
             return dict(VERSION)
         if path == "/apis":
+            self.discoveries += 1
             return _groups()
         found = SERVED.get(path.removeprefix("/apis/").removeprefix("/api/"))
         if found is not None:

@@ -1,11 +1,20 @@
-"""Clusters as controllers know them, without an API server behind."""
+"""Clusters as controllers know them, fed by a test or by a fake API server."""
 
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
 
+import kopf
+
+from dragoman.cli.server import without_events
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
+from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
+from dragoman.kube.manager import Manager
 from dragoman.kube.resources import Resource
+from tests.support.apiserver import ApiServer
 
 DRA = "resource.k8s.io"
 SERVED = Served(
@@ -27,3 +36,27 @@ def cluster_of(client: Any = None, *, content: bool = False) -> Cluster:
     if content:
         made.part(Devices)._content = True
     return made
+
+
+@asynccontextmanager
+async def following(
+    server: ApiServer, prepare: Callable[[Cluster], object] = lambda _: None
+) -> AsyncIterator[Cluster]:
+    """Watch pods and claims of a fake API server by reflectors.
+
+    Args:
+        server: What is watched.
+        prepare: Called before anything is.
+    """
+    _, handlers = without_events(kopf.get_default_registry())
+    manager = Manager(handlers, resync=600.0)
+    manager.memo = SimpleNamespace(operator=manager)
+    cluster = Cluster(cast(Client, server), SERVED, manager.watch, manager.spawn_once)
+    prepare(cluster)
+    cluster.require(*cluster)
+    cluster.begin()
+    try:
+        await cluster.wait_synced()
+        yield cluster
+    finally:
+        await manager.stop()

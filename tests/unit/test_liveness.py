@@ -112,3 +112,26 @@ async def test_the_loop_beats_each_second(monkeypatch: pytest.MonkeyPatch) -> No
     fault = liveness.fault()
     assert fault is not None
     assert "the event loop is" in fault
+
+
+def test_a_resource_that_the_server_serves_no_more_is_a_fault(process: Process) -> None:
+    """The next start finds the version that an upgrade serves in its place."""
+    watch = process.watches[0]
+    for _ in range(8):
+        watch.failed(404)
+        process.watches[1].received()
+        process.after(10.0)
+    assert "no longer serves" in (process.liveness.fault() or "")
+    watch.failed(503)
+    assert process.liveness.fault() is None
+
+
+def test_a_watch_that_is_not_vital_makes_no_process_unready(process: Process) -> None:
+    watch = process.watches[0]
+    watch.vital = False
+    for _ in range(8):
+        watch.failed(404)
+        process.watches[1].received()
+        process.after(10.0)
+    assert process.liveness.fault() is None
+    assert not process.liveness.unreachable()

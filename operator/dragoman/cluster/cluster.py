@@ -9,12 +9,16 @@ from dragoman.cluster.state import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, retried
 from dragoman.kube.informer import Informer
+from dragoman.kube.recent import Recent
 from dragoman.kube.resources import NODES, PODS
 from dragoman.logs import logger
-from dragoman.model import Claim, Document, Node, Pod, PodGroup, Template
+from dragoman.model import Claim, Document, MalformedObjectError, Node, Pod, PodGroup, Template
+from dragoman.model.metadata import Metadata
 
 _CLAIM_MARKS = (b'"resourceClaims":[', b'"extendedResourceClaimStatus":')
 _REFUSED_MARK = b'"Unschedulable"'
+LEFT_OUT_LIMIT = 10_000
+"""How many objects that were left out are remembered."""
 
 log = logger("dragoman.cluster")
 
@@ -71,6 +75,7 @@ class Cluster:
         self._begun = False
         self._parts: dict[type[Any], object] = {}
         self._kubernetes = ""
+        self._left_out: Recent[str, None] = Recent(LEFT_OUT_LIMIT)
         self._reduce: Callable[[Document], Document] | None = None
         self._whole_claim: Callable[[Document], Claim] = Claim.parse
         self._node_content: Parse | None = None
@@ -83,6 +88,7 @@ class Cluster:
             self._pod,
             store=state.pods,
             predicate=self._concerns,
+            keeps=_is_kept,
             is_own_write=own_write,
             rolled_back=roll_back,
         )
@@ -144,6 +150,7 @@ class Cluster:
         """
         assert not self._begun, "pods are listed once"
         self._reduce = reduce
+        self.state.pods.index(waiting=_waits)
 
     def keep_content(self, claim: Callable[[Document], Claim], node: Parse) -> None:
         """Keep claims with what they request, and of each node what a function returns.
@@ -159,7 +166,7 @@ class Cluster:
         """Return the pods without a node as they are kept; None while they are not listed."""
         if self._reduce is None or not self.pods.synced.is_set():
             return None
-        found = (one.waiting for one in self.pods.store if not one.node_name)
+        found = (one.waiting for one in self.pods.store.find("waiting", ""))
         return [one for one in found if one is not None]
 
     async def kubernetes(self) -> str:
@@ -171,9 +178,8 @@ class Cluster:
 
     def unready(self) -> str | None:
         """Return None once what claims need is listed, as far as it is required."""
-        if all(one.synced.is_set() for one in self._awaited):
-            return None
-        return "pods, claims and templates are not listed yet"
+        missing = [one.resource.plural for one in self._awaited if not one.synced.is_set()]
+        return f"{', '.join(missing)} are not listed yet" if missing else None
 
     async def wait_synced(self) -> None:
         """Wait until what claims need is listed, as far as it is required by now."""
@@ -193,18 +199,42 @@ class Cluster:
 
     def _claim(self, document: Document) -> Claim:
         # Reflectors report what was deleted during an outage by its identity alone.
-        return (self._whole_claim if "spec" in document else Claim.parse)(document)
+        if "spec" not in document:
+            return Claim.parse(document)
+        try:
+            return self._whole_claim(document)
+        except MalformedObjectError as error:
+            # Its life goes on without what it requests, which only explanations need.
+            claim = Claim.parse(document)
+            self._leave_out("resourceclaims", claim.metadata, error)
+            return claim
 
     def _node(self, document: Document) -> Node:
         """Read a node; a heartbeat that changes nothing of interest keeps the stored content."""
         node = Node.parse(document)
         if self._node_content is None or not document.keys() - {"metadata", "apiVersion", "kind"}:
             return node
-        content = self._node_content(document)
+        try:
+            content = self._node_content(document)
+        except MalformedObjectError as error:
+            self._leave_out("nodes", node.metadata, error)
+            return node
         known = self.nodes.store.get("", node.metadata.name)
         if known is not None and known.content == content:
             content = known.content
         return replace(node, content=content)
+
+    def _leave_out(self, plural: str, metadata: Metadata, error: MalformedObjectError) -> None:
+        """Log once why an object is stored without its content."""
+        if metadata.uid not in self._left_out:
+            self._left_out[metadata.uid] = None
+            log.warning(
+                "Explanations leave an object out",
+                resource=plural,
+                namespace=metadata.namespace,
+                name=metadata.name,
+                error=str(error),
+            )
 
     def _concerns(self, content: bytes) -> bool:
         """Whether a pod, as JSON bytes, may use claims, or wait; some others pass as well.
@@ -220,14 +250,27 @@ def uses_claims(content: bytes) -> bool:
     return _CLAIM_MARKS[0] in content or _CLAIM_MARKS[1] in content
 
 
-def pod_concerns_claims(body: Mapping[str, Any], **_: Any) -> bool:
-    """Whether a pod uses claims or waits for a node; a filter of kopf.
+def _waits(pod: Pod) -> tuple[str, ...]:
+    return ("",) if pod.waiting is not None and not pod.node_name else ()
+
+
+def _is_kept(pod: Pod) -> bool:
+    """Whether a pod is stored: one that waited without claims is not, once it has a node."""
+    return pod.uses_claims or pod.waiting is not None
+
+
+def pod_concerns_claims(body: Mapping[str, Any], memo: Any = None, **_: Any) -> bool:
+    """Whether a pod uses claims or waits for a node, or is stored because it did; kopf's filter.
 
     It also passes deletions by name alone.
     """
     spec, status = body.get("spec") or {}, body.get("status") or {}
+    metadata = body.get("metadata") or {}
+    place = (str(metadata.get("namespace")), str(metadata.get("name")))
+    operator = getattr(memo, "operator", None)
     return "spec" not in body or bool(
         spec.get("resourceClaims")
         or status.get("extendedResourceClaimStatus")
         or any(one.get("reason") == "Unschedulable" for one in status.get("conditions") or ())
+        or (operator is not None and operator.informers.has("", "pods", *place))
     )

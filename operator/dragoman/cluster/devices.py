@@ -52,15 +52,12 @@ class Devices:
     def __init__(self, cluster: Cluster) -> None:
         client, slices = cluster.client, cluster.served.slices
         self._cluster = cluster
-        self._content = False
-        self._required = False
+        self._content = self._required = False
+        self._listing: asyncio.Future[None] | None = None
         self.rules_served: Resource | None = None
         self.rules_known = asyncio.Event()
         self.slices: Informer[StoredSlice] = Informer(
-            client,
-            slices,
-            self._slice_v1beta1 if slices.version == "v1beta1" else self._slice,
-            is_unchanged=self._is_unchanged,
+            client, slices, self._slice, is_unchanged=self._is_unchanged
         )
         # Which version is served is not known yet.
         unserved = Resource(DRA_GROUP, "", "devicetaintrules")
@@ -78,10 +75,18 @@ class Devices:
 
     async def require_content(self) -> None:
         """Store attributes, capacities and counters too, which takes several times the memory."""
-        self._content = True
-        # One list: slices that cannot be read stay without.
-        if any(one.content is None for one in self.slices.store):
-            await self.slices.resync_until_complete()
+        if not self._content:
+            self._content = True
+            if len(self.slices.store):
+                # One list for all that wait; slices that cannot be read stay without.
+                self._listing = asyncio.ensure_future(self.slices.resync_until_complete())
+        if self._listing is not None:
+            await asyncio.shield(self._listing)
+
+    def serve(self, slices: Resource) -> None:
+        """Watch slices and classes in another version, which the API server serves by now."""
+        self.slices.resource = slices
+        self.classes.resource = Resource(DRA_GROUP, slices.version, "deviceclasses")
 
     def serve_rules(self, resource: Resource) -> None:
         """Watch DeviceTaintRules, which the API server serves as `resource`."""
@@ -109,10 +114,9 @@ class Devices:
         self.serve_rules(resource)
 
     def _slice(self, document: Document) -> StoredSlice:
-        return StoredSlice.parse(document, content=self._content)
-
-    def _slice_v1beta1(self, document: Document) -> StoredSlice:
-        return StoredSlice.parse_v1beta1(document, content=self._content)
+        old = self.slices.resource.version == "v1beta1"
+        parse = StoredSlice.parse_v1beta1 if old else StoredSlice.parse
+        return parse(document, content=self._content)
 
     def _is_unchanged(self, line: bytes) -> bool:
         return not self._content and is_unchanged(line, partial(self.slices.store.get, ""))

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -13,8 +14,15 @@ from dragoman.kube.client import MERGE_PATCH, Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Fact, Store
+from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
 from dragoman.model import Document, MalformedObjectError
+
+_PLACE = re.compile(
+    rb'"metadata":\{"name":"([^"\\]+)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"([^"\\]+)")?'
+)
+_HEAD = 1024
+"""Bytes of a watch line within which the name and namespace of its object stand."""
 
 log = logger("dragoman.informer")
 
@@ -34,7 +42,9 @@ class Informer(Generic[Fact]):
         store: The facts as last known.
         departed: Called before the observers when an object is gone, with what was stored, if
             anything, and the object as it was deleted; it may have only metadata.
-        predicate: Whether an object, as JSON bytes, concerns this informer at all.
+        predicate: Whether an object, as JSON bytes, concerns this informer at all; one that is
+            stored always does.
+        keeps: Whether a fact is stored; one that no longer is leaves the store.
         is_own_write: Whether a resourceVersion is the result of an own write, whose response is
             in the store already.
         is_unchanged: Whether a watch line changes nothing that is stored, so that it need not be
@@ -43,6 +53,7 @@ class Informer(Generic[Fact]):
         field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
         namespace: Restricts lists and watches; empty for all.
         synced: Set after the first complete list.
+        health: When its watch last received anything.
     """
 
     client: Client
@@ -52,12 +63,14 @@ class Informer(Generic[Fact]):
     store: Store[Fact] = field(default_factory=lambda: Store(DeletedUIDs()))
     departed: Callable[[Fact | None, Fact], None] = lambda _known, _last: None
     predicate: Callable[[bytes], bool] = lambda _: True
+    keeps: Callable[[Fact], bool] = lambda _: True
     is_own_write: Callable[[bytes], bool] = lambda _: False
     is_unchanged: Callable[[bytes], bool] = lambda _: False
     rolled_back: Callable[[], None] = lambda: None
     field_selector: str = ""
     namespace: str = ""
     synced: asyncio.Event = field(default_factory=asyncio.Event)
+    health: WatchHealth = field(default_factory=WatchHealth)
 
     @property
     def path(self) -> str:
@@ -78,7 +91,9 @@ class Informer(Generic[Fact]):
     def changed(self, fact: Fact) -> None:
         """Store a fact unless a newer one is there, and tell the observers."""
         known = self.store.get(fact.metadata.namespace, fact.metadata.name)
-        if self.store.put(fact):
+        if not self.keeps(fact):
+            self._leave_out(known, fact)
+        elif self.store.put(fact):
             if known is not None and known.metadata.uid != fact.metadata.uid:
                 self.departed(known, known)
             self._tell(known, fact)
@@ -90,6 +105,26 @@ class Informer(Generic[Fact]):
         self.departed(known, fact)
         if known is not None:
             self._tell(known, None)
+
+    def concerns(self, item: Any) -> bool:
+        """Whether a listed object must be handled: it may also have stopped to be of interest."""
+        if self.predicate(orjson.dumps(item)):
+            return True
+        metadata = item.get("metadata") or {}
+        place = (str(metadata.get("namespace") or ""), str(metadata.get("name")))
+        return self.store.get(*place) is not None
+
+    def concerns_line(self, line: bytes) -> bool:
+        """Whether the object of a watch line must be handled."""
+        if self.predicate(line):
+            return True
+        if not len(self.store):
+            return False
+        # The API server writes an object's name before everything that users can choose.
+        place = _PLACE.search(line, 0, _HEAD)
+        if place is None:
+            return True
+        return self.store.get((place[2] or b"").decode(), place[1].decode()) is not None
 
     def roll_back(self) -> None:
         """Trust the next list: the server lists older versions, because etcd was restored."""
@@ -181,7 +216,7 @@ class Informer(Generic[Fact]):
         before = list(self.store)
         listed: set[str] = set()
         async for item in self._listed():
-            if self.predicate(orjson.dumps(item)):
+            if self.concerns(item):
                 listed.add(str((item.get("metadata") or {}).get("uid")))
                 self.handle({"type": "ADDED", "object": item})
         self.delete_missing(before, listed)
@@ -208,12 +243,33 @@ class Informer(Generic[Fact]):
     def delete_missing(self, before: list[Fact], listed: set[str]) -> None:
         """Delete the facts that were stored before a list began and whose UID it does not have."""
         for fact in before:
-            if fact.metadata.uid not in listed:
+            if self.is_missing(fact, listed):
                 self.deleted(fact)
+
+    def is_missing(self, fact: Fact, listed: set[str]) -> bool:
+        """Whether a fact that was stored before a list began, and still is, is not in the list."""
+        metadata = fact.metadata
+        if metadata.uid in listed:
+            return False
+        stored = self.store.get(metadata.namespace, metadata.name)
+        return stored is not None and stored.metadata.uid == metadata.uid
+
+    def _leave_out(self, known: Fact | None, fact: Fact) -> None:
+        """Remove what is stored of an object that is of no interest any more."""
+        if known is None or self.store.is_past(fact):
+            return
+        if known.metadata.uid != fact.metadata.uid:
+            self.deleted(known)
+            return
+        self.store.forget(known)
+        self._tell(known, None)
 
     def _tell(self, old: Fact | None, new: Fact | None) -> None:
         for observer in self.observers:
-            observer(old, new)
+            try:
+                observer(old, new)
+            except Exception:  # the other controllers must have the change all the same
+                log.exception("Cannot handle a change", resource=self.resource.plural)
 
     async def _listed(self) -> AsyncIterator[Any]:
         async for page in pages(self.client, self.path, **self.query):

@@ -34,6 +34,11 @@ class Informers:
         self._found[place] = informer
         return known is None
 
+    def has(self, group: str, plural: str, namespace: str, name: str) -> bool:
+        """Whether an object is stored."""
+        informer = self._found.get((group, plural))
+        return informer is not None and informer.store.get(namespace, name) is not None
+
     def clear(self) -> None:
         """Remove all informers: later events are dropped."""
         self._found.clear()
@@ -136,9 +141,9 @@ class Manager:
         async def feed(event: Mapping[str, Any]) -> None:
             await handler(event=event, memo=self.memo)
 
-        reflector = Reflector(informer, feed)
-        self.watches.append(reflector.health)
-        self.spawn(resource.plural, reflector.run())
+        informer.health.begin()
+        self.watches.append(informer.health)
+        self.spawn(resource.plural, Reflector(informer, feed).run())
 
     def _component_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (task.get_name() == ONCE and task.exception() is None):

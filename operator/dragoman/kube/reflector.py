@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from dragoman import metrics
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
@@ -51,12 +49,10 @@ class Reflector:
     Attributes:
         informer: What is watched; its store shows which objects were deleted during an outage.
         handle: Receives each raw event, as kopf's event handlers do.
-        health: When anything was last received.
     """
 
     informer: Informer[Any]
     handle: EventHandler
-    health: WatchHealth = field(default_factory=WatchHealth)
     _version: str = ""
     """Where the watch continues; empty when it must list first."""
     _failed_version: str = ""
@@ -67,6 +63,11 @@ class Reflector:
     _use_watch_list: bool = True
     _verify_version: bool = False
     _backoff: Backoff = field(default_factory=Backoff)
+
+    @property
+    def health(self) -> WatchHealth:
+        """When anything was last received."""
+        return self.informer.health
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -107,7 +108,7 @@ class Reflector:
         self._verify_version = False
 
     async def _back_off(self, cause: str, error: Exception) -> None:
-        self.health.failed()
+        self.health.failed(getattr(error, "code", 0))
         metrics.WATCH_RESTARTS.labels(cause).inc()
         delay = self._backoff.next(getattr(error, "retry_after", None))
         log.warning(
@@ -141,9 +142,9 @@ class Reflector:
     async def _delete_missing(self, before: list[HasMetadata], listed: set[str]) -> None:
         """Send DELETED events for facts that the list does not have, with only their metadata."""
         for fact in before:
-            metadata = fact.metadata
-            if metadata.uid in listed:
+            if not self.informer.is_missing(fact, listed):
                 continue
+            metadata = fact.metadata
             identity = {
                 "namespace": metadata.namespace,
                 "name": metadata.name,
@@ -184,7 +185,7 @@ class Reflector:
         async for page in pages(self.informer.client, self.informer.path, **self.informer.query):
             self.health.received()
             for item in page["items"] or ():
-                if self.informer.predicate(orjson.dumps(item)):
+                if self.informer.concerns(item):
                     listed.add(_uid(item))
                     await self.handle({"type": "ADDED", "object": item})
             version = str(page["metadata"]["resourceVersion"])
@@ -240,7 +241,7 @@ class Reflector:
     def _is_relevant(self, line: bytes) -> bool:
         """Whether a line is worth parsing."""
         self.health.received()
-        if self.informer.predicate(line) or line.startswith(
+        if self.informer.concerns_line(line) or line.startswith(
             (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
         ):
             return True

@@ -101,11 +101,6 @@ class Store(Generic[Fact]):
         facts = self._facts.get(namespace)
         return None if facts is None else facts.get(name)
 
-    @property
-    def namespaces(self) -> int:
-        """How many namespaces have facts."""
-        return len(self._facts)
-
     def namespace(self, namespace: str) -> Mapping[str, Fact]:
         """Return the facts of a namespace by name; a live view."""
         return self._facts.get(namespace) or {}
@@ -150,12 +145,17 @@ class Store(Generic[Fact]):
         stored = self.get(namespace, name)
         if stored is None or stored.metadata.uid != uid:
             return None
+        self.forget(stored)
+        return stored
+
+    def forget(self, stored: Fact) -> None:
+        """Remove a stored fact whose object may still exist, and be stored again."""
+        namespace, name = stored.metadata.namespace, stored.metadata.name
         del self._facts[namespace][name]
         if not self._facts[namespace]:
             del self._facts[namespace]
         self._count -= 1
         self._unfile(stored)
-        return stored
 
     def roll_back(self) -> None:
         """Let the next event of each object replace its fact, whatever its version.

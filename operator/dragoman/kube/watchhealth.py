@@ -2,24 +2,39 @@
 
 import time
 
+NOT_FOUND = 404
+
 
 class WatchHealth:
-    """When a watch last received anything, and for how long its requests have been failing."""
+    """When a watch last received anything, and for how long its requests have been failing.
+
+    Attributes:
+        vital: Whether the process is unready, or has to begin again, while the watch fails.
+    """
 
     def __init__(self) -> None:
+        self.vital = True
+        self.begin()
+
+    def begin(self) -> None:
+        """Note that the watch begins only now."""
         self._active = time.monotonic()
         self._first_failure: float | None = None
+        self._first_missing: float | None = None
 
     def received(self) -> None:
         """Note that something was received."""
-        self._active = time.monotonic()
-        self._first_failure = None
+        self.begin()
 
-    def failed(self) -> None:
-        """Note that a list or watch was refused, or broke."""
+    def failed(self, code: int = 0) -> None:
+        """Note that a list or watch was refused, with an HTTP status, or broke."""
         self._active = time.monotonic()
         if self._first_failure is None:
             self._first_failure = self._active
+        if code != NOT_FOUND:
+            self._first_missing = None
+        elif self._first_missing is None:
+            self._first_missing = self._active
 
     def silent_for(self) -> float:
         """Return for how many seconds nothing was received and nothing was tried."""
@@ -31,3 +46,7 @@ class WatchHealth:
         A watch that was reopened after a single failure may well be silent for a minute.
         """
         return 0.0 if self._first_failure is None else self._active - self._first_failure
+
+    def missing_for(self) -> float:
+        """Return the seconds for which the server has answered that it has no such resource."""
+        return 0.0 if self._first_missing is None else self._active - self._first_missing

@@ -18,6 +18,9 @@ SILENCE_LIMIT = 300.0
 """Seconds for which a watch may receive nothing: bookmarks arrive every minute."""
 STUCK_LIMIT = 180.0
 """Seconds for which one key may occupy a worker: no request takes longer than 30."""
+MISSING_LIMIT = 60.0
+"""Seconds for which the server may not know a resource that it served: a start finds the version
+that an upgrade serves in its place."""
 UNREACHABLE_AFTER = 30.0
 """Seconds of failing lists and watches after which the operator is not ready."""
 BEAT = 1.0
@@ -31,7 +34,7 @@ Check = Callable[[], str | None]
 
 
 class Liveness:
-    """Whether only a restart helps: the loop stalls, a watch is silent or a worker is stuck.
+    """Whether only a restart helps: a silent watch, a stuck loop or worker, an API that is gone.
 
     Args:
         watches: The health of each watch.
@@ -62,13 +65,15 @@ class Liveness:
         silence = max((watch.silent_for() for watch in self._watches), default=0.0)
         if silence > SILENCE_LIMIT:
             return f"a watch has received nothing for {silence:.0f} s"
+        if any(one.vital and one.missing_for() > MISSING_LIMIT for one in self._watches):
+            return "the API server no longer serves a resource that is watched"
         if self._longest_running() > STUCK_LIMIT:
             return f"a worker has had one key for {self._longest_running():.0f} s"
         return None
 
     def unreachable(self) -> bool:
-        """Whether a list or watch has been failing for longer than UNREACHABLE_AFTER."""
-        return any(watch.failing_for() > UNREACHABLE_AFTER for watch in self._watches)
+        """Whether a vital list or watch has been failing for longer than UNREACHABLE_AFTER."""
+        return any(one.vital and one.failing_for() > UNREACHABLE_AFTER for one in self._watches)
 
 
 class HealthServer:

@@ -9,6 +9,7 @@ from typing import Any
 from dragoman import __version__
 from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.collector import ClaimCollector
+from dragoman.controllers.claims.mode import say_off
 from dragoman.controllers.process import Process
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover, retried
@@ -130,6 +131,8 @@ class Operator:
         REGISTRY.register(collector)
         process.share(collector)
         manager.on_stop.append(partial(REGISTRY.unregister, collector))
+        if settings.claims == "off":
+            manager.on_leading.append(partial(say_off, process))
 
     async def _serve_health(self) -> None:
         if not self._settings.metrics_address:

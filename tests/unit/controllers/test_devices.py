@@ -6,6 +6,7 @@ from typing import Any
 
 from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
+from dragoman.kube.resources import Resource
 from tests.support.clusters import RULES, cluster_of
 
 Seen = list[tuple[int, int]]
@@ -16,8 +17,10 @@ class Listing:
 
     def __init__(self, *items: dict[str, Any]) -> None:
         self.items = items
+        self.lists = 0
 
     async def get(self, _: str, **__: str) -> dict[str, Any]:
+        self.lists += 1
         return {"metadata": {"resourceVersion": "9"}, "items": list(self.items)}
 
 
@@ -64,6 +67,27 @@ async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
     assert [one.content for one in devices.slices.store] == [None]
     await devices.require_content()
     assert [one.content is None for one in devices.slices.store] == [False]
+
+
+async def test_content_that_cannot_be_read_is_listed_once() -> None:
+    malformed = event("ADDED", 1, sharedCounters=["none"])["object"]
+    listing = Listing(malformed)
+    devices = cluster_of(listing).part(Devices)
+    await devices.slices.resync()
+    assert len(devices.slices.store) == 1
+    for _ in range(3):
+        await devices.require_content()
+    assert listing.lists == 2
+
+
+async def test_slices_are_read_in_the_version_that_is_served_now() -> None:
+    old = event("ADDED", 1)["object"]
+    taint = {"key": "k", "effect": "None"}
+    old["spec"]["devices"] = [{"name": "a", "basic": {"taints": [taint]}}]
+    devices = cluster_of(Listing(old)).part(Devices)
+    devices.serve(Resource("resource.k8s.io", "v1beta1", "resourceslices"))
+    await devices.slices.resync()
+    assert [[*one.taints] for one in devices.slices.store] == [["a"]]
 
 
 def test_events_that_change_no_device_are_not_parsed() -> None:

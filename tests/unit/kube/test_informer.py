@@ -134,3 +134,15 @@ def test_an_observer_that_comes_later_receives_what_is_stored_and_each_change() 
         found.handle({"type": kind, "object": claim("a", version)})
     # An older state, and the end of what is not stored, change nothing.
     assert seen == [("", "1"), ("1", "2"), ("2", "")]
+
+
+def test_a_fault_of_one_observer_keeps_the_change_from_no_other() -> None:
+    def faulty(*_: object) -> None:
+        raise KeyError("spec")
+
+    state = ClusterState()
+    found, seen = informer(Served(), state), list[str]()
+    found.observe(faulty)
+    found.observe(lambda _, new: seen.append(new.metadata.name if new else ""))
+    found.handle({"type": "ADDED", "object": claim("a")})
+    assert seen == ["a"]

@@ -87,7 +87,7 @@ class ClaimController:
         self.other.begin()
 
     def _other_seen(self, activity: Activity) -> None:
-        self._mode.other_seen(activity, namespaces=self.state.pods.namespaces)
+        self._mode.other_seen(activity, namespaces=len(self._handlers.pods_with_claims))
 
     async def run(self) -> None:
         """Reconcile until cancelled; call it only while this process leads."""

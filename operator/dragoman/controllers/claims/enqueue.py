@@ -1,6 +1,7 @@
 """Event handlers: they enqueue the keys that a stored change concerns."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from dragoman.cluster.cluster import Cluster
@@ -36,11 +37,13 @@ class EventHandlers:
         state: The stores.
         queue: Receives the keys that a change concerns.
         other: Observes what another claim controller does.
+        pods_with_claims: How many pods that use claims each namespace has, where there are any.
     """
 
     state: ClusterState
     queue: WorkQueue[Key]
     other: OtherController
+    pods_with_claims: Counter[str] = field(default_factory=Counter)
     _by: Key | None = None
     """The key whose worker wrote what is being stored, and plans again anyway."""
 
@@ -69,6 +72,7 @@ class EventHandlers:
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Enqueue a pod that was added or changed, and its claims; of a deleted one its claims."""
+        self._count(old, new)
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self.state.times.forget(old.metadata.uid)
             self._enqueue_claims(old)
@@ -76,8 +80,16 @@ class EventHandlers:
             return
         if self._by is None:
             self.other.pod(old, new)
-        if new.uses_claims or new.waiting is None:
+        if new.uses_claims:
             self._enqueue_pod(new, self._by)
+
+    def _count(self, old: Pod | None, new: Pod | None) -> None:
+        """Count by namespace; other pods may only wait for a node."""
+        for pod, change in ((new, 1), (old, -1)):
+            if pod is not None and pod.uses_claims:
+                self.pods_with_claims[pod.metadata.namespace] += change
+                if not self.pods_with_claims[pod.metadata.namespace]:
+                    del self.pods_with_claims[pod.metadata.namespace]
 
     def _enqueue_claims(self, holder: Pod | PodGroup) -> None:
         """Enqueue all claims that a holder used, or that were created for it."""

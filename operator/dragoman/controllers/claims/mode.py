@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from dragoman import metrics
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.process import Process
 from dragoman.kube import timestamps
 from dragoman.kube.recent import Recent
 from dragoman.logs import logger
@@ -16,7 +17,7 @@ NEEDS_LIMIT = 100_000
 NAMESPACES_LIMIT = 10_000
 """Namespaces whose activity is remembered."""
 MODE_ANNOTATION = "dragoman.dev/claims-mode"
-"""On the Lease: the mode in force, `own` or `assist`."""
+"""On the Lease: the mode in force, `own` or `assist`; `off` where claims are not controlled."""
 CONFIGURED_ANNOTATION = "dragoman.dev/claims-configured"
 """On the Lease: the leader's `--claims`."""
 
@@ -27,7 +28,7 @@ class ClaimMode:
     """Decides under `--claims` what is due, from the activity of another controller.
 
     Args:
-        configured: `auto`, `own` or `assist`; `off` where claims are only stored.
+        configured: `auto`, `own` or `assist`.
         grace: Seconds that another controller has for what pods need.
         takeover_after: Seconds of its silence before `auto` takes over.
         keep: Called with the mode at the start and whenever it changes, so that the next leader and
@@ -46,7 +47,6 @@ class ClaimMode:
     ) -> None:
         self.grace = grace
         self._auto = configured == "auto"
-        self._off = configured == "off"
         self._takeover_after = takeover_after
         self._keep = keep
         self._clock = clock
@@ -152,4 +152,13 @@ class ClaimMode:
 
     def _report(self) -> None:
         for mode in Mode:
-            metrics.MODE.labels(mode.value).set(mode is self.mode and not self._off)
+            metrics.MODE.labels(mode.value).set(mode is self.mode)
+
+
+def say_off(process: Process) -> None:
+    """Let users, and the next leader, read that no claims are controlled."""
+    for mode in Mode:
+        metrics.MODE.labels(mode.value).set(0)
+    if process.elector is not None:
+        process.elector.annotate(MODE_ANNOTATION, "off")
+        process.elector.annotate(CONFIGURED_ANNOTATION, "off")

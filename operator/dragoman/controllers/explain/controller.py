@@ -125,7 +125,7 @@ class ExplainController:
 
     async def run(self) -> None:
         """Explain and count until cancelled; call it only while this process leads."""
-        await asyncio.gather(*(informer.synced.wait() for informer in self.state.informers))
+        await self.state.wait_listed()
         async with asyncio.TaskGroup() as tasks:
             counting = tasks.create_task(self._count())
             try:

@@ -1,5 +1,6 @@
 """What explanations are computed from: the world that the stores of a cluster make."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from dragoman.kube.informer import Informer
 from dragoman.logs import logger
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
 from dragoman.model.claimcontent import parse_claim
+from dragoman.model.requests import NO_SPEC
 
 WORLD_AGE = 2.0
 """Seconds for which a collection of all facts is used."""
@@ -66,6 +68,12 @@ class DeviceState:
         for informer in (*self.informers[1:], devices.rules):
             informer.observe(self._changed)
         cluster.pods.observe(self._pod_changed)
+
+    async def wait_listed(self) -> None:
+        """Wait until everything that is served is listed."""
+        await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
+        # Without rules, tainted devices would look free.
+        await self._devices.wait_rules()
 
     def world(self) -> World:
         """Return all facts as they were at most `WORLD_AGE` seconds ago.
@@ -122,7 +130,8 @@ class DeviceState:
             slices=tuple(self._slices.values()),
             classes=self._classes(),
             rules=tuple(one.rule for one in devices.rules.store),
-            claims={one.key: one for one in self._cluster.claims.store},
+            # Those whose content cannot be read have no spec.
+            claims={one.key: one for one in self._cluster.claims.store if one.spec is not NO_SPEC},
             templates={},
             pods={one.key: one for one in self.pods.values()},
             quotas=(),

@@ -205,7 +205,8 @@ class MaintenanceController:
             if heir is not None:
                 await writer.hand_over(hold, _origin(heir))
                 continue
-            await writer.delete(hold)
+            if await writer.delete(hold):
+                self._view.deleted(hold)
             log.info("Put devices back in service", name=name, hold=str(hold))
 
     def _heir(self, hold: Hold) -> DeviceMaintenance | None:

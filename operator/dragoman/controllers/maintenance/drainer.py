@@ -137,8 +137,11 @@ class Drainer:
         """
         changed = asyncio.Event()
 
-        def notice(devices: Collection[DeviceID]) -> None:
-            if not wanted.isdisjoint(devices):
+        def notice(devices: Collection[DeviceID] | None) -> None:
+            if devices is None:
+                self._ticked = float("-inf")  # rules are read again
+                changed.set()
+            elif not wanted.isdisjoint(devices):
                 changed.set()
 
         async with self.view.notifying(notice):

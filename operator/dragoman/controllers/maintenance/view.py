@@ -21,12 +21,12 @@ from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.maintenance import holds
-from dragoman.maintenance.holds import Hold
+from dragoman.maintenance.holds import Hold, Kind
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
 from dragoman.model.deviceid import DeviceID
 
-Listener = Callable[[frozenset[DeviceID]], None]
-"""Receives the devices that a changed claim has or had."""
+Listener = Callable[[frozenset[DeviceID] | None], None]
+"""Receives the devices that a changed claim has or had; None where a rule changed."""
 _NOT_FOUND = 404
 
 
@@ -88,7 +88,7 @@ class View:
 
     @asynccontextmanager
     async def notifying(self, changed: Listener) -> AsyncIterator[None]:
-        """Call a function with the devices of each claim that changed while the context is open."""
+        """Call a function with the devices of each change while the context is open."""
         self._listeners.add(changed)
         try:
             yield
@@ -161,11 +161,18 @@ class View:
         if written.get("kind") in (None, "ResourceClaim"):
             self.claims.changed(self.claims.parse(written))
 
+    def deleted(self, hold: Hold) -> None:
+        """Take an own deletion of a rule from the store: its event may be late."""
+
     def _claim_changed(self, old: Claim | None, new: Claim | None) -> None:
         """Tell the listeners the devices of a claim that was stored."""
-        found = frozenset(device for one in (old, new) if one for device in _devices_of(one))
+        if self._listeners:
+            both = (one for one in (old, new) if one is not None)
+            self._tell(frozenset(device for one in both for device in _devices_of(one)))
+
+    def _tell(self, devices: frozenset[DeviceID] | None) -> None:
         for changed in tuple(self._listeners):
-            changed(found)
+            changed(devices)
 
 
 def _held(claim: Claim) -> WatchedClaim | None:
@@ -237,6 +244,7 @@ class SharedView(View):
         cluster.state.index_devices()
         super().__init__(cluster.claims, cluster.pods)
         self._devices = cluster.part(Devices)
+        self._devices.rules.observe(self._rule_changed)
 
     async def rules(self, served: Resource | None) -> tuple[Hold, ...]:
         """Return the stored DeviceTaintRules, listed where another version of them is stored."""
@@ -250,6 +258,17 @@ class SharedView(View):
         if written.get("kind") == "DeviceTaintRule":
             self._devices.rules.changed(StoredRule.parse(written))
         super().wrote(written)
+
+    def deleted(self, hold: Hold) -> None:
+        """Take an own deletion of a rule from the store: its event may be late."""
+        stored = self._devices.rules.store.get("", hold.name)
+        if hold.kind is Kind.RULE and stored is not None and stored.metadata.uid == hold.uid:
+            self._devices.rules.deleted(stored)
+
+    def _rule_changed(self, old: StoredRule | None, new: StoredRule | None) -> None:
+        # Eviction controllers write the status of rules all the time.
+        if old is None or new is None or old.generation != new.generation:
+            self._tell(None)
 
 
 def _ids(claim: Claim) -> Iterator[tuple[str, str, str]]:

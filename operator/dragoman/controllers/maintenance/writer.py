@@ -116,7 +116,7 @@ class Writer:
         return await self._create(self.rules, "", manifest)
 
     async def delete(self, hold: Hold) -> bool:
-        """Delete a hold, the one with this UID; return whether it was there.
+        """Delete a hold, the one with this UID; return whether it was there, and is gone.
 
         The allocation of a held claim is cleared first: kube-scheduler tries pending pods again
         when a claim changes, but not when one is deleted.
@@ -134,12 +134,13 @@ class Writer:
                     raise
         options = {"preconditions": {"uid": hold.uid}}
         try:
-            await self.client.delete(resource.path(hold.namespace, hold.name), options)
+            left = await self.client.delete(resource.path(hold.namespace, hold.name), options)
         except ApiError as error:
             if error.code in {_NOT_FOUND, _CONFLICT}:
                 return False
             raise
-        return True
+        # Another finalizer keeps it, with its taint.
+        return not (left.get("metadata") or {}).get("deletionTimestamp")
 
     async def hand_over(self, hold: Hold, heir: Origin) -> None:
         """Make a held claim that of another DeviceMaintenance; the device stays held throughout."""

@@ -23,6 +23,8 @@ from dragoman_webhooks.targets import Matches
 from dragoman_webhooks.tls.files import CertificateFiles, require_client_certificates
 from dragoman_webhooks.tls.rotation import Lifetimes
 
+LOOK_AGAIN = 60.0
+"""Seconds of a failing watch of slices, after which their served version is looked for again."""
 READY_INTERVAL = 0.5
 """Seconds between checks whether all schemas are compiled."""
 
@@ -67,7 +69,22 @@ class ReviewedTargets:
         self._devices = ReviewedDevices(cluster)
         await devices.require_content()
         cluster.require(devices.slices)
-        await self._devices.run()
+        if process.stored is not None:
+            await self._devices.run()
+            return
+        # Reviews of driver configs go on without slices: targets are counted as they were.
+        devices.slices.health.vital = False
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._devices.run())
+            tasks.create_task(self._follow_version(devices))
+
+    async def _follow_version(self, devices: Devices) -> None:
+        """Watch slices in the version that an upgrade of the API server serves."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            if devices.slices.health.failing_for() >= LOOK_AGAIN:
+                served = await _served(self._process.client)
+                devices.serve(served.slices)
 
 
 async def _served(client: Client) -> Served:

@@ -15,6 +15,7 @@ from tests.unit.claims.objects import (
     Object,
     PodObject,
     claim,
+    fact,
     foreign_consumer,
     group,
     pod,
@@ -346,3 +347,15 @@ def test_a_pod_that_waits_without_claims_wakes_nobody() -> None:
     found = replace(Pod.parse(pod("plain").document), waiting={})
     assert made.tell("changed", found) == set()
     assert made.tell("changed", replace(Pod.parse(USER.document), waiting={})) == {pod_key()}
+
+
+def test_only_pods_that_use_claims_count_for_their_namespaces() -> None:
+    """`auto` needs the activity of another controller in as many of them."""
+    made = waking(USER, ELSEWHERE)
+    plain = fact(pod("plain", namespace="third"))
+    assert isinstance(plain, Pod)
+    made.tell("changed", replace(plain, waiting={"spec": {}}))
+    assert made.intake.pods_with_claims == {NAMESPACE: 1, "elsewhere": 1}
+    made.tell("changed", later(USER))
+    made.tell("deleted", ELSEWHERE)
+    assert made.intake.pods_with_claims == {NAMESPACE: 1}

@@ -22,7 +22,8 @@ Ask = Callable[[Process], Awaitable[None]]
 
 def again(api: ModelApi, running: Process, kind: str) -> None:
     """Let the object come again while the answer that it is missing is on its way."""
-    found = claim(NAME, uid="uid-new") if kind == "claim" else pod(NAME, uid="uid-new")
+    using = pod(NAME, uid="uid-new").using("gpu", claim="other")
+    found = claim(NAME, uid="uid-new") if kind == "claim" else using
     get = api.get
 
     async def late(path: str, **query: str) -> Json:
@@ -58,7 +59,11 @@ def looked_at(kind: str) -> Ask:
 )
 @in_virtual_time
 async def test_who_came_meanwhile_is_not_buried(kind: str, ask: Ask) -> None:
-    old = claim(NAME, uid="uid-old") if kind == "claim" else pod(NAME, uid="uid-old")
+    old = (
+        claim(NAME, uid="uid-old")
+        if kind == "claim"
+        else pod(NAME, uid="uid-old").using("gpu", claim="other")
+    )
     api = serving(of=world(old))
     place = claim_place(NAME) if kind == "claim" else Place("pods", NAMESPACE, NAME)
     async with process(api) as running:

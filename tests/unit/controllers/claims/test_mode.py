@@ -1,12 +1,19 @@
 """The mode in force, and what is due in it, by a clock that the tests hold."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dragoman.claims.mode import SEVERAL, Activity, Mode
 from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.mode import ClaimMode
+from dragoman.controllers.claims.mode import (
+    CONFIGURED_ANNOTATION,
+    MODE_ANNOTATION,
+    ClaimMode,
+    say_off,
+)
 from dragoman.metrics import REGISTRY
 
 GRACE, QUIET = 30.0, 300.0
@@ -250,3 +257,14 @@ def test_own_does_not_come_back_without_new_evidence() -> None:
     assert not setup.mode.tick()
     setup.make_claims()
     assert setup.mode.tick()
+
+
+def test_an_operator_without_claims_leaves_no_mode_to_a_later_one() -> None:
+    notes: dict[str, str] = {}
+    mode = Setup("own").mode
+    assert mode.mode is Mode.OWN
+    process: Any = SimpleNamespace(elector=SimpleNamespace(annotate=notes.__setitem__))
+    say_off(process)
+    assert notes == {MODE_ANNOTATION: "off", CONFIGURED_ANNOTATION: "off"}
+    for one in Mode:
+        assert REGISTRY.get_sample_value("dragoman_claims_mode", {"mode": one.value}) == 0

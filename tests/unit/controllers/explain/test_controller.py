@@ -18,7 +18,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
-from tests.support.clusters import cluster_of
+from tests.support.clusters import RULES, cluster_of
 from tests.support.controlplane import objects
 from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
 from tests.unit.kube.fakes import eventually
@@ -107,6 +107,7 @@ class Cluster:
         """Let all first lists be complete."""
         for informer in self.informers.values():
             informer.synced.set()
+        self.cluster.part(Devices).rules_known.set()
 
     async def until(self, events: int) -> list[tuple[str, str]]:
         """Wait for Events, then for as long again as a further one could take."""
@@ -355,3 +356,21 @@ def test_the_scheduler_is_that_of_the_server() -> None:
     assert newer.version == (1, 37)
     assert newer.taint_rules
     assert profile_of("", rules=False).version == (1, 36)
+
+
+def test_devices_are_not_counted_before_taints_are_known() -> None:
+    async def scenario() -> None:
+        cluster = full(claim(), waiting())
+        async with running(cluster):
+            pass
+        devices = cluster.cluster.part(Devices)
+        devices.rules_known.clear()
+        listing = asyncio.ensure_future(cluster.controller.state.wait_listed())
+        await asyncio.sleep(0)
+        devices.serve_rules(RULES)
+        await asyncio.sleep(0)
+        assert not listing.done()
+        devices.rules.synced.set()
+        await listing
+
+    asyncio.run(scenario())
