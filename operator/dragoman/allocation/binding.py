@@ -41,7 +41,7 @@ def waiting(claim: Claim, now: datetime | None) -> Iterator[Reason]:
     if failed is not None:
         yield Reason(Code.BINDING_FAILED, claim.key, device=device.id, details=failed)
         return
-    missing = tuple(one for one in device.binding_conditions if not device.is_true(one))
+    missing = tuple(one for one in device.details.binding_conditions if not device.is_true(one))
     details: dict[str, object] = {"conditions": missing}
     since = datetime.fromisoformat(held.allocated_at) if held.allocated_at else None
     if now is None or since is None or since + TIMEOUT >= now:
@@ -54,15 +54,17 @@ def waiting(claim: Claim, now: datetime | None) -> Iterator[Reason]:
 def _unready(held: Held) -> AllocatedDevice | None:
     """Return the first device that failed or is not ready."""
     for device in held.devices:
-        if not device.binding_conditions:
+        if not device.details.binding_conditions:
             continue
-        if _failed(device) is not None or not all(map(device.is_true, device.binding_conditions)):
+        if _failed(device) is not None or not all(
+            map(device.is_true, device.details.binding_conditions)
+        ):
             return device
     return None
 
 
 def _failed(device: AllocatedDevice) -> dict[str, str] | None:
-    for name in device.binding_failure_conditions:
+    for name in device.details.binding_failure_conditions:
         condition = device.condition(name)
         if condition is not None and condition.status == "True":
             return {"condition": name, "reason": condition.reason, "text": condition.message}

@@ -100,7 +100,7 @@ def _before_binding(world: World) -> Mapping[str, str]:
         held = claim.held
         if held is None or held.node_selector is None:
             continue
-        if any(one.binding_conditions for one in held.devices):
+        if any(one.details.binding_conditions for one in held.devices):
             names = [name for name, node in world.nodes.items() if usable_on(held, node.node)]
             if len(names) == 1:
                 found.update({one.uid: names[0] for one in claim.consumers})

@@ -23,13 +23,11 @@ from dragoman.model.nodeselector import NodeSelector
 from dragoman.model.taints import Toleration, parse_toleration
 
 
-class AllocatedDevice(NamedTuple):
-    """One result of an allocation.
+class Details(NamedTuple):
+    """What few results have.
 
     Attributes:
-        id: The device.
-        request: `request` or `request/subrequest`.
-        admin: Whether it is used with admin access, beside other claims.
+        admin: Whether the device is used with admin access, beside other claims.
         share: `shareID` of a share of a device that allows multiple allocations, else empty.
         consumed: `consumedCapacity`: pairs of a capacity's name and a quantity; None when unset.
         tolerations: As they were when the scheduler allocated.
@@ -38,8 +36,6 @@ class AllocatedDevice(NamedTuple):
         conditions: Those that the driver reports in `status.devices`.
     """
 
-    id: DeviceID
-    request: str = ""
     admin: bool = False
     share: str = ""
     consumed: tuple[tuple[str, str], ...] | None = None
@@ -47,6 +43,58 @@ class AllocatedDevice(NamedTuple):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+
+
+_PLAIN = Details()
+_NAMES = frozenset({"driver", "pool", "device", "request"})
+
+
+class AllocatedDevice(NamedTuple):
+    """One result of an allocation: 100 bytes, of which operators keep hundreds of thousands.
+
+    Attributes:
+        driver: Of the device.
+        pool: Of the device.
+        device: Its name in the pool.
+        request: `request` or `request/subrequest`.
+        details: See there.
+    """
+
+    driver: str
+    pool: str
+    device: str
+    request: str = ""
+    details: Details = _PLAIN
+
+    @property
+    def id(self) -> DeviceID:
+        """The device."""
+        return DeviceID(self.driver, self.pool, self.device)
+
+    @property
+    def admin(self) -> bool:
+        """Whether it is used with admin access, beside other claims."""
+        return self.details.admin
+
+    @property
+    def share(self) -> str:
+        """`shareID` of a share of a device that allows multiple allocations, else empty."""
+        return self.details.share
+
+    @property
+    def consumed(self) -> tuple[tuple[str, str], ...] | None:
+        """`consumedCapacity`: pairs of a capacity's name and a quantity; None when unset."""
+        return self.details.consumed
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """As they were when the scheduler allocated."""
+        return self.details.tolerations
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those that the driver reports in `status.devices`."""
+        return self.details.conditions
 
     def condition(self, kind: str) -> Condition | None:
         """Return what the driver reports under this type; of several the first counts."""
@@ -104,11 +152,21 @@ def _reported(status: Document) -> Reported:
 
 def _result(item: Document, index: int, reported: Reported) -> AllocatedDevice:
     within = f"status.allocation.devices.results[{index}]."
-    device = _id(item, within)
-    return AllocatedDevice(
-        device,
-        # Thousands of claims repeat the names of requests.
+    # Thousands of claims repeat these names.
+    found = (
+        intern(text(item, "driver", within)),
+        intern(text(item, "pool", within)),
+        intern(text(item, "device", within)),
         intern(optional_text(item, "request", within) or ""),
+    )
+    details = _PLAIN
+    if reported or any(key not in _NAMES and item[key] is not None for key in item):
+        details = _details(item, within, reported.get(DeviceID(*found[:3]), ()))
+    return AllocatedDevice(*found, details)
+
+
+def _details(item: Document, within: str, conditions: tuple[Condition, ...]) -> Details:
+    return Details(
         flag(item, "adminAccess", within) is True,
         optional_text(item, "shareID", within) or "",
         None if item.get("consumedCapacity") is None else tuple(_consumed(item, within)),
@@ -118,16 +176,13 @@ def _result(item: Document, index: int, reported: Reported) -> AllocatedDevice:
         ),
         texts(item, "bindingConditions", within),
         texts(item, "bindingFailureConditions", within),
-        reported.get(device, ()),
+        conditions,
     )
 
 
 def _id(item: Document, within: str) -> DeviceID:
-    # Thousands of claims repeat the names of drivers, pools and devices.
     return DeviceID(
-        intern(text(item, "driver", within)),
-        intern(text(item, "pool", within)),
-        intern(text(item, "device", within)),
+        text(item, "driver", within), text(item, "pool", within), text(item, "device", within)
     )
 
 

@@ -6,6 +6,7 @@ reads the rest as well.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from sys import intern
 from typing import Any, Self
 
@@ -113,11 +114,11 @@ class Claim:
         annotations = mapping(metadata, "annotations", "metadata.")
         return cls(
             metadata=Metadata.parse(body, stored=stored),
-            entry=optional_text(annotations, POD_CLAIM_ANNOTATION, "metadata.annotations."),
+            entry=_interned(annotations, POD_CLAIM_ANNOTATION, "metadata.annotations."),
             # The scheduler's own claims have no entry. A template may carry the annotation, too.
             extended=annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true"
             and POD_CLAIM_ANNOTATION not in annotations,
-            finalizers=texts(metadata, "finalizers", "metadata."),
+            finalizers=_shared(texts(metadata, "finalizers", "metadata.")),
             held=parse_held(status),
             consumers=_consumers(status),
             admin_access=asks_admin_access(mapping(body, "spec"), "spec."),
@@ -205,6 +206,17 @@ def asks_admin_access(spec: Document, within: str) -> bool:
     )
 
 
+@lru_cache(1024)
+def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one object for equal names: nearly all claims have the same finalizers."""
+    return names
+
+
+def _interned(document: Document, key: str, within: str) -> str | None:
+    found = optional_text(document, key, within)
+    return None if found is None else intern(found)
+
+
 def _node_name(status: Document) -> str:
     """Return the node of the selector that the allocator writes for devices of one node."""
     within = "status.allocation."
@@ -233,7 +245,7 @@ def _consumers(status: Document) -> tuple[Consumer, ...]:
 
 def _consumer(item: Document, within: str) -> Consumer:
     return Consumer(
-        resource=text(item, "resource", within),
+        resource=intern(text(item, "resource", within)),
         name=text(item, "name", within),
         uid=text(item, "uid", within),
         api_group=optional_text(item, "apiGroup", within) or "",

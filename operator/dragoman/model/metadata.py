@@ -1,6 +1,7 @@
 """What every namespaced object carries: its identity, version and owner."""
 
 from dataclasses import dataclass
+from sys import intern
 from typing import Self
 
 from dragoman.model.fields import Document, items, mapping, optional_text, text
@@ -56,7 +57,7 @@ class Metadata:
         """
         metadata = mapping(body, "metadata")
         return cls(
-            namespace=optional_text(metadata, "namespace", "metadata.") or "",
+            namespace=intern(optional_text(metadata, "namespace", "metadata.") or ""),
             name=text(metadata, "name", "metadata."),
             uid=text(metadata, "uid", "metadata.")
             if stored
@@ -78,8 +79,8 @@ def _controller(metadata: Document) -> Owner | None:
         if reference.get("controller") is True:
             within = f"metadata.ownerReferences[{index}]."
             return Owner(
-                api_version=text(reference, "apiVersion", within),
-                kind=text(reference, "kind", within),
+                api_version=intern(text(reference, "apiVersion", within)),
+                kind=intern(text(reference, "kind", within)),
                 name=text(reference, "name", within),
                 uid=text(reference, "uid", within),
             )

@@ -4,9 +4,15 @@ from unittest.mock import patch
 
 import pytest
 
-from dragoman.model import AllocatedDevice, Claim, MalformedObjectError, Toleration, allocated
+from dragoman.model import (
+    AllocatedDevice,
+    Claim,
+    Details,
+    MalformedObjectError,
+    Toleration,
+    allocated,
+)
 from dragoman.model.claimcontent import parse_claim
-from dragoman.model.deviceid import DeviceID
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
 
@@ -32,12 +38,16 @@ def test_a_result_is_kept_with_its_tolerations() -> None:
     )
     assert found.devices == (
         AllocatedDevice(
-            DeviceID("gpu.example.com", "node-1", "gpu-0"),
+            "gpu.example.com",
+            "node-1",
+            "gpu-0",
             "gpu",
-            admin=True,
-            share="s",
-            consumed=(("memory", "1Gi"),),
-            tolerations=(Toleration("broken", "Exists", "", "", 10**12), Toleration()),
+            Details(
+                admin=True,
+                share="s",
+                consumed=(("memory", "1Gi"),),
+                tolerations=(Toleration("broken", "Exists", "", "", 10**12), Toleration()),
+            ),
         ),
     )
 

@@ -7,8 +7,7 @@ import pytest
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import is_incomplete, pool_statuses
-from dragoman.model import AllocatedDevice
-from dragoman.model.deviceid import DeviceID
+from dragoman.model import AllocatedDevice, Details
 from dragoman.model.taints import parse_taint_rule
 
 DRIVER = "gpu.example.com"
@@ -40,7 +39,7 @@ def a_slice(
 
 
 def used(*devices: str, pool: str = "p", **more: Any) -> list[AllocatedDevice]:
-    return [AllocatedDevice(DeviceID(DRIVER, pool, one), **more) for one in devices]
+    return [AllocatedDevice(DRIVER, pool, one, details=Details(**more)) for one in devices]
 
 
 def rule(effect: str = "NoSchedule", **selector: str) -> Any:
