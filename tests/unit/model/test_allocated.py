@@ -7,11 +7,11 @@ import pytest
 from dragoman.model import (
     AllocatedDevice,
     Claim,
-    Details,
     MalformedObjectError,
     Toleration,
     allocated,
 )
+from dragoman.model.allocated import Details
 from dragoman.model.claimcontent import parse_claim
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}

@@ -7,7 +7,8 @@ import pytest
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.pools.currentpools import PoolFacts
 from dragoman.inventory.poolstatus.status import is_incomplete, pool_statuses
-from dragoman.model import AllocatedDevice, Details
+from dragoman.model import AllocatedDevice
+from dragoman.model.allocated import Details
 from dragoman.model.taints import parse_taint_rule
 
 DRIVER = "gpu.example.com"
