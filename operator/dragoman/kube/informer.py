@@ -170,6 +170,17 @@ class Informer(Generic[Fact]):
         elif known is not None:
             self.deleted(known)
 
+    async def outdated(self, fact: Fact) -> bool:
+        """Return whether an object is not as in a fact any more; raise ApiError.
+
+        The store then has what the server has. After a write that was refused with 404 or 409 this
+        tells whether an event follows; where the object is as it was, only a retry does.
+        """
+        metadata = fact.metadata
+        await self.refresh(metadata.namespace, metadata.name)
+        found = self.store.get(metadata.namespace, metadata.name)
+        return found is None or found.metadata.resource_version != metadata.resource_version
+
     async def patch_status(self, fact: Fact, status: Mapping[str, Any]) -> Fact | None:
         """Merge into the status of an object; return the object as it is then.
 
@@ -192,9 +203,8 @@ class Informer(Generic[Fact]):
                 path, {"metadata": version, "status": status}, MERGE_PATCH
             )
         except ApiError as error:
-            if error.code not in {404, 409}:
+            if error.code not in {404, 409} or not await self.outdated(fact):
                 raise
-            await self.refresh(metadata.namespace, metadata.name)
             return None
         return self.parse(written)
 

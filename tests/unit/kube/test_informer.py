@@ -120,6 +120,17 @@ async def test_an_object_that_was_created_anew_does_not_get_the_status_of_the_ol
     assert stored.metadata.uid == "another"
 
 
+@pytest.mark.parametrize("code", [404, 409])
+async def test_a_refusal_of_an_object_that_is_as_it_was_is_no_change_of_it(code: int) -> None:
+    class Confused(Versioned):
+        async def patch(self, path: str, _: Mapping[str, Any], __: str) -> Mapping[str, Any]:
+            raise ApiError(code, "Confused", path)
+
+    found = informer(Confused(claim("a")), ClusterState())
+    with pytest.raises(ApiError, match="claims/a/status"):
+        await found.patch_status(Claim.parse(claim("a")), {})
+
+
 def test_an_observer_that_comes_later_receives_what_is_stored_and_each_change() -> None:
     found = informer(Served(), ClusterState())
     found.handle({"type": "ADDED", "object": claim("a", 1)})

@@ -81,7 +81,6 @@ class ClusterTemplateController:
         self._templates = templates
         self._refusals: dict[str, dict[str, str]] = {}
         self._may_write = may_write
-        self._writer = CopyWriter(client, templates, may_write)
         self._recorder = recorder
         self.queue: WorkQueue[Key] = WorkQueue(
             "clustertemplates",
@@ -92,6 +91,7 @@ class ClusterTemplateController:
         objects = Informer(client, CLUSTERTEMPLATES, ClusterTemplate.parse, [self._object_changed])
         namespaces = Informer(client, NAMESPACES, Namespace.parse, [self._namespace_changed])
         self.informers = (objects, namespaces)
+        self._writer = CopyWriter(client, templates, objects, may_write)
         self._objects, self._namespaces = objects.store, namespaces.store
         templates.observe(self._template_changed)
         self._controller = Controller(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.clustertemplates.copies import MadeSpecs, copy_document
-from dragoman.kube.client import MERGE_PATCH, Client, find
+from dragoman.kube.client import Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -30,6 +30,7 @@ class CopyWriter:
     Args:
         client: Where to.
         templates: Where responses go.
+        objects: Of ClusterResourceClaimTemplates.
         may_write: Whether this process leads; checked before every write.
 
     Attributes:
@@ -37,10 +38,15 @@ class CopyWriter:
     """
 
     def __init__(
-        self, client: Client, templates: Informer[Template], may_write: Callable[[], bool]
+        self,
+        client: Client,
+        templates: Informer[Template],
+        objects: Informer[ClusterTemplate],
+        may_write: Callable[[], bool],
     ) -> None:
         self._client = client
         self._templates = templates
+        self._objects = objects
         self._may_write = may_write
         self.made = MadeSpecs()
 
@@ -107,9 +113,8 @@ class CopyWriter:
         try:
             answer = await self._client.delete(path, options)
         except ApiError as error:
-            if error.code not in {404, 409}:
+            if error.code not in {404, 409} or not await self._templates.outdated(stored):
                 raise
-            await self._templates.refresh(metadata.namespace, metadata.name)
             return
         if (answer.get("metadata") or {}).get("finalizers"):
             await self._templates.refresh(metadata.namespace, metadata.name)
@@ -124,14 +129,10 @@ class CopyWriter:
     async def write_status(self, template: ClusterTemplate, status: dict[str, Any]) -> None:
         """Write a status, unless the object is another or has changed by now; raise ApiError.
 
-        The version is the precondition: in the status of a custom resource the API server ignores
-        a UID.
+        The change enqueues the status again.
         """
         self._check()
-        version = {"resourceVersion": template.metadata.resource_version}
-        body = {"metadata": version, "status": status}
-        path = CLUSTERTEMPLATES.path("", template.metadata.name, "status")
-        await self._client.patch(path, body, MERGE_PATCH)
+        await self._objects.patch_status(template, status)
 
     def _check(self) -> None:
         if not self._may_write():

@@ -7,7 +7,6 @@ from typing import Any, Final
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
-from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.timestamps import now
@@ -78,12 +77,8 @@ class Applier:
             # Only once per pod, because a repeated eviction finds the condition: it comes first.
             self._event(namespace, name, uid, "Marking for deletion")
         self._check_leading()
-        try:
-            await self._client.delete(path, {"preconditions": {"uid": uid}})
-        except ApiError as error:
-            if error.code == 404:
-                return Outcome.GONE
-            raise
+        # The repeated eviction finds out whether a pod that was not found is gone.
+        await self._client.delete(path, {"preconditions": {"uid": uid}})
         return Outcome.EVICTED
 
     async def _mark(self, path: str, uid: str) -> None:
@@ -101,10 +96,10 @@ class Applier:
     async def write_progress(
         self, resource: Resource, rule: StoredRule, progress: Condition
     ) -> dict[str, Any]:
-        """Write the condition of a rule, unless it was replaced; return the rule.
+        """Write the condition of a rule; return the rule.
 
         Raises:
-            ApiError: The request failed.
+            ApiError: The request failed, or the rule was replaced.
             NotLeadingError: This process lost the Lease.
         """
         self._check_leading()

@@ -106,9 +106,8 @@ class Objects:
                 DEVICEMAINTENANCES.path("", metadata.name), body, MERGE_PATCH
             )
         except ApiError as error:
-            if error.code == 404:
+            if await self.informer.outdated(stored) and error.code == 404:
                 return None
-            await self.informer.refresh("", metadata.name)
             raise
         if metadata.deleting and not finalizers:
             return None

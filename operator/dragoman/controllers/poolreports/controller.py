@@ -10,7 +10,7 @@ from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
-from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, pages
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, pages
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
@@ -172,10 +172,11 @@ class PoolReports:
             return
         if not self._may_write():
             raise NotLeadingError
+        path = DEVICEPOOLREPORTS.path(name=name)
         try:
-            await self._client.delete(DEVICEPOOLREPORTS.path(name=name), {})
+            await self._client.delete(path, {})
         except ApiError as error:
-            if error.code != 404:
+            if error.code != 404 or await find(self._client, path) is not None:
                 raise
         for known in (self._written, self._names, self._wrote_at):
             known.pop(name, None)

@@ -166,11 +166,7 @@ class PoolStatusController:
             written = await self._client.put(path, {**request.body, "status": status})
         except ApiError as error:
             # 422: a status never changes once it is set.
-            if error.code not in {404, 409, 422}:
-                raise
-            await self.informer.refresh("", name)
-            left = self._requests.get("", name)
-            if left is not None and left.answered is None:
+            if error.code not in {404, 409, 422} or not await self.informer.outdated(request):
                 raise
             return False
         self.informer.changed(Request.parse(written))

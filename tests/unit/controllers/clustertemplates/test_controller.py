@@ -31,6 +31,7 @@ class Server:
 
     Attributes:
         refusal: What creations are answered with, if anything.
+        status_refusal: What statuses are answered with, if anything.
         statuses: The statuses that were written.
         version: Of the stored object; a status for another one is refused.
         deleted: UIDs of deleted templates.
@@ -39,6 +40,7 @@ class Server:
 
     def __init__(self) -> None:
         self.refusal: ApiError | None = None
+        self.status_refusal: ApiError | None = None
         self.posted: list[tuple[Json, bool, bool]] = []
         self.statuses: list[Json] = []
         self.version = "1"
@@ -80,8 +82,14 @@ class Server:
         """Keep a status."""
         if body["metadata"]["resourceVersion"] != self.version:
             raise ApiError(409, "Conflict", "the object has been modified")
+        if self.status_refusal is not None:
+            raise self.status_refusal
         self.statuses.append(body["status"])
-        return body
+        return await self.get("")
+
+    async def get(self, _path: str, **_: str) -> Json:
+        """Return the object."""
+        return cluster_template("gpu", int(self.version))
 
 
 class Setup:
@@ -205,12 +213,20 @@ async def test_the_status_of_a_deleted_object_is_not_written_to_its_successor() 
     setup = Setup()
     setup.template()
     setup.server.version = "5"
-    with pytest.raises(ApiError, match="modified"):  # the queue tries it again
-        await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(Key("status", "gpu"))
     assert setup.server.statuses == []
     setup.template(version=5)
     await setup.controller.reconcile(Key("status", "gpu"))
     assert len(setup.server.statuses) == 1
+
+
+@pytest.mark.parametrize("code", [404, 409])
+async def test_a_refused_write_is_tried_again_unless_the_object_has_changed(code: int) -> None:
+    setup = Setup()
+    setup.template()
+    setup.server.status_refusal = ApiError(code, "Confused", "as if it had changed")
+    with pytest.raises(ApiError, match="as if it had changed"):
+        await setup.controller.reconcile(Key("status", "gpu"))
 
 
 @pytest.mark.parametrize(

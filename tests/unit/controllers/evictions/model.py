@@ -35,6 +35,7 @@ class Pods:
         fate: Decides on each request, as `DELETE`, what becomes of it.
         rules: Bodies of applied statuses of rules.
         claims: Documents of claims that can be read, by name.
+        rule_documents: Rules, by name.
     """
 
     def __init__(self, *pods: PodObject, fate: Callable[[str], Fate] = lambda _: None) -> None:
@@ -46,6 +47,7 @@ class Pods:
         self.events: list[Json] = []
         self.rules: list[Json] = []
         self.claims: dict[str, Json] = {}
+        self.rule_documents: dict[str, Json] = {}
         self.fate = fate
         self.watchers: list[Callable[[Json], None]] = []
 
@@ -79,18 +81,23 @@ class Pods:
         assert (method, kind) == ("PATCH", "application/apply-patch+yaml")
         assert path.endswith("/status")
         assert query == {"fieldManager": "dragoman", "force": "true"}
+        fate = self.fate("APPLY")
+        if isinstance(fate, ApiError):
+            raise fate
         self.rules.append(body)
-        # The first attempt meets a rule that was replaced.
-        if len(self.rules) == 1:
-            raise ApiError(409, "Conflict", "the rule is another one now")
-        spec = {"taint": {"key": "x", "effect": "None"}}
-        metadata = {**body["metadata"], "generation": 1}
-        return {"metadata": metadata, "spec": spec, "status": body["status"]}
+        known = self.rule_documents[body["metadata"]["name"]]
+        version = str(int(known["metadata"].get("resourceVersion") or 0) + 1)
+        metadata = {**known["metadata"], "resourceVersion": version}
+        written: Json = {**known, "metadata": metadata, "status": body["status"]}
+        self.rule_documents[metadata["name"]] = written
+        return written
 
     def _find(self, path: str, uid: str = "") -> Json:
         *_, namespace, plural, name = path.split("/")
         if plural == "resourceclaims" and name in self.claims:
             return self.claims[name]
+        if name in self.rule_documents:
+            return self.rule_documents[name]
         pod = self.stored.get((namespace, name))
         if pod is None:
             raise ApiError(404, "NotFound", "no such pod")
@@ -148,6 +155,7 @@ async def controlling(
     for item in slices:
         devices.slices.changed(item)
     for rule in rules:
+        api.rule_documents[rule.metadata.name] = dict(rule.document)
         devices.rules.changed(rule)
     devices.slices.synced.set()
     if listed:

@@ -48,6 +48,19 @@ def _fact(found: Any) -> Any:
 
 
 @in_virtual_time
+@pytest.mark.parametrize("code", [404, 409])
+async def test_a_refusal_of_what_is_there_ends_no_eviction(code: int) -> None:
+    user, held = pair()
+    refused = {kind: ApiError(code, "Confused", "no") for kind in ("DELETE", "APPLY")}
+    api = Pods(user, fate=lambda kind: refused.pop(kind, None))
+    async with controlling(api, held, rules=(RULE,)):
+        await asyncio.sleep(60)
+    assert refused == {}
+    assert len(api.deletions) == 1
+    assert api.rules != []
+
+
+@in_virtual_time
 async def test_assist_evicts_only_what_the_stock_controller_forgets() -> None:
     user, held = pair("plain")
     extended = pod("extended", namespace="ns").on("n").with_extended_claim("made")
