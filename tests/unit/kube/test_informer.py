@@ -124,7 +124,7 @@ async def test_an_object_that_was_created_anew_does_not_get_the_status_of_the_ol
 async def test_a_refusal_of_an_object_that_is_as_it_was_is_no_change_of_it(code: int) -> None:
     class Confused(Versioned):
         async def patch(self, path: str, body: Mapping[str, Any], _: str) -> Mapping[str, Any]:
-            raise ApiError(code, "Confused", path)
+            raise ApiError(code, "Confused", f"{path} of {sorted(body)}")
 
     found = informer(Confused(claim("a")), ClusterState())
     with pytest.raises(ApiError, match="claims/a/status"):
