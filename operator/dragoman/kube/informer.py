@@ -173,8 +173,8 @@ class Informer(Generic[Fact]):
     async def outdated(self, fact: Fact) -> bool:
         """Return whether an object is not as in a fact any more; raise ApiError.
 
-        The store then has what the server has. After a write that was refused with 404 or 409 this
-        tells whether an event follows; where the object is as it was, only a retry does.
+        The store then has what the server has. After a write that was refused with 404 or 409: an
+        object that is as it was sends no event, so that only a retry follows.
         """
         metadata = fact.metadata
         await self.refresh(metadata.namespace, metadata.name)
