@@ -22,6 +22,7 @@ BOUNDS = {
     "takeover_after": (0.0, math.inf),
     "resync": (1.0, math.inf),
     "safe_release_grace": (0.0, math.inf),
+    "safe_release_margin": (0.0, math.inf),
     "pool_status_grace": (0.0, math.inf),
     "findings_interval": (1.0, math.inf),
     "preemption_after": (0.0, math.inf),
@@ -138,6 +139,7 @@ class Settings:
         safe_release: Whether a claim stays reserved for a pod that left the API before its
             containers had ended, in `own`; in other modes such a pod is only reported.
         safe_release_grace: Seconds that are taken as the grace period of a pod that left unseen.
+        safe_release_margin: Seconds that a kubelet has after the grace period.
         podgroup_claims: Whether PodGroups have claims where the API server serves PodGroups;
             `auto`: as its feature gate DRAWorkloadResourceClaims says, where that can be read.
         leader_elect: Whether only the holder of a Lease writes.
@@ -198,6 +200,7 @@ class Settings:
     takeover_after: float = 300.0
     safe_release: bool = False
     safe_release_grace: float = 600.0
+    safe_release_margin: float = 60.0
     podgroup_claims: PodGroupClaims = "auto"
     leader_elect: bool = True
     lease_duration: float = 15.0

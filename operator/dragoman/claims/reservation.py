@@ -174,8 +174,10 @@ def record_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
     departures = [one.departure for one in reserved.left]
     if all(one.uid in known and one.is_about(known[one.uid]) for one in departures):
         return None
+    if _unrecorded(facts):
+        return None
     action = RecordDepartures(Reason.CONTAINERS_NOT_ENDED, facts.claim, record(departures))
-    return Plan((action,))
+    return Plan((action,), waits(facts, reserved), left=reserved.left)
 
 
 def forget_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
@@ -183,22 +185,31 @@ def forget_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
     claim = facts.claim
     if reserved.left or not claim.left_consumers or claim.metadata.deleting:
         return None
+    if _unrecorded(facts):
+        return None
     return Plan((RecordDepartures(Reason.CONTAINERS_ENDED, claim, ""),))
 
 
 def waits(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
     """Return what is reported of consumers that left, and when they are planned again."""
     namespace = facts.claim.metadata.namespace
+    why = _unrecorded(facts)
+    unrecorded = f"; another operator would wait longer, because the record is refused: {why}"
     return tuple(
         Pending(
             Reason.CONTAINERS_NOT_ENDED,
             one.consumer.name,
-            one.message(namespace),
+            one.message(namespace) + (unrecorded if why else ""),
             after=one.after,
             report=True,
         )
         for one in reserved.left
     )
+
+
+def _unrecorded(facts: ClaimFacts) -> str:
+    """Return why the record cannot be written; empty where it can."""
+    return facts.safe.unrecorded if facts.safe is not None else ""
 
 
 def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:

@@ -1,13 +1,20 @@
 """Safe release: whether the containers of a pod that left the API may still run (ADR 17)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from dragoman.claims.heartbeat import Alive
 from dragoman.model import Claim, Consumer, Node
 from dragoman.model.departure import Departure, epoch, recorded, timestamp
+from dragoman.model.pod import DEFAULT_GRACE
 
-SETTLE = 10.0
-"""Seconds that a kubelet has beside the grace period: to see the deletion, and to unprepare."""
+MARGIN = 60.0
+"""Seconds that a kubelet has after the grace period. Within them it notices a dead connection to
+the API server (45 s) and unprepares what its last run left (60 s), and a Node turns not Ready whose
+container runtime is down (40 s); a restart of less than 25 s may go unnoticed."""
+NODE_SKEW = 60.0
+"""Seconds by which a Node must be younger than the allocation to be another machine: the clocks of
+the scheduler and of the API server differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +23,26 @@ class SafeRelease:
 
     Attributes:
         now: Seconds since the epoch.
-        seen: Departures that this process saw, by UID of the pod.
-        first_missed: When it first missed a pod whose departure it did not see, by UID; a pod that
-            is not in it is missed now.
+        ended: UIDs of pods that this process saw leave, and whose containers had ended before.
+        seen: Other departures that this process saw, by UID of the pod.
+        missed: Pods whose departure it did not see, by UID, as it first missed them; a pod that is
+            not in it is missed now.
         nodes: Nodes by name.
-        alive: By name of a node, the latest time after which its kubelet is known to have been
-            alive, in seconds since the epoch.
+        alive: What is known of kubelets, by name of the node.
         unseen_grace: Seconds that are taken as the grace period of a pod that left unseen.
+        margin: Seconds that a kubelet has after the grace period.
+        unrecorded: Why the record of the claim cannot be written; empty where it can.
     """
 
     now: float
+    ended: Collection[str] = frozenset()
     seen: Mapping[str, Departure] = field(default_factory=dict)
-    first_missed: Mapping[str, float] = field(default_factory=dict)
+    missed: Mapping[str, Departure] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    alive: Mapping[str, float] = field(default_factory=dict)
+    alive: Mapping[str, Alive] = field(default_factory=dict)
     unseen_grace: float = 600.0
+    margin: float = MARGIN
+    unrecorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class Left:
         why: What is waited for, as the second half of a sentence.
         after: Seconds until the next look; None where an event, or a sign of life of the kubelet,
             enqueues the claim.
-        asks_kubelet: Whether a sign of life of the node's kubelet is waited for.
+        asks_kubelet: Whether signs of life of the node's kubelet count.
     """
 
     consumer: Consumer
@@ -79,18 +91,18 @@ def may_run(
         safe: What is known.
         missing_nodes: Results of live reads of nodes that are not in `safe.nodes`.
     """
-    seen = safe.seen.get(consumer.uid)
-    if not claim.allocated or (seen is not None and seen.ended):
+    if not claim.allocated or consumer.uid in safe.ended:
         return None
     departure = _departure(claim, consumer, safe)
-    if not departure.node:
-        return Left(consumer, departure, "no node is known for its devices")
+    if not (claim.node_name or (departure.node and consumer.uid in safe.seen)):
+        # A node that only the record names is no proof: users of the namespace can write it.
+        return Left(consumer, departure, "its devices have no node, and its departure was not seen")
     node = safe.nodes.get(departure.node)
     if node is None:
         if departure.node not in missing_nodes:
             return NodeNotStored(departure.node)
         node = missing_nodes[departure.node]
-    if node is None or node.out_of_service or _is_another(node, departure):
+    if node is None or node.out_of_service or _is_another(claim, node, departure):
         return None
     return _on_node(consumer, departure, node, safe)
 
@@ -104,39 +116,62 @@ def _on_node(consumer: Consumer, departure: Departure, node: Node, safe: SafeRel
             "the node is not Ready; delete its Node, or taint it "
             "node.kubernetes.io/out-of-service, once the machine is off",
         )
-    # A kubelet that comes back ends the containers of pods that are gone only then.
-    ends = max(departure.left, ready_since) + departure.grace + SETTLE
+    # A Node stays Ready for a while after its kubelet stopped or was cut off, and a kubelet ends
+    # the containers of pods that are gone only when it is back.
+    renews = Left(
+        consumer, departure, "until its kubelet renews the Lease of the node", asks_kubelet=True
+    )
+    alive = safe.alive.get(departure.node)
+    if alive is None:
+        return renews
+    ends = max(departure.left, ready_since, alive.since) + departure.grace + safe.margin
     if safe.now < ends:
-        return Left(consumer, departure, f"until {timestamp(ends)}", ends - safe.now)
-    if safe.alive.get(departure.node, float("-inf")) < ends:
-        # A node stays Ready for a minute after its kubelet or its network was lost.
-        why = "until its kubelet renews the Lease of the node"
-        return Left(consumer, departure, why, asks_kubelet=True)
-    return None
+        return replace(renews, why=f"until {timestamp(ends)}", after=ends - safe.now)
+    return renews if alive.until < ends else None
 
 
-def _is_another(node: Node, departure: Departure) -> bool:
-    """Whether the Node was made after the pod had left: the machine was given up.
+def _is_another(claim: Claim, node: Node, departure: Departure) -> bool:
+    """Whether the Node was made after the pod had begun to run: the machine was given up.
 
-    The UID alone proves nothing, because users of the namespace can write the record.
+    The record has no part in it, because users of the namespace can write it.
     """
-    created = epoch(node.metadata.created)
-    if created is None or departure.node_uid in {"", node.metadata.uid}:
+    created, allocated = epoch(node.metadata.created), epoch(claim.allocated_at)
+    if created is None:
         return False
-    return created >= int(departure.left)
+    if allocated is not None and created > allocated + NODE_SKEW:
+        return True
+    return departure.node_uid not in {"", node.metadata.uid} and created >= int(departure.left)
 
 
 def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
     """Return how a pod left: as seen, else as recorded where that is possible, else as missed."""
     seen = safe.seen.get(consumer.uid)
     if seen is not None:
-        return seen
-    missed = safe.first_missed.get(consumer.uid, safe.now)
+        return seen if seen.node else replace(seen, node=claim.node_name)
+    missed = safe.missed.get(consumer.uid)
+    if missed is None:
+        missed = _missed_now(claim, consumer, safe)
     written = recorded(claim.left_consumers).get(consumer.uid)
-    if written is not None and _is_possible(claim, written):
-        return replace(written, pod=consumer.name, left=min(written.left, missed))
-    grace = safe.unseen_grace
-    return Departure(consumer.uid, consumer.name, claim.node_name, "", grace, missed)
+    if written is None or not _is_possible(claim, written):
+        return missed
+    return replace(
+        missed,
+        node=written.node,
+        grace=max(written.grace, DEFAULT_GRACE),
+        left=min(written.left, missed.left),
+    )
+
+
+def _missed_now(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
+    node = safe.nodes.get(claim.node_name)
+    return Departure(
+        uid=consumer.uid,
+        pod=consumer.name,
+        node=claim.node_name,
+        node_uid=node.metadata.uid if node is not None else "",
+        grace=safe.unseen_grace,
+        left=safe.now,
+    )
 
 
 def _is_possible(claim: Claim, written: Departure) -> bool:

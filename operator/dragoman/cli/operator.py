@@ -99,6 +99,14 @@ Examples:
     help="The grace period that is assumed of a pod that left while no operator ran.",
 )
 @click.option(
+    "--safe-release-margin",
+    type=click.FloatRange(0.0),
+    default=DEFAULTS.safe_release_margin,
+    metavar="SECONDS",
+    help="How long a kubelet has after the grace period. It learns of a deletion up to 45 s late "
+    "where its connection died.",
+)
+@click.option(
     "--podgroup-claims",
     type=click.Choice(get_args(PodGroupClaims)),
     default=DEFAULTS.podgroup_claims,

@@ -41,7 +41,8 @@ class Informer(Generic[Fact]):
         observers: Called with a fact before and after each change; None where there is none.
         store: The facts as last known.
         departed: Called before the observers when an object is gone, with what was stored, if
-            anything, and the object as it was deleted; it may have only metadata.
+            anything, and the object as it was deleted; this is None where nothing saw that, and may
+            have only metadata.
         predicate: Whether an object, as JSON bytes, concerns this informer at all; one that is
             stored always does.
         keeps: Whether a fact is stored; one that no longer is leaves the store.
@@ -61,7 +62,7 @@ class Informer(Generic[Fact]):
     parse: Callable[[Document], Fact]
     observers: list[Callable[[Fact | None, Fact | None], None]] = field(default_factory=list)
     store: Store[Fact] = field(default_factory=lambda: Store(DeletedUIDs()))
-    departed: Callable[[Fact | None, Fact], None] = lambda _known, _last: None
+    departed: Callable[[Fact | None, Fact | None], None] = lambda _known, _final: None
     predicate: Callable[[bytes], bool] = lambda _: True
     keeps: Callable[[Fact], bool] = lambda _: True
     is_own_write: Callable[[bytes], bool] = lambda _: False
@@ -95,15 +96,29 @@ class Informer(Generic[Fact]):
             self._leave_out(known, fact)
         elif self.store.put(fact):
             if known is not None and known.metadata.uid != fact.metadata.uid:
-                self.departed(known, known)
+                self.departed(known, None)
             self._tell(known, fact)
 
     def deleted(self, fact: Fact) -> None:
-        """Delete the stored fact of an object, and tell the observers."""
-        metadata = fact.metadata
-        known = self.store.drop(metadata.namespace, metadata.name, metadata.uid)
+        """Delete the stored fact of an object, and tell the observers.
+
+        Args:
+            fact: The object as it was deleted.
+        """
+        known = self._drop(fact)
         self.departed(known, fact)
         if known is not None:
+            self._tell(known, None)
+
+    def missing(self, fact: Fact) -> None:
+        """Delete the stored fact of an object that is gone, and tell the observers.
+
+        Args:
+            fact: The object as it was last known; it may have changed before it was deleted.
+        """
+        known = self._drop(fact)
+        if known is not None:
+            self.departed(known, None)
             self._tell(known, None)
 
     def concerns(self, item: Any) -> bool:
@@ -168,7 +183,7 @@ class Informer(Generic[Fact]):
         if found is not None:
             self.changed(found)
         elif known is not None:
-            self.deleted(known)
+            self.missing(known)
 
     async def outdated(self, fact: Fact) -> bool:
         """Return whether an object is not as in a fact any more; raise ApiError.
@@ -254,7 +269,11 @@ class Informer(Generic[Fact]):
         """Delete the facts that were stored before a list began and whose UID it does not have."""
         for fact in before:
             if self.is_missing(fact, listed):
-                self.deleted(fact)
+                self.missing(fact)
+
+    def _drop(self, fact: Fact) -> Fact | None:
+        metadata = fact.metadata
+        return self.store.drop(metadata.namespace, metadata.name, metadata.uid)
 
     def is_missing(self, fact: Fact, listed: set[str]) -> bool:
         """Whether a fact that was stored before a list began, and still is, is not in the list."""
@@ -269,7 +288,7 @@ class Informer(Generic[Fact]):
         if known is None or self.store.is_past(fact):
             return
         if known.metadata.uid != fact.metadata.uid:
-            self.deleted(known)
+            self.missing(known)
             return
         self.store.forget(known)
         self._tell(known, None)
@@ -300,4 +319,4 @@ class Informer(Generic[Fact]):
             # The stored fact knows the claims of the object, which the event no longer contains.
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):
-                self.deleted(known)
+                self.missing(known)

@@ -1,6 +1,7 @@
-"""Departures: pods that left the API, and how; their record in an annotation of a claim ."""
+"""Departures: pods that left the API, and how; their record in an annotation of a claim."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,6 +9,9 @@ from typing import Any
 
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 
+_NODE_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+"""About a DNS subdomain (RFC 1123), as names of nodes are: it becomes part of a URL path."""
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 RECORD_LIMIT = 256 * 1024
 """Characters of a record that are read: the API's limit of all annotations of an object."""
 
@@ -20,10 +24,9 @@ class Departure:
         uid: Of the pod.
         pod: Its name.
         node: Its node; empty where that is not known.
-        node_uid: UID of the Node at that time; empty where that is not known.
+        node_uid: UID of the Node at that time, as this process saw it; empty where it did not.
         grace: Seconds that its containers have to end.
         left: When it left, or was first missed; seconds since the epoch.
-        ended: Whether its containers had ended before; such departures are not recorded.
     """
 
     uid: str
@@ -32,7 +35,6 @@ class Departure:
     node_uid: str
     grace: float
     left: float
-    ended: bool = False
 
     def is_about(self, other: "Departure") -> bool:
         """Whether two departures are about the same event: replicas see it at different times."""
@@ -49,7 +51,6 @@ class Departure:
             "uid": self.uid,
             "pod": self.pod,
             "node": self.node,
-            "nodeUID": self.node_uid,
             "graceSeconds": self.grace,
             "left": timestamp(self.left),
         }
@@ -82,8 +83,9 @@ def recorded(text: str) -> Mapping[str, Departure]:
 
 
 def timestamp(seconds: float) -> str:
-    """Return a time since the epoch as the API writes times, with milliseconds."""
-    moment = datetime.fromtimestamp(seconds, UTC)
+    """Return a time since the epoch as the API writes times, with milliseconds; at most 9999."""
+    # A grace period may be of any length.
+    moment = datetime.fromtimestamp(min(seconds, _LATEST), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -99,13 +101,15 @@ def epoch(text: str) -> float | None:
 def _parse(item: Any) -> Departure | None:
     if not isinstance(item, dict):
         return None
-    texts = [item.get(key) for key in ("uid", "pod", "node", "nodeUID", "left")]
+    texts = [item.get(key) for key in ("uid", "pod", "node", "left")]
     if not all(isinstance(text, str) for text in texts):
         return None
-    uid, pod, node, node_uid, moment = map(str, texts)
+    uid, pod, node, moment = map(str, texts)
     left, grace = epoch(moment), item.get("graceSeconds")
     if not isinstance(grace, int | float) or isinstance(grace, bool):
         return None
     if not uid or left is None or not 0 <= grace < float("inf"):
         return None
-    return Departure(uid, pod, node, node_uid, float(grace), left)
+    if node and not _NODE_NAME.fullmatch(node):
+        return None
+    return Departure(uid, pod, node, "", float(grace), left)

@@ -21,7 +21,8 @@ TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "off", "effect": "
 def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
     user = plane.user("dragoman-safe", [*OPERATOR_RULES, *SAFE_RELEASE_RULES])
     election = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
-    flags = ("--safe-release", "--safe-release-grace=3", *election)
+    grace = ("--safe-release-grace=3", "--safe-release-margin=2")
+    flags = ("--safe-release", *grace, *election)
     with OperatorProcess(plane, user, *flags) as running:
         yield running
         assert running.faults() == []

@@ -43,6 +43,11 @@ class Object:
             place = place.get(step, {})
         return self.changed(*path, to=[*place, item])
 
+    def identity(self) -> Json:
+        """Return the object as reflectors report one that is missing from a list."""
+        kept = ("namespace", "name", "uid", "resourceVersion")
+        return {"metadata": {key: self.document["metadata"][key] for key in kept}}
+
     def deleting(self) -> Self:
         """Return the object with a deletionTimestamp."""
         return self.changed("metadata", "deletionTimestamp", to=CREATED)
@@ -108,6 +113,12 @@ class ClaimObject(Object):
     def annotated(self, key: str, value: str) -> Self:
         """Return the claim with one more annotation."""
         return self.changed("metadata", "annotations", key, to=value)
+
+    def on_node(self, name: str) -> Self:
+        """Return the claim with devices of one node."""
+        field = {"key": "metadata.name", "operator": "In", "values": [name]}
+        selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        return self.allocated().changed("status", "allocation", "nodeSelector", to=selector)
 
     def allocated(self) -> Self:
         """Return the claim as the scheduler leaves it: protected, and with devices."""

@@ -13,7 +13,8 @@ from dragoman.claims import (
     UpdateReservedFor,
     plan_claim,
 )
-from dragoman.claims.saferelease import SETTLE, SafeRelease
+from dragoman.claims.heartbeat import Alive, Heartbeat
+from dragoman.claims.saferelease import MARGIN, NODE_SKEW, SafeRelease
 from dragoman.model import Claim, Node, Pod
 from dragoman.model.departure import Departure, record, recorded, timestamp
 from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod
@@ -21,11 +22,6 @@ from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod
 NOW = 1_800_000_000.0
 TRAINER = pod("trainer-0").on("node-4")
 OTHER = pod("other").on("node-4").in_phase("Running")
-SELECTOR = {
-    "nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-4"]}]}
-    ]
-}
 
 
 def node(name: str = "node-4", *, ready: bool = True, since: float = 0.0, **more: Any) -> Node:
@@ -41,9 +37,9 @@ def departure(**more: Any) -> Departure:
     return Departure(**{**known, "grace": 30.0, "left": NOW, **more})
 
 
-def reserved(*consumers: PodObject, **annotations: str) -> Claim:
-    made = claim("mine").allocated().reserved_for(*(consumers or (TRAINER,)))
-    made = made.changed("status", "allocation", "nodeSelector", to=SELECTOR)
+def reserved(*consumers: PodObject, allocated: float = NOW - 60, **annotations: str) -> Claim:
+    made = claim("mine").on_node("node-4").reserved_for(*(consumers or (TRAINER,)))
+    made = made.changed("status", "allocation", "allocationTimestamp", to=timestamp(allocated))
     for key, value in annotations.items():
         made = made.annotated(f"dragoman.dev/{key.replace('_', '-')}", value)
     return Claim.parse(made.document)
@@ -60,9 +56,13 @@ def facts(safe: SafeRelease, mine: Claim | None = None, **more: Any) -> ClaimFac
     )
 
 
-def safe(*, at: float, alive: float = 0.0, here: Node | None = None, **more: Any) -> SafeRelease:
+def safe(
+    *, at: float, alive: float = 0.0, since: float = 0.0, here: Node | None = None, **more: Any
+) -> SafeRelease:
+    """Return what is known `at` seconds after the pod left; its kubelet lived until `alive`."""
     known = {"seen": {TRAINER.uid: departure()}, "nodes": {"node-4": here or node()}}
-    return SafeRelease(NOW + at, alive={"node-4": NOW + alive}, **{**known, **more})
+    heartbeats = {"node-4": Alive(NOW + since, NOW + alive)}
+    return SafeRelease(NOW + at, alive=heartbeats, **{**known, **more})
 
 
 def releases(plan: Plan) -> bool:
@@ -72,22 +72,21 @@ def releases(plan: Plan) -> bool:
 def test_a_departure_is_recorded_before_anything_else() -> None:
     (action,) = plan_claim(facts(safe(at=0), reserved())).actions
     assert isinstance(action, RecordDepartures)
-    assert recorded(action.text) == {TRAINER.uid: departure()}
+    assert recorded(action.text) == {TRAINER.uid: departure(node_uid="")}
     assert action.document()["metadata"]["resourceVersion"] == "1"
 
 
 def test_a_pod_whose_containers_had_ended_frees_its_devices_at_once() -> None:
-    ended = {TRAINER.uid: departure(ended=True)}
-    assert releases(plan_claim(facts(safe(at=0, seen=ended), reserved())))
+    assert releases(plan_claim(facts(safe(at=0, seen={}, ended={TRAINER.uid}), reserved())))
 
 
 @pytest.mark.parametrize(
     ("at", "alive", "freed"),
     [
-        (30 + SETTLE - 0.1, 100, False),
-        (30 + SETTLE, 0, False),
-        (3000, 30 + SETTLE - 0.1, False),
-        (30 + SETTLE, 30 + SETTLE, True),
+        (30 + MARGIN - 0.1, 100, False),
+        (30 + MARGIN, 0, False),
+        (3000, 30 + MARGIN - 0.1, False),
+        (30 + MARGIN, 30 + MARGIN, True),
     ],
 )
 def test_on_a_ready_node_the_grace_period_and_then_a_sign_of_life(
@@ -100,8 +99,14 @@ def test_on_a_ready_node_the_grace_period_and_then_a_sign_of_life(
 
 def test_the_time_begins_again_when_the_node_becomes_ready() -> None:
     again = node(since=NOW + 1000)
-    assert not releases(plan_claim(facts(safe(at=1039, alive=1039, here=again))))
-    assert releases(plan_claim(facts(safe(at=1040, alive=1040, here=again))))
+    assert not releases(plan_claim(facts(safe(at=1089, alive=1089, here=again))))
+    assert releases(plan_claim(facts(safe(at=1090, alive=1090, here=again))))
+
+
+def test_the_time_begins_again_when_the_kubelet_is_back() -> None:
+    assert not releases(plan_claim(facts(safe(at=1089, alive=1089, since=1000))))
+    assert releases(plan_claim(facts(safe(at=1090, alive=1090, since=1000))))
+    assert not releases(plan_claim(facts(replace(safe(at=1090), alive={}))))
 
 
 def test_a_node_that_is_not_ready_keeps_the_claim_and_says_for_whom() -> None:
@@ -131,9 +136,36 @@ def test_another_node_of_the_same_name_frees_at_once() -> None:
     assert releases(plan_claim(facts(safe(at=9, here=new))))
 
 
-def test_a_record_that_names_another_uid_of_the_same_node_frees_nothing() -> None:
-    forged = reserved(left_consumers=record([departure(node_uid="forged")]))
-    assert not releases(plan_claim(facts(safe(at=9, seen={}, here=node(ready=False)), forged)))
+@pytest.mark.parametrize(("younger", "freed"), [(NODE_SKEW, False), (NODE_SKEW + 1, True)])
+def test_a_node_that_is_younger_than_the_allocation_is_another(younger: float, freed: bool) -> None:
+    metadata = {"creationTimestamp": timestamp(NOW - 60 + younger)}
+    mine = reserved(left_consumers=record([departure()]))
+    unseen = safe(at=9, seen={}, here=node(ready=False, metadata=metadata))
+    assert releases(plan_claim(facts(unseen, mine))) is freed
+
+
+def test_a_node_that_was_made_anew_since_it_was_first_missed_is_another() -> None:
+    new = node(ready=False, uid="new", metadata={"creationTimestamp": timestamp(NOW + 5)})
+    first = {TRAINER.uid: departure()}
+    mine = reserved(allocated=NOW + 1e6, left_consumers=record([departure()]))
+    assert releases(plan_claim(facts(safe(at=9, seen={}, missed=first, here=new), mine)))
+    assert not releases(plan_claim(facts(safe(at=9, seen={}, here=new), mine)))
+
+
+def test_a_record_alone_never_says_where_a_pod_was() -> None:
+    forged = record([departure(node="no-such-node")])
+    mine = replace(reserved(left_consumers=forged), node_name="")
+    plan = plan_claim(facts(safe(at=1e6, seen={}), mine))
+    assert not plan.actions
+    assert not plan.live_reads
+    assert plan.pending[0].message.startswith("waits for no-such-node to end")
+
+
+def test_the_grace_of_a_record_is_at_least_what_pods_have_by_default() -> None:
+    forged = reserved(left_consumers=record([departure(grace=0.0)]))
+    (action,) = plan_claim(facts(safe(at=80, alive=80, seen={}), forged)).actions
+    assert isinstance(action, RecordDepartures)
+    assert recorded(action.text)[TRAINER.uid].grace == 30
 
 
 def test_a_pod_that_left_unseen_counts_from_the_first_look() -> None:
@@ -144,6 +176,64 @@ def test_a_pod_that_left_unseen_counts_from_the_first_look() -> None:
     assert (written.node, written.grace, written.left) == ("node-4", 600, NOW)
     late = safe(at=5000, seen={}, alive=5000)
     assert releases(plan_claim(facts(late, reserved(left_consumers=action.text))))
+
+
+def test_a_pod_that_was_never_seen_with_a_node_ran_where_its_devices_are() -> None:
+    plan = plan_claim(facts(safe(at=0, seen={TRAINER.uid: departure(node="")}), reserved()))
+    assert [one.departure.node for one in plan.left] == ["node-4"]
+
+
+def test_a_grace_period_without_end_is_waited_for() -> None:
+    mine = reserved(left_consumers=record([departure(grace=1e30)]))
+    plan = plan_claim(facts(safe(at=0, seen={TRAINER.uid: departure(grace=1e30)}), mine))
+    assert "until 9999-12-31" in plan.pending[0].message
+
+
+def test_a_claim_whose_record_is_refused_is_planned_without() -> None:
+    plan = plan_claim(facts(safe(at=0, unrecorded="403 Forbidden"), reserved()))
+    assert not plan.actions
+    assert len(plan.left) == 1
+    assert "403 Forbidden" in plan.pending[0].message
+    done = safe(at=90, alive=90, unrecorded="403 Forbidden")
+    assert releases(plan_claim(facts(done, reserved())))
+
+
+class Kubelet:
+    """A Lease that is looked at each two seconds, and what the looks show."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.seen = Heartbeat(timestamp(NOW), NOW)
+
+    def renews(self, *after: float, duration: float = 40.0, clock: float = 0.0) -> Alive | None:
+        """Let it renew the Lease after some seconds each; returns what is known then."""
+        for seconds in after:
+            renewed = self.now + seconds
+            while self.now < renewed:
+                self.now += 2
+                now = renewed if self.now >= renewed else self.now - 1e6
+                text = timestamp(now + clock) if now == renewed else self.seen.renewed
+                self.seen = self.seen.look(text, duration, self.now, self.now)
+        return self.seen.alive
+
+
+def test_regular_renewals_are_one_span_from_the_renewal_before_the_first_look() -> None:
+    assert Kubelet().renews() is None
+    assert Kubelet().renews(10) == Alive(NOW, NOW + 8)
+    assert Kubelet().renews(10, 10, 20) == Alive(NOW, NOW + 38)
+
+
+def test_a_silence_begins_another_span() -> None:
+    assert Kubelet().renews(10, 26, 10) == Alive(NOW + 36, NOW + 44)
+    assert Kubelet().renews(30) == Alive(NOW + 30, NOW + 28)
+
+
+def test_longer_leases_are_renewed_less_often() -> None:
+    assert Kubelet().renews(100, 100, duration=400) == Alive(NOW, NOW + 198)
+
+
+def test_a_clock_that_goes_back_proves_nothing() -> None:
+    assert Kubelet().renews(10, clock=-3600) == Alive(NOW + 10, NOW + 8)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +253,11 @@ def test_a_forged_record_counts_as_none(forged: str) -> None:
     (action,) = plan.actions
     assert isinstance(action, RecordDepartures)
     assert recorded(action.text)[TRAINER.uid].left == NOW + 700
+
+
+@pytest.mark.parametrize("name", ["../node-4", "node-4?x=y", "n" * 254])
+def test_a_record_with_no_name_of_a_node_counts_as_none(name: str) -> None:
+    assert not recorded(record([departure(node=name)]))
 
 
 def test_devices_without_a_node_stay_where_nothing_says_where_the_pod_was() -> None:

@@ -254,10 +254,10 @@ class Applier:
         place = (action.namespace, action.holder.name)
         pod, group = state.pods.get(*place), state.groups.get(*place)
         if action.holder.is_pod and pod is not None and pod.metadata.uid == action.holder.uid:
-            self.cluster.pods.deleted(pod)
+            self.cluster.pods.missing(pod)
         elif (
             self.cluster.groups is not None
             and group is not None
             and group.metadata.uid == action.holder.uid
         ):
-            self.cluster.groups.deleted(group)
+            self.cluster.groups.missing(group)

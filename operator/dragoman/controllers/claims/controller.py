@@ -61,7 +61,9 @@ class ClaimController:
         self._handlers.observe(cluster)
         self.safe: SafeReleaser | None = None
         if safe_release is not None:
-            self.safe = SafeReleaser(cluster, self._handlers, events.unsafe, safe_release)
+            self.safe = SafeReleaser(
+                cluster, self._handlers, events.unsafe, safe_release, may_write
+            )
         reconciler = Reconciler(
             cluster,
             self.queue,

@@ -5,7 +5,15 @@ import math
 import random
 from collections.abc import Sequence
 
-from dragoman.claims import Action, CreateClaim, Plan, PublishClaims, Reason, UpdateReservedFor
+from dragoman.claims import (
+    Action,
+    CreateClaim,
+    Plan,
+    PublishClaims,
+    Reason,
+    RecordDepartures,
+    UpdateReservedFor,
+)
 from dragoman.claims.mode import Mode
 from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.applier import Applier, Outcome
@@ -25,6 +33,8 @@ log = logger("dragoman.claims")
 CREATIONS = 16
 """Claims of one key that are created in one turn: a pod may have thousands of entries, and the rest
 of them then waits behind the pods of other namespaces."""
+REFUSED = {400, 403, 413, 422}
+"""Answers to a write that do not change when it is sent again."""
 PASSES = 16
 """Plans of one key in a row before it is requeued with back-off."""
 
@@ -55,6 +65,7 @@ class Reconciler:
         self._mode = mode
         self._applier = applier
         self._events = events
+        self._safe = safe
         self._gatherer = Gatherer(cluster.state, safe)
         self._reader = LiveReader(cluster)
 
@@ -149,12 +160,24 @@ class Reconciler:
                         continue
                     if await self._applier.apply(ready) is Outcome.STALE:
                         outcome = Outcome.STALE
+                case RecordDepartures():
+                    outcome = await self._record(key, action)
                 case _:
                     outcome = await self._applier.apply(action)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         return outcome
+
+    async def _record(self, key: Key, action: RecordDepartures) -> Outcome:
+        """Write a record; where the API server refuses it, plan again without."""
+        try:
+            return await self._applier.apply(action)
+        except ApiError as error:
+            if self._safe is None or error.code not in REFUSED:
+                raise
+            self._safe.record_refused(key, str(error))
+            return Outcome.STALE
 
     async def _create(self, creations: Sequence[CreateClaim]) -> list[Outcome | BaseException]:
         if len(creations) != 1:

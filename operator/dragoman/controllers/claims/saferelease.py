@@ -1,17 +1,18 @@
-"""Safe release: remembers how pods left, watches nodes, and asks kubelets for a sign of life."""
+"""Safe release: remembers how pods left, watches nodes, and looks for signs of life of kubelets."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dragoman import metrics
 from dragoman.claims import Plan, Reason
-from dragoman.claims.saferelease import Left, SafeRelease
+from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
+from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
 from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import EventHandlers, Key
-from dragoman.kube.client import find
+from dragoman.kube.client import find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import LEASES
@@ -24,6 +25,10 @@ NODE_LEASES = "kube-node-lease"
 """Namespace of the Leases that kubelets renew, each ten seconds by default."""
 POLL_INTERVAL = 2.0
 """Seconds between two looks at the Lease of a node."""
+LISTED_FROM = 32
+"""Leases that are read with one list; fewer are read one by one, because nodes may be thousands."""
+RECORD_RETRY = 300.0
+"""Seconds after which a record that the API server refused is tried again."""
 
 log = logger("dragoman.claims")
 
@@ -34,10 +39,20 @@ class SafeReleaseOptions(NamedTuple):
     Attributes:
         holds: Whether claims stay reserved; otherwise a departure is only reported.
         unseen_grace: Seconds that are taken as the grace period of a pod that left unseen.
+        margin: Seconds that a kubelet has after the grace period.
     """
 
     holds: bool
     unseen_grace: float = 600.0
+    margin: float = MARGIN
+
+
+_STARTED = time.time() - time.monotonic()
+
+
+def steady() -> float:
+    """Return the seconds since the epoch, by a clock that no correction of the time moves."""
+    return _STARTED + time.monotonic()
 
 
 @dataclass
@@ -49,6 +64,7 @@ class SafeReleaser:
         handlers: Whose claims are enqueued when a node changes.
         report: Called with a claim and a sentence for each departure that is only reported.
         options: Whether claims stay reserved.
+        may_write: Whether this process leads.
         clock: Seconds since the epoch.
 
     Attributes:
@@ -59,80 +75,83 @@ class SafeReleaser:
     handlers: EventHandlers
     report: Callable[[Claim, str], None]
     options: SafeReleaseOptions
-    clock: Callable[[], float] = time.time
+    may_write: Callable[[], bool] = lambda: True
+    clock: Callable[[], float] = steady
 
     def __post_init__(self) -> None:
         """Observe pods that leave."""
         self.left: dict[Key, tuple[Left, ...]] = {}
+        self._ended: Recent[str, None] = Recent(DELETED_LIMIT)
         self._seen: Recent[str, Departure] = Recent(DELETED_LIMIT)
-        self._missed: Recent[str, float] = Recent(DELETED_LIMIT)
+        self._missed: Recent[str, Departure] = Recent(DELETED_LIMIT)
+        self._unrecorded: Recent[Key, tuple[str, float]] = Recent(DELETED_LIMIT)
         self._ready_again: dict[str, float] = {}
-        self._leases: dict[str, tuple[str, float]] = {}
-        self._alive: dict[str, float] = {}
+        self._heartbeats: dict[str, Heartbeat] = {}
         self._store = self.cluster.nodes.store
         self.cluster.nodes.observe(self._node_changed)
+        self.cluster.claims.observe(self._claim_changed)
         self.cluster.pods.departed = self.pod_left
 
-    def pod_left(self, known: Pod | None, pod: Pod) -> None:
+    def pod_left(self, known: Pod | None, final: Pod | None) -> None:
         """Remember how a pod left the API.
 
         Args:
             known: The pod as it was stored; None where it was not.
-            pod: The pod as it was deleted; it may have only metadata.
+            final: The pod as it was deleted; None, or without its claims, where nothing saw that:
+                it may have got a node, and run, since it was stored.
         """
-        if known is None and not pod.entries:
+        final = final if final is not None and final.uses_claims else None
+        last = final or known
+        if last is None:
             return  # deleted during an outage, and never seen
-        last = known if known is not None else pod
-        ended = pod.done or last.done or not last.node_name
+        uid = last.metadata.uid
+        never_ran = final is not None and not final.node_name
+        if never_ran or last.done or (known is not None and known.done):
+            self._ended[uid] = None
+            return
         node = self._store.get("", last.node_name)
-        departure = Departure(
-            uid=pod.metadata.uid,
-            pod=pod.metadata.name,
+        self._seen[uid] = Departure(
+            uid=uid,
+            pod=last.metadata.name,
             node=last.node_name,
             node_uid=node.metadata.uid if node is not None else "",
-            grace=max(last.grace, pod.grace if pod.node_name else 0.0),
+            grace=max(last.grace, known.grace if known is not None else 0.0),
             left=self.clock(),
-            ended=ended,
         )
-        self._seen[pod.metadata.uid] = departure
-        if ended:
-            return
-        metrics.UNSAFE_DEPARTURES.inc()
-        log.info(
-            "Pod left before its containers had ended",
-            namespace=pod.metadata.namespace,
-            name=pod.metadata.name,
-            node=last.node_name,
-            reason=Reason.CONTAINERS_NOT_ENDED.value,
-        )
-        if not self.options.holds:
-            self._report(last, departure)
+        self._tell(last, self._seen[uid])
 
     def facts(self, claim: Claim) -> SafeRelease | None:
         """Return the facts for the plan of a claim; None where departures are only reported."""
         if not self.options.holds:
             return None
-        now = self.clock()
         uids = [one.uid for one in claim.consumers if one.is_pod]
         nodes = {node.metadata.name: node for node in self._nodes_of(claim, uids)}
         return SafeRelease(
-            now=now,
+            now=self.clock(),
+            ended={uid for uid in uids if uid in self._ended},
             seen={uid: self._seen[uid] for uid in uids if uid in self._seen},
-            first_missed={uid: self._missed[uid] for uid in uids if uid in self._missed},
+            missed={uid: self._missed[uid] for uid in uids if uid in self._missed},
             nodes=nodes,
-            alive={name: self._alive[name] for name in nodes if name in self._alive},
+            alive=dict(self._alive(nodes)),
             unseen_grace=self.options.unseen_grace,
+            margin=self.options.margin,
+            unrecorded=self._why_unrecorded(claim),
         )
 
     def planned(self, key: Key, plan: Plan | None) -> None:
         """Note the consumers that a plan waits for."""
         if plan is None or not plan.left:
-            if plan is None or not plan.live_reads:
+            # The write that releases it may fail; until it is done, kubelets are looked at.
+            if plan is None or not (plan.live_reads or plan.actions):
                 self.left.pop(key, None)
             return
         self.left[key] = plan.left
         for one in plan.left:
-            self._missed.setdefault(one.consumer.uid, one.departure.left)
+            self._missed.setdefault(one.consumer.uid, one.departure)
+
+    def record_refused(self, key: Key, why: str) -> None:
+        """Go on without the record of a claim: this process remembers how its pods left."""
+        self._unrecorded[key] = (why, self.clock())
 
     def oldest(self) -> float:
         """Return for how many seconds the oldest consumer is waited for; 0 for none."""
@@ -141,34 +160,64 @@ class SafeReleaser:
 
     async def run(self) -> None:
         """Look for signs of life of the kubelets that are waited for, until cancelled."""
-        while True:
-            waiting = self._waiting_nodes()
-            self._leases = {name: self._leases[name] for name in waiting & self._leases.keys()}
-            await asyncio.gather(*(self._look(name) for name in waiting))
-            await asyncio.sleep(POLL_INTERVAL)
+        try:
+            while True:
+                await self._look()
+                await asyncio.sleep(POLL_INTERVAL)
+        finally:
+            # The next leader waits; what this process waited for is no metric of its own any more.
+            self.left.clear()
+            self._heartbeats.clear()
+
+    async def _look(self) -> None:
+        """Look at the Leases of the nodes that are waited for."""
+        waiting = self._waiting_nodes()
+        known = self._heartbeats
+        self._heartbeats = {name: known[name] for name in waiting & known.keys()}
+        began = self.clock()
+        try:
+            if len(waiting) < LISTED_FROM:
+                await asyncio.gather(*(self._read_lease(name) for name in waiting))
+                return
+            async for page in pages(self.cluster.client, LEASES.path(NODE_LEASES)):
+                for lease in page["items"] or ():
+                    if lease["metadata"]["name"] in waiting:
+                        self._heard(lease["metadata"]["name"], lease, began)
+        except (ApiError, KeyError, TypeError, ValueError, AttributeError) as error:
+            log.warning("Cannot read the Leases of nodes", error=str(error))
+
+    async def _read_lease(self, name: str) -> None:
+        began = self.clock()
+        lease = await find(self.cluster.client, LEASES.path(NODE_LEASES, name))
+        self._heard(name, lease or {}, began)
+
+    def _heard(self, name: str, lease: Mapping[str, Any], began: float) -> None:
+        """Note a Lease, and enqueue the claims that wait for its renewal."""
+        spec = lease.get("spec") or {}
+        renewed = str(spec.get("renewTime") or "")
+        duration = float(spec.get("leaseDurationSeconds") or LEASE_DURATION)
+        known = self._heartbeats.get(name)
+        if known is None:
+            self._heartbeats[name] = Heartbeat(renewed, began)
+            return
+        heartbeat = known.look(renewed, duration, began, self.clock())
+        self._heartbeats[name] = heartbeat
+        if heartbeat.alive != known.alive:
+            self._enqueue(name, lambda one: one.after is None)
 
     def _waiting_nodes(self) -> set[str]:
         left = (one for every in self.left.values() for one in every)
         return {one.departure.node for one in left if one.asks_kubelet}
 
-    async def _look(self, name: str) -> None:
-        """Read the Lease of a node. A renewal since the last look is proof of life at that look.
+    def _alive(self, names: Iterable[str]) -> Iterator[tuple[str, Alive]]:
+        for name in names:
+            heartbeat = self._heartbeats.get(name)
+            if heartbeat is not None and heartbeat.alive is not None:
+                yield name, heartbeat.alive
 
-        The time in the Lease is the kubelet's; only that it changes counts.
-        """
-        looked = self.clock()
-        try:
-            lease = await find(self.cluster.client, LEASES.path(NODE_LEASES, name))
-        except ApiError as error:
-            log.warning("Cannot read the Lease of a node", name=name, error=str(error))
-            return
-        spec = (lease or {}).get("spec") or {}
-        renewed = str(spec.get("renewTime") or "")
-        known, since = self._leases.get(name, ("", looked))
-        if renewed and known and renewed != known:
-            self._alive[name] = since
-            self._enqueue(name)
-        self._leases[name] = (renewed, looked)
+    def _why_unrecorded(self, claim: Claim) -> str:
+        why, since = self._unrecorded.get(_key(claim), ("", float("-inf")))
+        return why if self.clock() - since < RECORD_RETRY else ""
 
     def _nodes_of(self, claim: Claim, uids: list[str]) -> Iterator[Node]:
         """Yield the nodes that consumers of a claim ran on."""
@@ -191,12 +240,32 @@ class SafeReleaser:
             self._ready_again.pop(old.metadata.uid, None)
         node = new if new is not None else old
         if node is not None and _state(old) != _state(new):
-            self._enqueue(node.metadata.name)
+            self._enqueue(node.metadata.name, lambda _: True)
 
-    def _enqueue(self, node: str) -> None:
+    def _claim_changed(self, old: Claim | None, new: Claim | None) -> None:
+        """Wait for nothing of a claim that is gone."""
+        if old is not None and new is None:
+            self.left.pop(_key(old), None)
+            self._unrecorded.pop(_key(old), None)
+
+    def _enqueue(self, node: str, which: Callable[[Left], bool]) -> None:
         for key, every in self.left.items():
-            if any(one.departure.node == node for one in every):
+            if any(one.departure.node == node and which(one) for one in every):
                 self.handlers.queue.add(key)
+
+    def _tell(self, pod: Pod, departure: Departure) -> None:
+        """Count a departure, log it, and report it where that is all; followers see it too."""
+        if self.may_write():
+            metrics.UNSAFE_DEPARTURES.inc()
+        log.info(
+            "Pod left before its containers had ended",
+            namespace=pod.metadata.namespace,
+            name=pod.metadata.name,
+            node=departure.node,
+            reason=Reason.CONTAINERS_NOT_ENDED.value,
+        )
+        if not self.options.holds:
+            self._report(pod, departure)
 
     def _report(self, pod: Pod, departure: Departure) -> None:
         namespace = pod.metadata.namespace
@@ -206,9 +275,14 @@ class SafeReleaser:
                 self.report(claim, _note(namespace, departure))
 
 
+def _key(claim: Claim) -> Key:
+    return Key("claim", claim.metadata.namespace, claim.metadata.name)
+
+
 def _note(namespace: str, departure: Departure) -> str:
+    where = f" on {departure.node}" if departure.node else ""
     return (
-        f"{namespace}/{departure.pod} left the API before its containers on {departure.node} had "
+        f"{namespace}/{departure.pod} left the API before its containers{where} had "
         "ended: its devices may be given to another pod while they still run. "
         "--safe-release prevents it with --claims=own"
     )

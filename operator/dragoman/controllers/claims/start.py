@@ -60,7 +60,7 @@ def _safe_release(settings: Settings) -> SafeReleaseOptions | None:
             "--safe-release needs --claims=own",
             mode=settings.claims,
         )
-    return SafeReleaseOptions(holds, settings.safe_release_grace)
+    return SafeReleaseOptions(holds, settings.safe_release_grace, settings.safe_release_margin)
 
 
 def _resume(process: Process, mode: ClaimMode) -> None:
