@@ -15,6 +15,7 @@ from tests.charts.rendering import Json, Values, render
 PAGE = Path(__file__).with_name("security.md")
 BEGIN, END = "<!-- permissions: docs/generate_permissions.py -->", "<!-- permissions:end -->"
 NAMESPACE = "its namespace"
+NODE_LEASES = "kube-node-lease"
 LEAST: Values = {
     "claims": {"mode": "off"},
     "poolStatus": {"mode": "off"},
@@ -59,7 +60,7 @@ class Configuration:
     beside: Values | None = field(default_factory=dict)
 
 
-OPERATOR = ("operator", "leader", "holds")
+OPERATOR = ("operator", "leader", "holds", "node-leases")
 WEBHOOK = ("webhook", "webhook-tls")
 CONFIGURATIONS = (
     Configuration(
@@ -75,6 +76,13 @@ CONFIGURATIONS = (
         "delay pods and occupy their devices; read pod specifications (not Secrets); forge "
         "any pod's status: readiness, phase and IP, which redirects Service traffic, and "
         "`phase=Failed` makes controllers replace the pod, so that pods end everywhere",
+        {"claims": {"mode": "own"}, "explain": {"events": False}},
+    ),
+    Configuration(
+        "`claims.safeRelease`",
+        OPERATOR,
+        "read names, addresses and labels of nodes, and when their kubelets were alive",
+        {"claims": {"mode": "own", "safeRelease": True}, "explain": {"events": False}},
         {"claims": {"mode": "own"}, "explain": {"events": False}},
     ),
     Configuration(
@@ -244,7 +252,7 @@ def _rights(role: Json) -> Iterator[Right]:
     if role["kind"] not in {"Role", "ClusterRole"}:
         return
     name = role["metadata"]["name"].removeprefix("dragoman-")
-    where = NAMESPACE if role["kind"] == "Role" else ""
+    where = _place(role) if role["kind"] == "Role" else ""
     for rule in role["rules"]:
         named = rule.get("resourceNames", [])
         for verb in rule["verbs"]:
@@ -254,6 +262,10 @@ def _rights(role: Json) -> Iterator[Right]:
                 for resource in rule["resources"]:
                     what = f"{resource}.{group}" if group else resource
                     yield Right(name, where, " ".join([what, *named]), verb)
+
+
+def _place(role: Json) -> str:
+    return NODE_LEASES if role["metadata"].get("namespace") == NODE_LEASES else NAMESPACE
 
 
 def added(configuration: Configuration) -> set[Right]:

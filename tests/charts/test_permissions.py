@@ -7,7 +7,7 @@ from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Values, render
 
 EVERYTHING: Values = {
-    "claims": {"mode": "own"},
+    "claims": {"mode": "own", "safeRelease": True},
     "clusterTemplates": {"enabled": True},
     "evictions": {"mode": "own"},
     "poolStatus": {"mode": "own"},
