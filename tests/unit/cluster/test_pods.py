@@ -57,7 +57,7 @@ async def test_a_pod_that_left_the_store_comes_back_with_devices() -> None:
     server = ApiServer()
     server.put(pod())
     async with following(server, keeping) as cluster:
-        gone: list[Pod] = []
+        gone: list[Pod | None] = []
         cluster.pods.departed = lambda _, last: gone.append(last)
         server.fail = lambda name: ApiError(410, "Expired", name) if name != "LIST pods" else None
         server.put(pod(node="node-1"))
