@@ -109,6 +109,8 @@ class SafeReleaser:
         if never_ran or last.done or (known is not None and known.done):
             self._ended[uid] = None
             return
+        # It may have left before: a restored backup brings pods back.
+        self._ended.pop(uid, None)
         node = self._store.get("", last.node_name)
         self._seen[uid] = Departure(
             uid=uid,

@@ -308,3 +308,11 @@ async def test_only_the_leader_counts_departures(operator: Operator) -> None:
     operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert UNSAFE_DEPARTURES._value.get() == before
     assert operator.waits()
+
+
+async def test_a_pod_that_a_restored_backup_brought_back_is_waited_for(operator: Operator) -> None:
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.in_phase("Failed").document))
+    operator.cluster.pods.roll_back()
+    operator.see(TRAINER)
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
+    assert operator.waits()
