@@ -120,6 +120,21 @@ def test_the_map_is_one_stop_of_tab_and_arrows_move_in_it(page: Page) -> None:
     assert page.evaluate("document.activeElement.matches('.dot')") is False
 
 
+def test_the_states_are_one_stop_of_tab_and_arrows_move_in_them(page: Page) -> None:
+    page.get_by_role("button", name="Reset").focus()
+    page.keyboard.press("Tab")
+    for key, state in (("", "free"), ("ArrowRight", "used"), ("ArrowLeft", "free")):
+        if key:
+            page.keyboard.press(key)
+        expect(page.locator("*:focus")).to_have_attribute("value", state)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("*:focus")).to_have_attribute("value", "lost")
+    page.keyboard.press("Space")
+    expect(page.locator("[value=lost]")).not_to_be_checked()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('[name=state]')") is False
+
+
 def test_the_keyboard_opens_and_closes_a_device(page: Page) -> None:
     page.get_by_role("gridcell", name="gpu-4: used by web/render-0").focus()
     page.keyboard.press("Enter")
@@ -337,7 +352,7 @@ RULES = "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-pra
 @pytest.mark.skipif(not AXE, reason="`make test-axe` names axe-core in DRAGOMAN_AXE")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("nodes", [0, 10])
+@pytest.mark.parametrize("nodes", [0, 10, 1000])
 def test_axe_finds_no_violations(
     tmp_path: Path, windows: Windows, scheme: str, width: int, nodes: int
 ) -> None:

@@ -101,6 +101,20 @@ function filter() {
   document.documentElement.classList.add("ready");
   if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".node:not([hidden]) .dots > .dot:not([hidden])")].find(seen));
 }
+function rove(box) { // one stop of Tab for all states
+  const boxes = [...form.querySelectorAll("[name=state]")].filter(seen);
+  const stop = boxes.includes(box) ? box : boxes[0];
+  for (const one of boxes) one.tabIndex = one === stop ? 0 : -1;
+  return boxes;
+}
+form.addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step || !event.target.matches("[name=state]")) return;
+  const boxes = rove(event.target), next = boxes[(boxes.indexOf(event.target) + step + boxes.length) % boxes.length];
+  rove(next);
+  next.focus();
+  event.preventDefault();
+});
 function remember() {
   const want = wanted(), found = new URLSearchParams();
   if ($("class").value) found.set("class", $("class").value);
@@ -237,12 +251,14 @@ function section(name, html) {
   old.replaceWith(fresh);
   for (const [id, value] of values) { $(id).value = value; if ($(id).selectedIndex < 0) $(id).value = ""; }
   for (const box of fresh.querySelectorAll("[name=state]")) box.checked = !off.has(box.value);
+  if (name === "legend") rove();
   for (const one of fresh.querySelectorAll("details")) one.open = open.get(one.dataset.pod) ?? one.open;
   if (scrolled) fresh.querySelector(".pods, .problems")?.scrollTo(0, scrolled);
   if (focus) {
     const stops = [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")];
     (stops.find((one) => identity(one) === focus) || stops[0])?.focus(); // the list, where its entry is gone
   }
+  if (document.activeElement.matches("[name=state]")) rove(document.activeElement);
 }
 function identity(element) {
   return element.id || element.value || element.closest("[data-pod]")?.dataset.pod + element.className || element.getAttribute("aria-label");
@@ -337,6 +353,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-later]")) explain(event.target); }, true);
 recall();
 copies();
+rove();
 filter();
 outdated("");
 setInterval(ages, 30000);
