@@ -110,7 +110,7 @@ def _section(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _behaviour(parsed: DriverConfigSchema) -> Iterator[str]:
-    unlisted = {"Deny": "are refused", "Warn": "are warned about", "Allow": "pass"}
+    unlisted = {"Deny": "are rejected", "Warn": "are warned about", "Allow": "pass"}
     yield f"* Configs of other kinds {unlisted[parsed.unknown_configs]}."
     yield from (f"* {text}" for text in _entry_rules(parsed.entries))
     for variable in parsed.variables:
@@ -123,7 +123,7 @@ def _entry_rules(entries: EntryRules) -> Iterator[str]:
         "LastWins": "Of several entries for one request the last one counts.",
         "FirstWins": "Of several entries for one request the first one counts.",
         "Merge": "Later entries override single fields of earlier ones.",
-        "ExactlyOne": "Several entries for one request are refused.",
+        "ExactlyOne": "Several entries for one request are rejected.",
     }
     yield precedence[entries.precedence]
     if entries.requests_required:

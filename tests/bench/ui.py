@@ -26,6 +26,8 @@ INTERACTION: Final = 100
 """Milliseconds from a click to the frame that shows what it did."""
 _DRAGOMAN: Final = (sys.executable, "-m", "dragoman")
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+_READY: Final = "document.getElementById('shown')?.textContent"
+"""True when the filters have run for the first time."""
 
 _CLICKS: Final = {
     "filter": "document.querySelector('[name=state][value=used]')",
@@ -67,7 +69,7 @@ def interactions(address: str) -> dict[str, float]:
     with launched() as browser:
         window = Window(browser)
         window.page.goto(address)
-        window.page.wait_for_selector(".ready")
+        window.page.wait_for_function(_READY)
         found = {
             name: statistics.median(
                 float(window.page.evaluate(_UNTIL_SHOWN.replace("TARGET", target)))

@@ -49,7 +49,7 @@ class Reason(StrEnum):
     )
     CREATION_FAILED = (
         "FailedResourceClaimCreation",
-        "The API server refused the claim, for example because of a quota or a policy.",
+        "The API server rejected the claim, for example because of a quota or a policy.",
     )
 
     NOT_OVERDUE = (

@@ -211,7 +211,7 @@ Examples:
     type=click.FloatRange(0.0),
     default=DEFAULTS.preemption_after,
     metavar="SECONDS",
-    help="How long the scheduler must have refused a pod before a plan is computed for it.",
+    help="How long a pod must be unschedulable before a plan is computed for it.",
 )
 @click.option(
     "--preemption-min-gap",
@@ -307,7 +307,7 @@ Examples:
     type=click.FloatRange(0.0),
     default=DEFAULTS.explain_after,
     metavar="SECONDS",
-    help="How long the scheduler must have refused a pod before the Event.",
+    help="How long a pod must be unschedulable before the Event.",
 )
 @click.option(
     "--explain-interval",

@@ -15,8 +15,8 @@ from dragoman.kube.client import Client
 @click.command(
     epilog="""\b
 Exit status:
-  0  everything was refused
-  1  something was not; the line says why
+  0  everything was rejected
+  1  something was accepted; its line says why
 """
 )
 @connection_options
@@ -26,7 +26,7 @@ Exit status:
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to try again what was not refused: new webhooks take effect with delay.",
+    help="How long to retry objects that are accepted: a new webhook takes effect with a delay.",
 )
 def verify(kubeconfig: Path | None, context: str | None, timeout: float) -> None:
     """Dry-run objects that the webhook must reject; nothing is stored.

@@ -31,7 +31,7 @@ _OPTIONS: Final = (
         "--client-ca",
         type=_FILE,
         help="PEM file of the CA that signs the client certificates of API servers. With it, "
-        "every other client is refused; read at the start.",
+        "every other client is rejected; read at the start.",
     ),
     click.option(
         "--tls-secret",

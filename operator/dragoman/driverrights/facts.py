@@ -205,5 +205,5 @@ def faults(identity: Identity, answers: list[Answer], wide: list[Permission]) ->
         yield Fault(
             identity.driver,
             f"{identity.user} may do more than drivers need: {shown}",
-            "take these rights out of its ClusterRole",
+            "remove these permissions from its ClusterRole",
         )

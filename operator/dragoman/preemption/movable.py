@@ -69,7 +69,7 @@ def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movab
     claims = facts.claims_of.get(pod.uid, ())
     for claim in claims:
         if any(consumer.uid != pod.uid for consumer in claim.consumers):
-            return Reason(Code.SHARED, f"claim {claim.key} has other users beside {pod.key}")
+            return Reason(Code.SHARED, f"claim {claim.key} has other users besides {pod.key}")
     budgets = facts.budgets_of(pod)
     refusal = predict([protected(pod)], budgets)[pod.key]
     if refusal:

@@ -37,7 +37,7 @@ MUTANTS: Final = {
     "long-socket": "R9: the socket of the DRA service has a long name",
     "ignores-sigterm": "R10: it does not end at SIGTERM",
     "cuts-calls": "R10: it cuts calls in flight at SIGTERM",
-    "single-instance": "R11: a second instance ends at once",
+    "single-instance": "R11: a second instance exits immediately",
     "wipes-at-exit": "R12: the old instance deletes the slices of the new one",
     "extra-uid": "P1: an answer has an entry for a claim that was not asked for",
     "no-pool": "P2: answers have no pool names",

@@ -95,7 +95,7 @@ class RequestParser:
             # Chunk framing and trailers have no callback of their own until they are complete.
             current.overhead += len(data) - (current.size - size_before)
         if current.overhead > HEAD_LIMIT:
-            self._fail(431, f"expected at most {HEAD_LIMIT} bytes beside the body")
+            self._fail(431, f"expected at most {HEAD_LIMIT} bytes besides the body")
 
     def fail(self, response: Response) -> None:
         """Drop the current request and stop parsing."""

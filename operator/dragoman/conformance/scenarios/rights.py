@@ -76,7 +76,7 @@ def least(site: Site) -> None:
     asked = [one for one in site.proxy.requests if one.concerns("secrets")]
     need(not asked, f"it reads secrets: {asked[:1]}")
     if not site.setting.shipped:
-        raise NotRunError("without --manifests there are no shipped rights")
+        raise NotRunError("without --manifests there are no shipped permissions")
     for role in roles(site.setting.shipped):
         problem = excessive(role.get("rules"))
         need(not problem, f"{role['kind']} {role['metadata']['name']} {problem}")

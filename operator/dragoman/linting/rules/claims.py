@@ -71,21 +71,21 @@ def _toleration(steps: Steps, toleration: dict[str, Any]) -> Iterator[Problem]:
 def _seconds(steps: Steps, effect: str, seconds: int) -> Iterator[Problem]:
     place, shown = (*steps, "tolerationSeconds"), render((*steps, "tolerationSeconds"))
     if effect == "NoSchedule":
-        message = f"{shown}: has no effect beside effect NoSchedule, which never evicts"
+        message = f"{shown}: has no effect alongside effect NoSchedule, which never evicts"
         yield Problem(TOLERATION, place, message, "leave it out, or write effect: NoExecute")
     elif seconds <= 0:
         yield Problem(
-            TOLERATION, place, f"{shown}: {seconds} evicts at once", "write seconds above 0"
+            TOLERATION, place, f"{shown}: {seconds} evicts immediately", "write seconds above 0"
         )
     elif seconds > _OVERFLOW:
         message = (
-            f"{shown}: {seconds} overflows in the stock eviction controller and evicts at once"
+            f"{shown}: {seconds} overflows in the built-in eviction controller and evicts immediately"
         )
         yield Problem(TOLERATION, place, message, "omit it to tolerate the taint indefinitely")
     else:
         message = (
             f"{shown}: counts from the taint's timeAdded, not from the pod's start: on a device"
-            f" tainted longer than {seconds} s ago the pod is placed and evicted at once"
+            f" tainted longer than {seconds} s ago the pod is placed and immediately evicted"
         )
         yield Problem(
             TOLERATION, place, message, "leave it out, or tolerate NoSchedule taints only"
@@ -132,7 +132,7 @@ def check_taint_rule(obj: Object, _: Context) -> Iterator[Problem]:
         yield Problem(TAINT, ("spec",), message, "add deviceSelector", WARNING)
     if effect == "NoExecute":
         place = ("spec", "taint", "effect")
-        message = "spec.taint.effect: NoExecute evicts the pods of every matching device at once"
+        message = "spec.taint.effect: NoExecute immediately evicts the pods of every matching device"
         instead = (
             f"apply it with effect: {PREVIEW} first; its status then says how many pods it hits"
         )

@@ -60,7 +60,7 @@ def check_grace(obj: Object, _: Context) -> Iterator[Problem]:
         if type(grace) is int and grace == 0 and any(pod_claims(pods)):
             steps = (*pods.steps, "terminationGracePeriodSeconds")
             message = (
-                f"{render(steps)}: 0 takes a pod out of the API at once: its devices may go to "
+                f"{render(steps)}: 0 takes a pod out of the API immediately: its devices may go to "
                 "another pod while its containers still run"
             )
             yield Problem(NO_GRACE, steps, message, "write 1 or more, 30 is the default")

@@ -40,7 +40,7 @@ def unknown_field(obj: Object, misfit: Misfit) -> str:
     if name == "expression" and "selectors" in steps:
         return "write it below cel: `- cel: {expression: …}`"
     if name == "exactly" and "firstAvailable" in steps:
-        return "alternatives have the fields beside their name: leave `exactly` out"
+        return "alternatives have the fields next to their name: leave `exactly` out"
     if name in ("driver", "parameters") and steps[-3:-2] == ("config",):
         return "write it below opaque: `opaque: {driver: …, parameters: …}`"
     if name == "basic" and obj.kind == "ResourceSlice":

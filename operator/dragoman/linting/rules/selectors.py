@@ -99,7 +99,7 @@ def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Re
     both = facts([*trees, tree])
     if len(both.driver) > 1:
         listed = " and ".join(sorted(both.driver))
-        message = f"no device has the drivers {listed} at once"
+        message = f"no device has all of the drivers {listed}"
         yield Remark(NEVER, message)
         return
     seen: dict[tuple[str, str, str], Any] = {}
@@ -107,7 +107,7 @@ def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Re
         for key, value in equalities(one):
             if key in seen and seen[key] != value:
                 name = f"{key[1]}/{key[2]}"
-                message = f"{name} cannot be {seen[key]!r} and {value!r} at once"
+                message = f"{name} cannot be {seen[key]!r} and {value!r} at the same time"
                 yield Remark(NEVER, message)
                 return
             seen[key] = value

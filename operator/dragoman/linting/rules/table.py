@@ -56,7 +56,7 @@ RULES: Final = {
         Rule("dra/no-grace", WARNING, "Pods whose devices are freed while their containers run"),
         Rule("dra/config-unused", WARNING, "Configs for a driver that serves none of the requests"),
         Rule("dra/no-effect", WARNING, "Fields of devices and requests that nothing heeds"),
-        Rule("dra/toleration", WARNING, "Tolerations without effect, or that evict at once"),
+        Rule("dra/toleration", WARNING, "Tolerations without effect, or that evict immediately"),
         Rule(
             "dra/shared-claim", WARNING, "One claim for the devices of more pods than can share it"
         ),

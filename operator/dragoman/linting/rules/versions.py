@@ -176,7 +176,7 @@ def unknown(obj: Object, context: Context, misfits: tuple[Misfit, ...]) -> Itera
 def _flat(obj: Object, steps: Steps, keys: tuple[str, ...]) -> Problem:
     first = (*steps, keys[0])
     message = f'unknown field "{render(first)}"'
-    instead = f"move {', '.join(keys)} under `exactly`: only v1beta1 has them beside the name"
+    instead = f"move {', '.join(keys)} under `exactly`: only v1beta1 has them next to the name"
     request = mapping(reach(obj.tree, steps))
     mixed = "exactly" in request or "firstAvailable" in request
     edits = () if mixed else (Nest(steps, "exactly", keys),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from dragoman.cli.dra.ui.natural import natural
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage import summary
+from dragoman.model.deviceid import PoolID
 from dragoman.words import listed
 
 ATTENTION: Final = "attention"
@@ -96,17 +97,24 @@ def _rows(inventory: Inventory) -> Iterator[Row]:
         (lost if device.state is State.LOST else by_node[device.node]).append(device)
     member_of = _classes_of(inventory)
     for row in summary.nodes(inventory):
-        problems = (notes.pool_text(inventory.pools[key], inventory.world.now) for key in row.pools)
         yield _row(
             row.node or SEVERAL,
             by_node[row.node],
             member_of,
             counts=(row.free, row.devices),
             holders=row.users,
-            problems=tuple(problems),
+            problems=_problems(inventory, row.node, row.pools),
         )
     if lost:
         yield _row(LOST, lost, member_of, counts=(0, 0))
+
+
+def _problems(inventory: Inventory, node: str, pools: Sequence[PoolID]) -> tuple[str, ...]:
+    """Return what is wrong with pools of a node; one that is named like the node needs no name."""
+    texts = [notes.pool_text(inventory.pools[key], inventory.world.now) for key in pools]
+    if len(texts) == 1 and pools[0].pool == node:
+        texts = [texts[0].replace(f"pool {pools[0]} is ", "pool ", 1)]
+    return tuple(texts)
 
 
 def _classes_of(inventory: Inventory) -> Mapping[Any, list[int]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
+from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import Row, rows
 from dragoman.cli.dra.ui.problems import Problem, problems
@@ -55,6 +57,18 @@ class WaitingPod:
     message: str
 
 
+class Advice(NamedTuple):
+    """What to do.
+
+    Attributes:
+        text: Why.
+        commands: To run, in order.
+    """
+
+    text: str
+    commands: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Everything on the page.
@@ -68,11 +82,12 @@ class Page:
         rows: Nodes in the order of `top nodes`, then lost devices.
         waiting: Pods that wait, at most WAITING_SHOWN.
         waiting_count: All pods that wait.
-        notes: What does not count or could not be read.
+        notes: What could not be listed, selectors that fail, and objects that are left out.
         class_names: Choices of the filter.
         namespace_names: Choices of the filter.
         problems: What is wrong, the worst first.
-        empty: What to do where there are no devices; empty where there are.
+        empty: What to do where there are no devices; None where there are.
+        blind: Whether something could not be listed, so that what is not shown may be there.
         basis: Differs where explanations may differ although rows and pods are the same.
     """
 
@@ -88,13 +103,14 @@ class Page:
     class_names: tuple[str, ...]
     namespace_names: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
-    empty: str = ""
+    empty: Advice | None = None
+    blind: bool = False
     basis: int = 0
 
 
 def page(inventory: Inventory, snapshot: Snapshot) -> Page:
     """Compute the page of an inventory, and of the snapshot that it was taken from."""
-    classes = top_tables.classes(inventory, "", wide=False)
+    blind = cannot_tell(unseen_of(inventory.world))
     counts = Counter(device.state for device in inventory.devices.values())
     found = summary.waiting_pods(inventory)
     return Page(
@@ -107,11 +123,12 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
         waiting=tuple(_waiting(inventory.world, one) for one in found[:WAITING_SHOWN]),
         waiting_count=len(found),
         # Pools stand among the problems, and at their nodes.
-        notes=tuple(one for one in classes.notes if not one.startswith("pool ")),
+        notes=(*filter(None, [blind]), *notes.failures(inventory), *notes.common(inventory.world)),
         class_names=tuple(inventory.members),
         namespace_names=_namespaces(inventory, found),
         problems=problems(snapshot, inventory),
         empty=_empty(inventory),
+        blind=bool(blind),
         basis=_basis(inventory.world),
     )
 
@@ -143,19 +160,20 @@ def _counted(name: str, count: int) -> Cell:
     return Cell(str(count), _COLORS.get(name, "") if count else "")
 
 
-def _empty(inventory: Inventory) -> str:
+def _empty(inventory: Inventory) -> Advice | None:
     """Say what to do where the map has no device."""
     if inventory.devices or inventory.pools:
-        return ""
+        return None
     if any(one.plural == "resourceslices" for one in inventory.world.unseen):
-        return (
-            "ResourceSlices could not be listed, so that no device is known: "
-            "kubectl dra auth --for ui prints the permissions that are missing."
+        return Advice(
+            "ResourceSlices could not be listed, so that no device is known. "
+            "This prints the permissions that are missing:",
+            ("kubectl dra auth --for ui",),
         )
-    return (
-        "There are no ResourceSlices. Is a DRA driver installed? Its pods publish the devices of "
-        "each node: kubectl get pods -A -o wide finds them, kubectl get resourceslices shows what "
-        "they have published."
+    return Advice(
+        "There are no ResourceSlices. Is a DRA driver installed? Its pods run on the nodes with "
+        "devices, and publish a ResourceSlice for each:",
+        ("kubectl get pods -A -o wide", "kubectl get resourceslices"),
     )
 
 

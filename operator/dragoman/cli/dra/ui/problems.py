@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,8 +12,10 @@ from dragoman.doctor.finding import Severity
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-SHOWN: Final = 100
-"""Findings that the page lists; `doctor` prints all of them."""
+SHOWN: Final = 3
+"""Problems of one kind that are written out."""
+NAMED: Final = 100
+"""Objects of further problems of a kind that are named; `doctor` prints all of them."""
 _SEVERE: Final = frozenset({Severity.ERROR, Severity.WARNING})
 
 
@@ -35,6 +38,32 @@ class Problem:
     message: str
     remedy: str
     since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Problems with the same finding.
+
+    Attributes:
+        id: Of the finding.
+        first: Problems that are written out.
+        more: Objects of the others.
+    """
+
+    id: str
+    first: tuple[Problem, ...]
+    more: tuple[str, ...]
+
+
+def kinds(found: Iterable[Problem]) -> tuple[Kind, ...]:
+    """Group problems by severity and finding, in the order of the first of each."""
+    gathered: dict[tuple[str, str], list[Problem]] = {}
+    for one in found:
+        gathered.setdefault((one.severity, one.id), []).append(one)
+    return tuple(
+        Kind(name, tuple(all_[:SHOWN]), tuple(one.about for one in all_[SHOWN:]))
+        for (_, name), all_ in gathered.items()
+    )
 
 
 def problems(snapshot: Snapshot, inventory: Inventory) -> tuple[Problem, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -17,15 +18,26 @@ from markupsafe import Markup
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import GROUPS, Row
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
-from dragoman.cli.dra.ui.problems import SHOWN
+from dragoman.cli.dra.ui.problems import NAMED, kinds
 from dragoman.cli.dra.ui.reasons import reason
 from dragoman.cli.terminal import plain
 
 _PACKAGE: Final = "dragoman.cli.dra.ui"
-SECTIONS: Final = ("notes", "problems", "classes", "namespaces", "waiting", "legend", "choices")
+SECTIONS: Final = (
+    "notes",
+    "problems",
+    "classes",
+    "namespaces",
+    "waiting",
+    "legend",
+    "choices",
+    "empty",
+)
 """Parts of the page beside the rows of the map, each a template of its name."""
 OPEN: Final = 3
 """Waiting pods whose explanations are open from the beginning."""
+ITEM: Final = "* "
+"""How an item of a list begins in a text for the terminal."""
 SNAPSHOT: Final = "snapshot"
 CLUSTER: Final = "cluster"
 Explanations = Mapping[str, Report]
@@ -66,7 +78,8 @@ def sections(page: Page, explanations: Explanations, *, live: bool) -> dict[str,
         "explanations": explanations,
         "live": live,
         "meaning": MEANING,
-        "shown": SHOWN,
+        "kinds": kinds(page.problems),
+        "named": NAMED,
         "open": page.waiting_count <= OPEN,
     }
     return {name: _template(name).render(words) for name in SECTIONS}
@@ -168,10 +181,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.tests["table"] = lambda block: isinstance(block, Table)
     made.filters["text"] = lambda cell: cell.text if isinstance(cell, Cell) else cell
     made.filters["style"] = lambda cell: cell.style if isinstance(cell, Cell) else ""
     made.filters["paragraphs"] = _paragraphs
+    made.filters["item"] = lambda line: line.removeprefix(ITEM)
     made.filters["reason"] = reason
     made.filters["command"] = _command
     made.filters["rendered"] = lambda found: Markup(report(found))  # noqa: S704 — rendered below
@@ -183,20 +196,18 @@ def _finalize(value: Any) -> Any:
     return plain(value) if type(value) is str else value
 
 
-def _paragraphs(blocks: Iterable[Table | str | Cell]) -> list[Table | list[str | Cell]]:
-    """Gather texts between tables and empty lines."""
-    found: list[Table | list[str | Cell]] = []
-    lines: list[str | Cell] = []
-    for block in (*blocks, ""):
-        if block and not isinstance(block, Table):
-            lines.append(block)
-            continue
-        if lines:
-            found.append(lines)
-            lines = []
-        if isinstance(block, Table):
-            found.append(block)
-    return found
+def _paragraphs(blocks: Iterable[Table | str | Cell]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield runs of blocks of one kind: `table`, `items` of a list, or lines of a `text`."""
+    for kind, run in groupby(blocks, _kind):
+        if kind:
+            yield kind, [*run]
+
+
+def _kind(block: Table | str | Cell) -> str:
+    if isinstance(block, Table):
+        return "table"
+    text = block.text if isinstance(block, Cell) else block
+    return ("items" if text.startswith(ITEM) else "text") if text else ""
 
 
 def _command(pod: WaitingPod) -> str:

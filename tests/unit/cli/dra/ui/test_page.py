@@ -2,10 +2,16 @@
 
 from typing import Any
 
+from dragoman.allocation import profile
+from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL
-from dragoman.cli.dra.ui.page import WAITING_SHOWN
-from dragoman.inventory.inventory import State
+from dragoman.cli.dra.ui.page import WAITING_SHOWN, page
+from dragoman.cli.dra.ui.problems import Problem, kinds
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import State, take
+from dragoman.inventory.snapshots.snapshot import Unseen
 from tests.unit.cli.dra.ui import pages
+from tests.unit.inventory import builders
 from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
 
 TAINT = {"key": "broken", "effect": "NoSchedule"}
@@ -40,7 +46,7 @@ def test_rows_count_as_top_nodes_does() -> None:
     first, second, _ = pages.of(*cluster()).rows
     assert (first.free, first.devices, first.holders) == (1, 3, (("ml/trainer", 1),))
     assert (second.free, second.devices) == (0, 0)
-    assert "is incomplete (1 of 2 slices" in second.problems[0]
+    assert second.problems == ("pool incomplete (1 of 2 slices, 60m)",)
 
 
 def test_states_are_counted_over_all_devices() -> None:
@@ -109,3 +115,37 @@ def test_many_waiting_pods_are_counted_and_the_first_are_listed() -> None:
 def test_the_filters_offer_classes_and_namespaces() -> None:
     found = pages.of(*cluster())
     assert (found.class_names, found.namespace_names) == (("gpu",), ("ml", "web"))
+
+
+def test_the_notes_do_not_count_the_rest_of_a_list_that_they_leave_out() -> None:
+    broken = [pool(f"node-{number}", ["a"], resourceSliceCount=2) for number in range(25)]
+    assert pages.of(device_class(), *broken).notes == ()
+
+
+def test_problems_of_one_kind_are_written_out_three_times_and_then_named() -> None:
+    found = [
+        Problem("error", "DeviceLost", "web/lost", "", "", ""),
+        *(Problem("error", "PoolIncomplete", f"pool-{number}", "", "", "") for number in range(5)),
+        Problem("warning", "ClaimIdle", "web/idle", "", "", ""),
+    ]
+    lost, pools, idle = kinds(found)
+    assert (lost.id, len(lost.first), lost.more) == ("DeviceLost", 1, ())
+    assert [one.about for one in pools.first] == ["pool-0", "pool-1", "pool-2"]
+    assert pools.more == ("pool-3", "pool-4")
+    assert idle.id == "ClaimIdle"
+
+
+def test_what_cannot_be_listed_is_said_first_and_nothing_is_called_absent() -> None:
+    manifests = [device_class(), pool("node-a", ["a"])]
+    seen = builders.snapshot(*manifests, unseen=[Unseen("pods", "forbidden")])
+    found = page(take(parse(seen), profile("1.36")), seen)
+    assert found.notes[0].startswith("Cannot tell: you cannot list pods")
+    html = "".join(render.sections(found, {}, live=False).values())
+    assert "No pod waits" not in html
+    assert "Nothing found that needs repair" not in html
+
+
+def test_an_empty_cluster_has_the_commands_to_begin_with() -> None:
+    html = pages.html()
+    assert "Is a DRA driver installed?" in html
+    assert "<code>kubectl get resourceslices</code>" in html

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from dragoman.cli.dra.reports import Exit, Report
 from dragoman.cli.dra.ui import render
 from tests.unit.cli.dra.ui import hostile, pages
 from tests.unit.cli.dra.ui.test_page import cluster
@@ -75,6 +76,13 @@ def test_control_characters_are_spelled_out() -> None:
 def test_explanations_are_those_of_explain() -> None:
     text = " ".join(pages.Found(pages.html(*hostile.manifests())).text.split())
     assert "fits on none of the 0 nodes" in text
+
+
+def test_remedies_are_items_of_a_list() -> None:
+    blocks = ("It fits:", "* when a ends", "* when b ends", "", "More.")
+    found = Report("", {}, blocks, Exit.CLEAR)
+    items = "<ul><li>when a ends</li><li>when b ends</li></ul>"
+    assert render.report(found).split() == f"<p>It fits:</p>{items} <p>More.</p>".split()
 
 
 def test_pods_without_an_explanation_name_the_command() -> None:

@@ -5,10 +5,13 @@ const grid = $("grid"), form = $("filters");
 const details = new Map(Object.entries(JSON.parse($("details").textContent)));
 const rows = new Map([...grid.querySelectorAll(".node")].map((row) => [row.dataset.node, row]));
 const groups = new Map([...grid.querySelectorAll(".group")].map((one) => [one.dataset.group, one]));
-const PAGE = { attention: 60, used: 150, free: 100 }; // nodes of a group that are shown at first
+const narrow = matchMedia("(max-width: 60rem)").matches;
+const PAGE = narrow ? { attention: 30, used: 40, free: 40 } : { attention: 60, used: 150, free: 100 }; // nodes of a group that are shown at first
 const DENSE = 60; // groups of more nodes have one line for each
 const FOLDED = 12; // a group of more free nodes is folded at first
 const limits = { ...PAGE };
+const FEW = 8; // a wide page shows so many namespaces at first
+const WIDEST = 40; // letters of a name that a line makes room for
 const folded = new Set(groups.get("free").querySelectorAll(".node").length > FOLDED ? ["free"] : []);
 const dotsOf = (row) => row.querySelectorAll(".dots > .dot");
 const seen = (element) => !element.hidden && !element.closest("[hidden]");
@@ -101,6 +104,10 @@ function filter() {
   document.documentElement.classList.add("ready");
   if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".node:not([hidden]) .dots > .dot:not([hidden])")].find(seen));
 }
+function measure() { // lines of the map have room for the longest name
+  const longest = Math.max(0, ...[...rows.keys()].map((name) => name.length));
+  grid.style.setProperty("--name", Math.min(longest, WIDEST) + "ch");
+}
 function rove(box) { // one stop of Tab for all states
   const boxes = [...form.querySelectorAll("[name=state]")].filter(seen);
   const stop = boxes.includes(box) ? box : boxes[0];
@@ -166,7 +173,7 @@ grid.addEventListener("click", (event) => {
 grid.addEventListener("focusin", ({ target }) => { if (target.matches(".dot")) reach(target); }); // however it got there
 grid.addEventListener("mouseover", ({ target }) => {
   if (target.matches(".dot")) target.title = target.getAttribute("aria-label");
-  if (target.matches(".holders, .name b")) target.title = target.textContent;
+  if (target.matches(".holders, .problem, .name b")) target.title = target.textContent;
 });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape" && shown) close(); });
 
@@ -244,7 +251,7 @@ function section(name, html) {
   const old = $(name);
   const values = new Map([...old.querySelectorAll("select")].map((one) => [one.id, one.value]));
   const off = new Set([...old.querySelectorAll("[name=state]:not(:checked)")].map((one) => one.value));
-  const open = new Map([...old.querySelectorAll("details")].map((one) => [one.dataset.pod, one.open]));
+  const open = new Map([...old.querySelectorAll("details")].map((one) => [keyOf(one), one.open]));
   const scrolled = old.querySelector(".pods, .problems")?.scrollTop;
   const focus = old.contains(document.activeElement) ? identity(document.activeElement) : "";
   const fresh = parsed(html);
@@ -252,7 +259,7 @@ function section(name, html) {
   for (const [id, value] of values) { $(id).value = value; if ($(id).selectedIndex < 0) $(id).value = ""; }
   for (const box of fresh.querySelectorAll("[name=state]")) box.checked = !off.has(box.value);
   if (name === "legend") rove();
-  for (const one of fresh.querySelectorAll("details")) one.open = open.get(one.dataset.pod) ?? one.open;
+  for (const one of fresh.querySelectorAll("details")) one.open = open.get(keyOf(one)) ?? one.open;
   if (scrolled) fresh.querySelector(".pods, .problems")?.scrollTo(0, scrolled);
   if (focus) {
     const stops = [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")];
@@ -260,8 +267,12 @@ function section(name, html) {
   }
   if (document.activeElement.matches("[name=state]")) rove(document.activeElement);
 }
+function keyOf(folded) {
+  return folded.dataset.pod || folded.dataset.kind;
+}
 function identity(element) {
-  return element.id || element.value || element.closest("[data-pod]")?.dataset.pod + element.className || element.getAttribute("aria-label");
+  const around = element.closest("details");
+  return element.id || element.value || (around && keyOf(around) + element.className) || element.getAttribute("aria-label");
 }
 function apply(update) {
   revision = update.revision;
@@ -295,6 +306,7 @@ function apply(update) {
   }
   ages();
   copies();
+  measure();
   filter();
   if (shown) panel();
   // What is replaced, moved or hidden loses the focus; it goes to the same device, or to one that is seen.
@@ -354,6 +366,8 @@ document.addEventListener("toggle", (event) => { if (event.target.matches("detai
 recall();
 copies();
 rove();
+measure();
+$("quota").open = matchMedia("(min-width: 75rem)").matches && $("namespaces").querySelectorAll("tbody tr").length <= FEW;
 filter();
 outdated("");
 setInterval(ages, 30000);
