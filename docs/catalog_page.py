@@ -138,7 +138,7 @@ def _config(config: ConfigSpec) -> Iterator[str]:
     yield f"### {_kind(config)}"
     yield ""
     sources = {frozenset({CLAIM}): "Only in claims. ", frozenset({CLASS}): "Only in classes. "}
-    unknown = {"Deny": "refused", "Warn": "warned about", "Allow": "accepted"}
+    unknown = {"Deny": "rejected", "Warn": "warned about", "Allow": "accepted"}
     yield f"{sources.get(config.sources, '')}Unknown fields are {unknown[config.unknown_fields]}."
     if config.refused_classes:
         named = " and ".join(f"`{name}`" for name in sorted(config.refused_classes))

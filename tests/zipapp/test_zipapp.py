@@ -47,7 +47,7 @@ def test_it_mends_and_reads_settings(archive: Path, tmp_path: Path) -> None:
 def test_it_says_that_it_cannot_ask_a_cluster(archive: Path, tmp_path: Path) -> None:
     answer = run(archive, tmp_path, str(MANIFEST), "--cluster")
     assert answer.returncode == 2
-    assert "pip install dragoman" in answer.stderr
+    assert "install dragoman (https://dragoman.dev/install)" in answer.stderr
 
 
 def test_it_is_small_and_holds_no_server(archive: Path) -> None:

@@ -348,7 +348,9 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
     try:
         from dragoman.cli.clusterobjects import read_cluster  # noqa: PLC0415 — the client is heavy
     except ImportError:
-        raise Unusable("this archive cannot ask a cluster; use `pip install dragoman`") from None
+        raise Unusable(
+            "this archive cannot ask a cluster: install dragoman (https://dragoman.dev/install)"
+        ) from None
 
     everything = arguments.cluster
     try:

@@ -23,7 +23,9 @@ def impersonation_headers(user: Mapping[str, Any]) -> Headers:
     """
     headers = tuple(_header_lines(user))
     if headers and headers[0][0] != "Impersonate-User":
-        raise ValueError("users[].user.as: expected a name besides as-uid, as-groups, as-user-extra")
+        raise ValueError(
+            "users[].user.as: expected a name besides as-uid, as-groups, as-user-extra"
+        )
     return headers
 
 

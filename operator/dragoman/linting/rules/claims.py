@@ -79,7 +79,8 @@ def _seconds(steps: Steps, effect: str, seconds: int) -> Iterator[Problem]:
         )
     elif seconds > _OVERFLOW:
         message = (
-            f"{shown}: {seconds} overflows in the built-in eviction controller and evicts immediately"
+            f"{shown}: {seconds} overflows in the built-in eviction controller, and evicts "
+            "immediately"
         )
         yield Problem(TOLERATION, place, message, "omit it to tolerate the taint indefinitely")
     else:
@@ -132,7 +133,9 @@ def check_taint_rule(obj: Object, _: Context) -> Iterator[Problem]:
         yield Problem(TAINT, ("spec",), message, "add deviceSelector", WARNING)
     if effect == "NoExecute":
         place = ("spec", "taint", "effect")
-        message = "spec.taint.effect: NoExecute immediately evicts the pods of every matching device"
+        message = (
+            "spec.taint.effect: NoExecute immediately evicts the pods of every matching device"
+        )
         instead = (
             f"apply it with effect: {PREVIEW} first; its status then says how many pods it hits"
         )
