@@ -35,7 +35,7 @@ Exit status:
   1  a must failed
   2  bad input, or no control plane
 """
-EXTRA: Final = "pip install 'dragoman[conformance]'"
+EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 

@@ -33,7 +33,7 @@ Exit status:
   0  ended by SIGTERM or SIGINT; its slices are deleted
   2  bad input, or the name of a driver that is really there
 """
-EXTRA: Final = "pip install 'dragoman[conformance]'"
+EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
 
 
 @click.command(epilog=_EXAMPLES)

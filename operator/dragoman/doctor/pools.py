@@ -63,11 +63,11 @@ def _silence(facts: Facts, plugins: Plugins, pool: Pool) -> tuple[str, str, str]
             if facts.age(pool.since) < settle:
                 return None
             remedy = f"kubectl delete resourceslice {pool.slices[0].name}"
-            return f"slices stand, node {pool.node} does not exist", remedy, pool.since
+            return f"slices remain, but node {pool.node} does not exist", remedy, pool.since
         ready = _condition(node.document, "Ready")
         since = str(ready.get("lastTransitionTime") or "")
         if ready and ready.get("status") != "True" and facts.age(since) >= settle:
-            message = f"slices stand, the kubelet of {pool.node} does not answer"
+            message = f"slices are published, but the kubelet of {pool.node} does not answer"
             return message, f"kubectl describe node {pool.node}", since
     if facts.age(pool.since) < settle:
         return None
@@ -144,13 +144,14 @@ class Plugins:
             other = candidates[0][0].pod.metadata
             owner = other.owner.name if other.owner else ""
             remedy = f"kubectl describe daemonset -n {other.namespace} {owner}"
-            return f"slices stand, no plugin pod runs on {pool.node}", remedy, ""
+            return f"slices are published, but no plugin pod runs on {pool.node}", remedy, ""
         pod = here[0]
         since = str(_condition(pod.document, "Ready").get("lastTransitionTime") or "")
         if facts.age(since or pod.started) < facts.thresholds.settle:
             return None
         metadata = pod.pod.metadata
-        message = f"slices stand, plugin pod {metadata.namespace}/{metadata.name} is not ready"
+        name = f"{metadata.namespace}/{metadata.name}"
+        message = f"slices are published, but plugin pod {name} is not ready"
         return message, f"kubectl logs -n {metadata.namespace} {metadata.name}", since
 
 

@@ -95,7 +95,7 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     Without --dry-run the devices are reserved by DeviceTaintRules that only the pod's claims
     tolerate, the pods are evicted, and kube-scheduler places the pod. A preemption that the
     operator has begun is followed. The command needs DevicePreemptions, in which it records what it
-    does, and the right to write them; where the chart's admission policy leaves that to the
+    does, and permission to write them; where the chart's admission policy leaves that to the
     operator, use preemption.mode=on.
     """
     if abort and (dry_run or yes):
