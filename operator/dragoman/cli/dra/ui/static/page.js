@@ -272,7 +272,7 @@ function keyOf(folded) {
 }
 function identity(element) {
   const around = element.closest("details");
-  return element.id || element.value || (around && keyOf(around) + element.className) || element.getAttribute("aria-label");
+  return element.id || element.value || (around && keyOf(around) + element.className) || element.getAttribute("aria-label") || element.className;
 }
 function apply(update) {
   revision = update.revision;
