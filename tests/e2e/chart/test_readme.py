@@ -10,9 +10,17 @@ import pytest
 from tests.docs.pages import ROOT, blocks
 from tests.e2e.chart.conftest import Cluster
 from tests.support.controlplane import binaries
+from tests.support.controlplane.api import wait_for
 
 PAGE = ROOT / "charts/dragoman/README.md"
 MARK = "tests/e2e/chart/test_readme.py"
+MAINTENANCES = "devicemaintenances.dragoman.dev"
+MAINTENANCE = {
+    "apiVersion": "dragoman.dev/v1alpha1",
+    "kind": "DeviceMaintenance",
+    "metadata": {"name": "gpu-0", "annotations": {"dragoman.dev/allow-any-target": "true"}},
+    "spec": {"target": {"driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}},
+}
 CRDS = "app.kubernetes.io/part-of=dragoman"
 
 
@@ -43,19 +51,36 @@ def typed(cluster: Cluster, command: str, folder: Path) -> str:
     return done.stdout
 
 
+def held(cluster: Cluster, folder: Path) -> None:
+    """Turn on what has finalizers, and create an object with one."""
+    upgrade = next(block.text for block in blocks(PAGE) if block.text.startswith("helm upgrade"))
+    values = "--set maintenance.enabled=true --set preemption.mode=on"
+    typed(cluster, f"{upgrade.strip()} {values}", folder)
+    api = cluster.plane.api()
+    api.create(MAINTENANCE)
+    wait_for(
+        lambda: api.get(MAINTENANCES, "gpu-0")["metadata"].get("finalizers"),
+        60,
+        "the operator to take the DeviceMaintenance over",
+    )
+
+
 def test_a_release_lives_by_the_commands_of_the_readme(clean: Cluster, tmp_path: Path) -> None:
-    printed = [
-        (block.text, typed(clean, block.text, tmp_path))
-        for block in blocks(PAGE)
-        if MARK in block.mark and "need the CRDs" not in block.mark
-    ]
+    printed = []
+    for block in blocks(PAGE):
+        if MARK in block.mark:
+            if "delete devicemaintenances" in block.text:
+                held(clean, tmp_path)
+            printed.append((block.text, typed(clean, block.text, tmp_path)))
     commands = "".join(command for command, _ in printed)
     for step in ("helm install", "helm test", "helm upgrade", "helm uninstall", "delete crd"):
         assert step in commands
-    installed, upgraded, uninstalled, deleted = (said for _, said in printed)
+    installed, upgraded, finalized, uninstalled, deleted = (said for _, said in printed)
     assert "STATUS: deployed" in installed
     assert "NOTHING IS VALIDATED YET" not in installed
     assert "Phase:          Succeeded" in installed
     assert "REVISION: 2" in upgraded
+    assert 'devicemaintenance.dragoman.dev "gpu-0" deleted' in finalized
     assert 'release "dragoman" uninstalled' in uninstalled
     assert '"driverconfigschemas.dragoman.dev" deleted' in deleted
+    assert '"devicemaintenances.dragoman.dev" deleted' in deleted
