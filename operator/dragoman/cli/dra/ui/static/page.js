@@ -14,6 +14,11 @@ const FEW = 8; // a wide page shows so many namespaces at first
 const WIDEST = 40; // letters of a name that a line makes room for
 const folded = new Set(groups.get("free").querySelectorAll(".node").length > FOLDED ? ["free"] : []);
 const dotsOf = (row) => row.querySelectorAll(".dots > .dot");
+const known = new WeakMap(); // states of the devices of a row
+function statesOf(row) {
+  if (!known.has(row)) known.set(row, [...dotsOf(row)].map((dot) => dot.classList[1]));
+  return known.get(row);
+}
 const seen = (element) => !element.hidden && !element.closest("[hidden]");
 let revision = Number(document.documentElement.dataset.revision);
 let current = null; // the dot that Tab reaches
@@ -69,22 +74,18 @@ function filter() {
   const sums = new Map([...groups.keys()].map((name) => [name, { nodes: 0, devices: 0, free: 0, rest: 0 }]));
   for (const [name, row] of rows) {
     const of = details.get(name) || [], sum = sums.get(row.dataset.group);
-    let count = 0, free = 0;
-    dotsOf(row).forEach((dot, place) => {
-      const device = of[place] || {};
-      const matches = want.states.has(dot.classList[1])
-        && (want.number === null || (device.classes || []).includes(want.number))
-        && (!want.namespace || (device.holders || []).some((one) => one.namespace === want.namespace));
-      if (dot.hidden === matches) dot.hidden = !matches;
-      count += matches;
-      free += matches && dot.classList[1] === "free";
-      total += 1;
-    });
+    const states = statesOf(row);
+    const matches = states.map((state, place) => want.states.has(state)
+      && (want.number === null || (of[place]?.classes || []).includes(want.number))
+      && (!want.namespace || (of[place]?.holders || []).some((one) => one.namespace === want.namespace)));
+    const count = matches.filter(Boolean).length, free = matches.filter((one, place) => one && states[place] === "free").length;
+    total += states.length;
     const visible = name.toLowerCase().includes(want.node) && (all || count > 0);
     if (visible) { nodes += 1; devices += count; sum.nodes += 1; sum.devices += count; sum.free += free; }
     const placed = visible && sum.nodes <= limits[row.dataset.group];
     sum.rest += visible && !placed;
     if (row.hidden === placed) row.hidden = !placed;
+    if (placed) dotsOf(row).forEach((dot, place) => { if (dot.hidden === matches[place]) dot.hidden = !matches[place]; });
   }
   for (const [name, group] of groups) {
     const sum = sums.get(name), many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
@@ -105,7 +106,7 @@ function filter() {
   if (!current || !current.isConnected || !seen(current)) reach([...grid.querySelectorAll(".node:not([hidden]) .dots > .dot:not([hidden])")].find(seen));
 }
 function measure() { // lines of the map have room for the longest name
-  const longest = Math.max(0, ...[...rows.keys()].map((name) => name.length));
+  const longest = Math.max(0, ...[...rows.keys()].filter((name) => !name.startsWith("(")).map((name) => name.length));
   grid.style.setProperty("--name", Math.min(longest, WIDEST) + "ch");
 }
 function rove(box) { // one stop of Tab for all states
