@@ -328,6 +328,16 @@ def test_the_sheet_of_a_phone_leaves_its_device_visible(small: str, windows: Win
     assert chosen["y"] + chosen["height"] <= sheet["y"]
 
 
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_names_of_nodes_are_not_cut_in_dense_lines(large: str, windows: Windows, size: Any) -> None:
+    page = windows(size).page
+    page.goto(large)
+    cut = """[...document.querySelectorAll(".dense .node:not([hidden]) .name b")]
+        .filter((one) => one.scrollWidth > one.clientWidth && one.offsetParent
+          && !one.textContent.startsWith("(")).map((one) => one.textContent)"""
+    assert page.evaluate(cut) == []
+
+
 def test_a_command_can_be_copied(small: str, windows: Windows) -> None:
     window = windows(permissions=["clipboard-read", "clipboard-write"])
     window.page.goto(small)
@@ -340,8 +350,9 @@ def test_a_command_can_be_copied(small: str, windows: Windows) -> None:
 def test_an_empty_cluster_says_what_to_do(tmp_path: Path, windows: Windows) -> None:
     page = windows().page
     page.goto(written(tmp_path))
-    expect(page.locator("#legend")).to_contain_text("Is a DRA driver installed?")
-    expect(page.locator("#choices")).to_be_hidden()
+    expect(page.locator("#empty")).to_contain_text("Is a DRA driver installed?")
+    expect(page.locator("#empty .copy").first).to_be_visible()
+    expect(page.locator("#filters")).to_be_hidden()
     expect(page.locator("#panel")).to_be_hidden()
 
 
