@@ -307,11 +307,12 @@ def test_problems_come_first_and_say_why(page: Page) -> None:
     expect(page.locator("#age")).to_have_text(re.compile(r", \d+ (hour|day)s? old"))
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.parametrize("width", [390, 1024, 1280, 1440])
 def test_no_column_is_cut(small: str, windows: Windows, width: int) -> None:
     page = windows((width, 900)).page
     page.goto(small)
-    cut = """[...document.querySelectorAll("#classes .scroll")]
+    page.evaluate("document.getElementById('quota').open = true")
+    cut = """[...document.querySelectorAll("#classes .scroll, #namespaces .scroll")]
         .filter((one) => one.scrollWidth > one.clientWidth + 1).length"""
     assert page.evaluate(cut) == 0
 

@@ -368,7 +368,7 @@ recall();
 copies();
 rove();
 measure();
-$("quota").open = matchMedia("(min-width: 75rem)").matches && $("namespaces").querySelectorAll("tbody tr").length <= FEW;
+$("quota").open = matchMedia("(min-width: 88.1rem)").matches && $("namespaces").querySelectorAll("tbody tr").length <= FEW;
 filter();
 outdated("");
 setInterval(ages, 30000);
