@@ -172,7 +172,7 @@ def _empty(inventory: Inventory) -> Advice | None:
         )
     return Advice(
         "There are no ResourceSlices. Is a DRA driver installed? Its pods run on the nodes with "
-        "devices, and publish a ResourceSlice for each:",
+        "devices, and publish them as ResourceSlices:",
         ("kubectl get pods -A -o wide", "kubectl get resourceslices"),
     )
 
