@@ -92,7 +92,7 @@ class Session:
         said = done.stdout + done.stderr
         if not done.returncode or any(f"{path}: " not in said for path in paths):
             raise DeviationError(f"{file} must be refused for {', '.join(paths)}\n\n{said}")
-        self.tick("refused", self._done - start)
+        self.tick("rejected", self._done - start)
         self.quote(said)
 
     def kubectl(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -184,7 +184,7 @@ class Session:
 
     def tick(self, text: str, seconds: float) -> None:
         """Say what has happened, and how long it took."""
-        took = (f"  {seconds:.1f} s" if seconds >= 0.1 else "  at once", Style.FAINT)
+        took = (f"  {seconds:.1f} s" if seconds >= 0.1 else "  < 0.1 s", Style.FAINT)
         self.screen.say(styled(("   ✓ ", Style.GOOD), text, took))
 
     def quote(self, text: str) -> None:

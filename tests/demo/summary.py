@@ -61,7 +61,7 @@ def summarise(audit: Audit, overview: Overview, seconds: float, starting: float)
         figure("claims made", str(writes["create resourceclaims"]), "from templates, each once"),
         figure("claims left", str(len(overview.claims)), "made by a person, so they stay"),
         figure("devices free", str(free), f"of {len(overview.devices)}"),
-        figure("writes", str(writes.total()), f"by dragoman, {refused} more refused"),
+        figure("writes", str(writes.total()), f"by dragoman, {refused} more rejected"),
         *(figure(f"  {what}", str(writes[what]), why) for what, why in MEANINGS.items()),
         figure("seconds", f"{seconds:.1f}", f"of which {starting:.1f} to start everything"),
     ]
