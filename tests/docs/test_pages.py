@@ -128,3 +128,8 @@ def test_a_copy_button_gets_the_commands_without_prompts_and_output() -> None:
     commands = script("site_hooks").commands
     text = "$ kubectl apply \\\n  -f a.yaml\nfoo created\n$ kubectl get foo\n[…]\n"
     assert commands(text) == "kubectl apply \\\n  -f a.yaml\nkubectl get foo"
+
+
+def test_every_column_of_a_table_has_a_name() -> None:
+    unnamed = re.compile(r"^\|(?:[^\n]*\|)?[ ]*\|[^\n]*\n\|[-:| ]+\|$", re.MULTILINE)
+    assert [page for page in pages() if unnamed.search(page.read_text("utf-8"))] == []
