@@ -185,7 +185,11 @@ class _Server(http.server.ThreadingHTTPServer):
             secured = self.context.wrap_socket(request, server_side=True)
         except OSError:
             return
-        super().finish_request(secured, client_address)
+        try:
+            super().finish_request(secured, client_address)
+        finally:
+            # The base would close the socket that was accepted, which wrapping has detached.
+            self.shutdown_request(secured)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A driver that is killed breaks its connections."""
