@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review import status as schema_status

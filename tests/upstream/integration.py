@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from dragoman.throwaway.downloads import replace_text
+from dragoman.drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for

@@ -39,14 +39,10 @@ MODULES: Final = (
     "cli/manifests.py",
     "cli/terminal.py",
     "cli/unusable.py",
-    "controllers/__init__.py",
-    "controllers/driverconfigschemas/__init__.py",
-    "controllers/driverconfigschemas/catalog.py",
     "driverconfigs",
     "linting",
-    "spelling.py",
     "versions.py",
-    "words.py",
+    "words",
 )
 
 

@@ -11,7 +11,7 @@ import click
 
 from dragoman import __version__
 from dragoman.cli.terminal import plain_errors
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 USER_COMMANDS = {
     "adopt": "Give a generated claim without owner to the pod that uses it.",

@@ -15,8 +15,8 @@ from dragoman.cli.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dragoman.conformance.checks import Check, Outcome, Report
-    from dragoman.conformance.running import Plan
+    from dragoman.drivers.conformance.checks import Check, Outcome, Report
+    from dragoman.drivers.conformance.running import Plan
 
 _EXAMPLES: Final = """\
 \b
@@ -105,7 +105,7 @@ def conformance(**options: Any) -> None:
 
     The driver runs on a throwaway control plane, in folders and namespaces of its own.
     """
-    from dragoman.conformance import checks  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.conformance import checks  # noqa: PLC0415 — heavy, not for --help
 
     try:
         selected = checks.select(options["only"], options["skip"], options["level"])
@@ -129,8 +129,8 @@ def conformance(**options: Any) -> None:
 
 
 def _explain(name: str) -> None:
-    from dragoman.conformance import checks  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.spelling import closest  # noqa: PLC0415 — as above
+    from dragoman.drivers.conformance import checks  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.words.spelling import closest  # noqa: PLC0415 — as above
 
     found = checks.by_id().get(name.upper())
     if found is None:
@@ -143,9 +143,9 @@ def _explain(name: str) -> None:
 
 
 def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
-    from dragoman.conformance import running, subject  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.throwaway import assets  # noqa: PLC0415 — as above
-    from dragoman.throwaway.plane import Plane, PlaneError  # noqa: PLC0415 — as above
+    from dragoman.drivers.conformance import running, subject  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.throwaway import assets  # noqa: PLC0415 — as above
+    from dragoman.drivers.throwaway.plane import Plane, PlaneError  # noqa: PLC0415 — as above
 
     if not options["driver_command"]:
         raise click.UsageError("--driver-command is missing: it starts the driver")
@@ -175,7 +175,7 @@ def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
 def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> Plan:
     import yaml  # noqa: PLC0415 — heavy, not for --help
 
-    from dragoman.conformance import profile, running  # noqa: PLC0415 — as above
+    from dragoman.drivers.conformance import profile, running  # noqa: PLC0415 — as above
 
     path = options["profile"]
     try:
@@ -194,7 +194,7 @@ def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> Plan:
 
 
 def _progress(outcome: Outcome, done: int, total: int) -> None:
-    from dragoman.conformance.report import line  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.conformance.report import line  # noqa: PLC0415 — heavy, not for --help
 
     say(f"[{done:>3}/{total}] {line(outcome)}")
 
@@ -218,10 +218,10 @@ def _merged(first: Report, again: Report) -> Report:
 
 def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
     """Check what a cluster's slices say, by reading alone."""
-    from dragoman.conformance import cluster  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.conformance import cluster  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.throwaway.api import Api, ApiError  # noqa: PLC0415 — as above
     from dragoman.kube.credentials.files import ConnectionSettingsError  # noqa: PLC0415 — as above
     from dragoman.kube.kubeconfig import Credentials  # noqa: PLC0415 — as above
-    from dragoman.throwaway.api import Api, ApiError  # noqa: PLC0415 — as above
 
     try:
         api = Api.of(Credentials(options["kubeconfig"], options["context"]))
@@ -233,8 +233,8 @@ def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
 def _finish(report: Report, options: Mapping[str, Any]) -> None:
     import json  # noqa: PLC0415 — heavy, not for --help
 
-    from dragoman.conformance import checks  # noqa: PLC0415 — as above
-    from dragoman.conformance import report as reports  # noqa: PLC0415 — as above
+    from dragoman.drivers.conformance import checks  # noqa: PLC0415 — as above
+    from dragoman.drivers.conformance import report as reports  # noqa: PLC0415 — as above
 
     for name, render in reports.FORMATS.items():
         if path := options[name]:

@@ -15,9 +15,9 @@ from dragoman.cli.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dragoman.pretend.running import Pretender
-    from dragoman.pretend.slices import Pool
-    from dragoman.throwaway.api import Api
+    from dragoman.drivers.pretend.running import Pretender
+    from dragoman.drivers.pretend.slices import Pool
+    from dragoman.drivers.throwaway.api import Api
 
 _EXAMPLES: Final = """\
 \b
@@ -92,7 +92,7 @@ def pretend(**options: Any) -> None:
 
 
 def _list(options: Mapping[str, Any]) -> None:
-    from dragoman.pretend import faults, shapes  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.pretend import faults, shapes  # noqa: PLC0415 — heavy, not for --help
 
     if options["list_shapes"]:
         click.echo("\n".join(shapes.known()))
@@ -104,10 +104,10 @@ def _list(options: Mapping[str, Any]) -> None:
 
 
 def _run(options: Mapping[str, Any]) -> None:
+    from dragoman.drivers.pretend import faults, guard, running  # noqa: PLC0415 — as above
+    from dragoman.drivers.throwaway.api import Api  # noqa: PLC0415 — as above
     from dragoman.kube.credentials.files import ConnectionSettingsError  # noqa: PLC0415 — heavy
     from dragoman.kube.kubeconfig import Credentials  # noqa: PLC0415 — as above
-    from dragoman.pretend import faults, guard, running  # noqa: PLC0415 — as above
-    from dragoman.throwaway.api import Api  # noqa: PLC0415 — as above
 
     try:
         faults.parse(options["faults"])
@@ -144,8 +144,8 @@ def _run(options: Mapping[str, Any]) -> None:
 def _pretender(
     api: Api, driver: str, pools: Sequence[Pool], options: Mapping[str, Any]
 ) -> Pretender:
-    from dragoman.pretend import configs, running  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.pretend.mutants import Mutant  # noqa: PLC0415 — as above
+    from dragoman.drivers.pretend import configs, running  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.pretend.mutants import Mutant  # noqa: PLC0415 — as above
 
     if options["kubelet_dir"] is None:
         return running.Slices(api, pools)
@@ -168,8 +168,8 @@ def _pretender(
 
 def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
     """Return the driver that is pretended, and the pools to publish."""
-    from dragoman.pretend import guard, shapes  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.pretend.slices import Pool  # noqa: PLC0415 — as above
+    from dragoman.drivers.pretend import guard, shapes  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.pretend.slices import Pool  # noqa: PLC0415 — as above
 
     if bool(options["shape"]) == bool(options["source"]):
         raise click.UsageError("name either --shape or --from; --list-shapes lists shapes")
@@ -193,7 +193,7 @@ def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
 
 
 def _recorded(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
-    from dragoman.pretend import guard, recorded  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.pretend import guard, recorded  # noqa: PLC0415 — heavy, not for --help
 
     slices = _slices(options["source"])
     known = recorded.drivers(slices)
@@ -225,9 +225,9 @@ def _slices(path: Path) -> list[Mapping[str, Any]]:
 
 def _refuse(api: Api, name: str, options: Mapping[str, Any]) -> None:
     """Refuse the name of a driver that is, or could be, really there."""
-    from dragoman.pretend import guard  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.throwaway.api import ApiError  # noqa: PLC0415 — as above
-    from dragoman.throwaway.plane import is_throwaway  # noqa: PLC0415 — as above
+    from dragoman.drivers.pretend import guard  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.drivers.throwaway.api import ApiError  # noqa: PLC0415 — as above
+    from dragoman.drivers.throwaway.plane import is_throwaway  # noqa: PLC0415 — as above
 
     kubelet = options["kubelet_dir"]
     slices = api.list("resourceslices", fieldSelector=f"spec.driver={name}")

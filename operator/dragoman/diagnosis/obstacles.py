@@ -15,7 +15,7 @@ from dragoman.allocation.extendedresources import is_extended
 from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 
 class Code(StrEnum):

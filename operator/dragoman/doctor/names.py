@@ -17,7 +17,7 @@ from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.device import Content
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 STANDARD: Final = "resource.kubernetes.io"
 STANDARD_TYPES: Final[Mapping[str, str]] = {

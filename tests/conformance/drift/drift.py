@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 
 HERE: Final = Path(__file__).parent
 RECORDED: Final = HERE / "types.json"

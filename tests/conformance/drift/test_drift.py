@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 from tests.conformance.drift import drift
 
 PINS = {pin["schema"]: pin for pin in drift.modules()}

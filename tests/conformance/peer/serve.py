@@ -14,7 +14,7 @@ import click
 import yaml
 
 from dragoman import logs
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import WebhookServer
 from dragoman_webhooks.tls.files import CertificateFiles

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.conformance import checks, profile
-from dragoman.conformance.running import Board, Plan, prepare_plane, run_lane
-from dragoman.conformance.scenarios import Scenario, all_scenarios
-from dragoman.conformance.site import Setting
-from dragoman.throwaway.plane import Plane
+from dragoman.drivers.conformance import checks, profile
+from dragoman.drivers.conformance.running import Board, Plan, prepare_plane, run_lane
+from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
+from dragoman.drivers.conformance.site import Setting
+from dragoman.drivers.throwaway.plane import Plane
 from tests.e2e.conformance import kit
 from tests.e2e.conformance.follows import FOLLOWS
 from tests.e2e.conformance.kit import Variant

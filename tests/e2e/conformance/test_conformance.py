@@ -12,8 +12,8 @@ import yaml
 from click.testing import CliRunner
 
 from dragoman.cli.conformance import conformance
-from dragoman.conformance import running
-from dragoman.throwaway.plane import Plane
+from dragoman.drivers.conformance import running
+from dragoman.drivers.throwaway.plane import Plane
 from tests.e2e.conformance import kit, mutants
 from tests.e2e.conformance.kit import Variant
 from tests.support.controlplane import binaries
@@ -32,7 +32,7 @@ def throwaway() -> Iterator[Plane]:
 @pytest.fixture
 def run(throwaway: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return what runs the command, and returns its exit status, its report and its output."""
-    monkeypatch.setattr("dragoman.throwaway.plane.Plane", lambda _: nullcontext(throwaway))
+    monkeypatch.setattr("dragoman.drivers.throwaway.plane.Plane", lambda _: nullcontext(throwaway))
     prefixed = partial(running.run, prefix=f"n{tmp_path.name[-2:]}".replace("_", ""))
     monkeypatch.setattr(running, "run", prefixed)
     (tmp_path / "profile.yaml").write_text(yaml.safe_dump(kit.profile()))

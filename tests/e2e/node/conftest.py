@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.pretend.configs import validator
-from dragoman.pretend.driver import RULES, Driver
+from dragoman.drivers.pretend.configs import validator
+from dragoman.drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install

@@ -24,8 +24,8 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from dragoman.throwaway import downloads, official
-from dragoman.throwaway.downloads import replace_text
+from dragoman.drivers.throwaway import downloads, official
+from dragoman.drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import gobuild
 from tests.support.controlplane.artifacts import (
     PINNED,

@@ -13,8 +13,8 @@ import sys
 from dataclasses import asdict
 from typing import Final
 
-from dragoman.throwaway import official
-from dragoman.throwaway.downloads import PINS
+from dragoman.drivers.throwaway import official
+from dragoman.drivers.throwaway.downloads import PINS
 from tests.support.controlplane.binaries import chosen_version
 
 ARCHITECTURES: Final = ("amd64", "arm64")

@@ -3,7 +3,7 @@
 import orjson
 
 from dragoman.cli import verification
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.review.validation import validate_schema

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dragoman.conformance import checks
 from dragoman.doctor import verdicts
 from dragoman.doctor.finding import Id
+from dragoman.drivers.conformance import checks
 from dragoman.inventory.snapshots.anonymous import vocabulary
 from tests.unit.doctor.test_examination import diagnosis
 from tests.unit.doctor.worlds import cases

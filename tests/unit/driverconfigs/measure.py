@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.controllers.driverconfigschemas import catalog
-from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs import catalog, strictjson
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.parameters_validation import ValidationResult
 from dragoman.driverconfigs.review.validation import Key, validate_configs

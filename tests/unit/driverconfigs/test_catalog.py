@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from docs.catalog_page import DESCRIPTION, page
-from dragoman.controllers.driverconfigschemas import catalog
-from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs import catalog, strictjson
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review.validation import validate_configs

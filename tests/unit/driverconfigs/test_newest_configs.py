@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.controllers.driverconfigschemas import catalog
-from dragoman.driverconfigs import strictjson
+from dragoman.driverconfigs import catalog, strictjson
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review.validation import validate_configs
 from tests.unit.driverconfigs import builders, tables

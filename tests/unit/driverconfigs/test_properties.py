@@ -13,8 +13,7 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dragoman.controllers.driverconfigschemas import catalog
-from dragoman.driverconfigs import fielderrors, strictjson
+from dragoman.driverconfigs import catalog, fielderrors, strictjson
 from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.parameters_validation import ValidationResult

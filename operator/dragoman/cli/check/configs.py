@@ -111,7 +111,7 @@ class ConfigChecker:
 
     @cached_property
     def _definition(self) -> Any:
-        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
+        from dragoman.driverconfigs import catalog  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.review.crd import compile_crd  # noqa: PLC0415 — as above
 
         return compile_crd(catalog.definition())
@@ -153,7 +153,7 @@ class ConfigChecker:
     @cached_property
     def _catalog(self) -> list[tuple[str, str]]:
         """Driver and text of every shipped schema."""
-        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
+        from dragoman.driverconfigs import catalog  # noqa: PLC0415 — as above
 
         found = []
         for path in sorted((catalog.folder() / "catalog").glob("*.yaml")):
@@ -190,7 +190,7 @@ class ConfigChecker:
         return self._loaded
 
     def _load(self, source: str) -> list[DriverConfigSchema]:
-        from dragoman.controllers.driverconfigschemas import catalog  # noqa: PLC0415 — as above
+        from dragoman.driverconfigs import catalog  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.objects.schemaparser import parse  # noqa: PLC0415 — as above
         from dragoman.driverconfigs.review.crd import validate_object  # noqa: PLC0415 — as above
 

@@ -11,7 +11,7 @@ from dragoman.cli.unusable import Unusable
 from dragoman.linting.findings.finding import SEVERITIES, Failure
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.rules.table import RULES
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 NAME: Final = ".dragoman.yaml"
 _LISTS: Final = ("exclude", "schemas", "variables", "slices")

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     "pod": ("pods", "po"),

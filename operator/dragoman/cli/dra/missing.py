@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.dra.reports import Unusable
-from dragoman.spelling import closest
 from dragoman.words import listed
+from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.inventory.facts.objects import World

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from dragoman import metrics
-from dragoman.clustertemplates.copies import CopyState, copy_state
-from dragoman.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
+from dragoman.claims.clustertemplates.copies import CopyState, copy_state
+from dragoman.claims.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
 from dragoman.controllers.clustertemplates.writer import CopyWriter
 from dragoman.kube import timestamps
 from dragoman.kube.client import Client

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.clustertemplates.copies import MadeSpecs, copy_document
+from dragoman.claims.clustertemplates.copies import MadeSpecs, copy_document
 from dragoman.kube.client import Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError

@@ -2,11 +2,11 @@
 
 from yaml import YAMLError
 
-from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import NONE, Fault, Selection, select
 from dragoman.controllers.process import Process, Run
+from dragoman.driverconfigs import catalog
 from dragoman.kube.discovery import wait_served
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.settings import Settings

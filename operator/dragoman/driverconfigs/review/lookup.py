@@ -14,7 +14,7 @@ from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.compiler import CompiledConfig
 from dragoman.driverconfigs.compile.registry import RegisteredSchema
 from dragoman.driverconfigs.fielderrors import FieldError
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 Kind = tuple[str, str]
 

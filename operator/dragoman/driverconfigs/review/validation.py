@@ -33,7 +33,7 @@ from dragoman.driverconfigs.review.parameters_validation import (
 )
 from dragoman.driverconfigs.review.precedence import check_precedence, refused_classes
 from dragoman.driverconfigs.review.verdict import Verdict, Violation
-from dragoman.spelling import SuggestionBudget, closest
+from dragoman.words.spelling import SuggestionBudget, closest
 
 MAX_STEPS: Final = REVIEW_STEPS
 """Steps that a review may spend."""

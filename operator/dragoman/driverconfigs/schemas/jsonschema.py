@@ -19,7 +19,7 @@ from dragoman.driverconfigs.schemas.keywords import ERROR_STEPS, KEYWORDS, Enum,
 from dragoman.driverconfigs.schemas.openapi import is_int_or_string
 from dragoman.driverconfigs.schemas.patterns import PatternCompiler
 from dragoman.driverconfigs.schemas.validator import Validator
-from dragoman.spelling import SuggestionBudget, closest
+from dragoman.words.spelling import SuggestionBudget, closest
 
 JSONSchema = dict[str, Any]
 

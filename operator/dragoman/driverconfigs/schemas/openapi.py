@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 

@@ -21,7 +21,7 @@ from dragoman.driverconfigs.schemas import openapi
 from dragoman.driverconfigs.schemas.jsonschema import field_errors
 from dragoman.driverconfigs.schemas.validator import Validator
 from dragoman.driverconfigs.unreadable import DuplicateKeys, UnreadableValue
-from dragoman.spelling import SuggestionBudget, closest
+from dragoman.words.spelling import SuggestionBudget, closest
 
 MAX_FIELD_ERRORS: Final = 50
 """Field errors kept of each kind for one entry; a hostile entry could cause thousands."""

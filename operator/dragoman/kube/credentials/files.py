@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from dragoman.kube.credentials.forms import wrong_form
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 _LISTS: Final = {"contexts": "context", "clusters": "cluster", "users": "user"}
 """Named entries of a kubeconfig, each with the field that has the content."""

@@ -12,7 +12,7 @@ from dragoman.linting.knowledge.devices import ATTRIBUTES, Given, common
 from dragoman.linting.manifests.objects import Object, mapping, sequence, text
 from dragoman.linting.selectors.remark import NEVER, UNKNOWN
 from dragoman.linting.selectors.scopes import scopes
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 _UNIQUE: Final = ("uuid", "mac", "serial", "serialNumber")
 """Attributes that identify one device among all others, in every driver that publishes them."""

@@ -13,7 +13,7 @@ from dragoman.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import GROUP, POD_SPECS, Object
 from dragoman.linting.rules.versions import REMOVED_KINDS
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 UNKNOWN_KIND: Final = "dra/unknown-kind"
 _POD_KINDS: Final = {

@@ -10,7 +10,7 @@ from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import Object, PodSpec, mapping, sequence, text
 from dragoman.linting.selectors.scopes import scopes
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 MISSING: Final = "dra/reference-missing"
 SHARED: Final = "dra/shared-claim"

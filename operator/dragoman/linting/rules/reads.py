@@ -10,7 +10,7 @@ from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, Devices, So
 from dragoman.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
 from dragoman.linting.selectors.scopes import Scope
 from dragoman.linting.validation.names import subdomain_fault
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:  # it imports the CEL engine
     from dragoman.linting.selectors.facts import Facts

@@ -15,7 +15,7 @@ from dragoman.linting.rules import hints
 from dragoman.linting.rules.reads import check_read
 from dragoman.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
 from dragoman.linting.selectors.scopes import Scope, scopes
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 
 def check_selectors(obj: Object, context: Context) -> Iterator[Problem]:

@@ -17,9 +17,9 @@ from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.lifecycle import removal
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
 from dragoman.linting.rules import hints, served
-from dragoman.spelling import closest
 from dragoman.versions import DEFAULT
 from dragoman.versions import name as version_name
+from dragoman.words.spelling import closest
 
 REMOVED: Final = "dra/api-removed"
 OLD: Final = "dra/api-old"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.clustertemplates.copies import copy_document
-from dragoman.clustertemplates.status import DISTRIBUTING, REFUSED
+from dragoman.claims.clustertemplates.copies import copy_document
+from dragoman.claims.clustertemplates.status import DISTRIBUTING, REFUSED
 from dragoman.controllers.clustertemplates import controller as module
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, Key
 from dragoman.kube.discovery import Served
@@ -16,7 +16,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.metrics import REGISTRY
 from dragoman.model import ClusterTemplate, Template
-from tests.unit.clustertemplates.builders import SPEC, metadata
+from tests.unit.claims.clustertemplates.builders import SPEC, metadata
 
 SERVED = Served(
     Resource("resource.k8s.io", "v1", "resourceclaims"),

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any, cast
 
 from dragoman import metrics
-from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.controller import SchemaController
 from dragoman.controllers.driverconfigschemas.selection import Selection, select
+from dragoman.driverconfigs import catalog
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalog
 from dragoman.controllers.driverconfigschemas.selection import select, without
+from dragoman.driverconfigs import catalog
 
 Json = dict[str, Any]
 DOCUMENTS = catalog.schemas()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.driverconfigschemas import catalog
+from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.schemas.structural import validate_structural
 from tests.unit.driverconfigs import builders

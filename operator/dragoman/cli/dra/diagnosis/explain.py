@@ -16,7 +16,7 @@ from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.kinds import kind_of, required_kind, subject
 from dragoman.cli.dra.output import Exit, Progress, Report, Unusable, show
-from dragoman.spelling import closest
+from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -18,8 +18,8 @@ from dragoman.inventory.inventory import Device, Inventory, State
 from dragoman.inventory.usage.summary import count_free, holder_names
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.deviceid import PoolID
-from dragoman.spelling import closest
 from dragoman.words import counted
+from dragoman.words.spelling import closest
 
 
 def device_class(inventory: Inventory, name: str) -> Report:

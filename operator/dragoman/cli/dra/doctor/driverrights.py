@@ -15,8 +15,8 @@ from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.finding import Subject as About
 from dragoman.doctor.pools import Plugins, is_ready
-from dragoman.driverrights.facts import Fault, Identity
-from dragoman.driverrights.probe import NoDryRunError, examine
+from dragoman.drivers.rights.facts import Fault, Identity
+from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.pools.pools import Pool
 from dragoman.kube.client import Client

@@ -1,0 +1,126 @@
+"""What a vendor says about a driver: configs that work and fail, and how a device fails. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman.words.spelling import closest
+
+_FIELDS: Final = {
+    "configs",
+    "device",
+    "metrics",
+    "liveness",
+    "oldCommand",
+    "checkpoint",
+    "slowCommand",
+    "emptyCommand",
+    "manyCommand",
+    "reset",
+    "impossible",
+}
+
+
+class ProfileError(ValueError):
+    """A profile that cannot be read; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A vendor's knowledge of a driver; every field may be absent.
+
+    Attributes:
+        good: Opaque parameters that must be accepted.
+        bad: Opaque parameters that must be refused, each with a word that the error must contain.
+        fail: Shell command that makes a device fail; `{device}` and all placeholders of commands.
+        heal: Shell command that ends the failure.
+        lose: Shell command that takes a device away.
+        find: Shell command that brings it again.
+        liveness: URL of a liveness probe; `{http_port}` is replaced.
+        metrics: URL of metrics.
+        checkpoint: Path of the checkpoint, with placeholders.
+        commands: Variants of the driver's command: `old`, `slow`, `empty`, `many`.
+        impossible: Parameters that ask for what the device cannot do.
+        reset: Shell command that succeeds where a released device is as it was before.
+    """
+
+    good: tuple[Any, ...] = ()
+    bad: tuple[tuple[Any, str], ...] = ()
+    fail: str = ""
+    heal: str = ""
+    lose: str = ""
+    find: str = ""
+    liveness: str = ""
+    metrics: str = ""
+    checkpoint: str = ""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    impossible: Any = None
+    reset: str = ""
+
+
+def parse(tree: Any) -> Profile:
+    """Read a profile from its YAML tree.
+
+    Raises:
+        ProfileError: An unknown field, or a value of another type.
+    """
+    if tree is None:
+        return Profile()
+    if not isinstance(tree, Mapping):
+        raise ProfileError("must be an object")
+    if unknown := sorted(map(str, tree.keys() - _FIELDS)):
+        near = closest(unknown[0], _FIELDS)
+        raise ProfileError(
+            f"{unknown[0]}: unknown field{f'; did you mean {near}?' if near else ''}"
+        )
+    configs = _mapping(tree, "configs")
+    device = {
+        key: _text(_mapping(tree, "device"), key, "device.")
+        for key in ("fail", "heal", "lose", "find")
+    }
+    names = {
+        "old": "oldCommand",
+        "slow": "slowCommand",
+        "empty": "emptyCommand",
+        "many": "manyCommand",
+    }
+    return Profile(
+        good=tuple(_list(configs, "good")),
+        bad=tuple(_bad(one) for one in _list(configs, "bad")),
+        liveness=_text(tree, "liveness"),
+        metrics=_text(tree, "metrics"),
+        checkpoint=_text(tree, "checkpoint"),
+        commands={key: _text(tree, name) for key, name in names.items() if tree.get(name)},
+        impossible=tree.get("impossible"),
+        reset=_text(tree, "reset"),
+        **device,
+    )
+
+
+def _bad(entry: Any) -> tuple[Any, str]:
+    if not isinstance(entry, Mapping) or "parameters" not in entry:
+        raise ProfileError("configs.bad: each entry has `parameters`, and `error` for a word of it")
+    return entry["parameters"], str(entry.get("error", ""))
+
+
+def _mapping(tree: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = tree.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ProfileError(f"{key}: must be an object")
+    return value
+
+
+def _list(tree: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = tree.get(key) or []
+    if not isinstance(value, list):
+        raise ProfileError(f"configs.{key}: must be a list")
+    return value
+
+
+def _text(tree: Mapping[str, Any], key: str, prefix: str = "") -> str:
+    value = tree.get(key) or ""
+    if not isinstance(value, str):
+        raise ProfileError(f"{prefix}{key}: must be a text")
+    return value

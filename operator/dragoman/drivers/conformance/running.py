@@ -1,0 +1,271 @@
+"""A run: lanes side by side, each with a node of its own; what each check says, in order."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+import yaml
+
+from dragoman import __version__
+from dragoman.drivers.conformance.checks import (
+    FAIL,
+    NOT_RUN,
+    PASS,
+    Check,
+    FailedError,
+    NotRunError,
+    Outcome,
+    Report,
+    digest,
+)
+from dragoman.drivers.conformance.profile import Profile
+from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
+from dragoman.drivers.conformance.site import CLASS, Setting, Site
+from dragoman.drivers.conformance.subject import CommandError
+from dragoman.drivers.kubeletplugin.client import CallError
+from dragoman.drivers.throwaway.api import Api, ApiError
+from dragoman.drivers.throwaway.plane import Plane
+
+SIDE_BY_SIDE: Final = 4
+"""Lanes at once; those that wait run beside them."""
+ACCOUNT: Final = ("dragoman-conformance", "driver")
+DEFAULT_RULES: Final = (
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["*"]},
+    {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims", "deviceclasses"],
+        "verbs": ["get", "list", "watch"],
+    },
+    {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims/status", "resourceclaims/driver"],
+        "verbs": ["get", "update", "patch", "associated-node:update", "associated-node:patch"],
+    },
+    {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+)
+"""Rights of a driver whose manifests are not given."""
+APPLIED: Final = (
+    "Namespace",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "DeviceClass",
+)
+Progress = Callable[[Outcome, int, int], None]
+"""Called with each outcome, how many there are, and how many there will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run.
+
+    Attributes:
+        command: Of the driver.
+        checks: Which ones.
+        profile: Of the vendor.
+        manifests: Shipped with the driver.
+        quick: Whether checks that wait are left out.
+        version: Of the driver, as the user names it.
+        facts: For the report.
+    """
+
+    command: str
+    checks: tuple[Check, ...]
+    profile: Profile = field(default_factory=Profile)
+    manifests: tuple[Mapping[str, Any], ...] = ()
+    quick: bool = False
+    version: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def run(plan: Plan, plane: Plane, progress: Progress, *, prefix: str = "n") -> Report:
+    """Run checks against a driver on a control plane.
+
+    Args:
+        plan: What is run.
+        plane: Where.
+        progress: Called with each outcome, from several threads, one at a time.
+        prefix: Of the names of nodes; differs between runs on one plane.
+    """
+    account = prepare_plane(plane.api(), plan.manifests)
+    with tempfile.TemporaryDirectory(prefix="dk-") as folder:
+        setting = Setting(
+            plane, plan.command, plan.profile, account, Path(folder), plan.quick, plan.manifests
+        )
+        board = Board(plan, progress)
+        lanes = board.lanes()
+        with ThreadPoolExecutor(SIDE_BY_SIDE + board.waiting) as threads:
+            jobs = [
+                threads.submit(run_lane, setting, f"{prefix}{at}", scenarios, board)
+                for at, scenarios in enumerate(lanes)
+            ]
+            for job in jobs:
+                job.result()
+        return board.report()
+
+
+class Board:
+    """Collects outcomes from the threads of lanes.
+
+    Args:
+        plan: What is run.
+        progress: Called with each outcome.
+    """
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._plan = plan
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._found: dict[str, Outcome] = {}
+        self.driver = ""
+        self.waiting = 0
+
+    def lanes(self) -> list[list[Scenario]]:
+        """Return scenarios by lane, those that wait first; note checks without one."""
+        known = all_scenarios()
+        lanes: dict[str, list[Scenario]] = {}
+        for check in self._plan.checks:
+            one = known.get(check.id)
+            if one is None:
+                self.add(Outcome(check, NOT_RUN, "this version of the kit has no scenario for it"))
+            elif one.waits and self._plan.quick:
+                self.add(Outcome(check, NOT_RUN, "--quick leaves out checks that wait"))
+            else:
+                lanes.setdefault(f"{one.lane}{'/waits' * one.waits}", []).append(one)
+        self.waiting = sum(name.endswith("/waits") for name in lanes)
+        order = sorted(lanes, key=lambda name: (not name.endswith("/waits"), -len(lanes[name])))
+        return [lanes[name] for name in order]
+
+    def add(self, outcome: Outcome) -> None:
+        """Take an outcome."""
+        with self._lock:
+            self._found[outcome.check.id] = outcome
+            self._progress(outcome, len(self._found), len(self._plan.checks))
+
+    def check(self, scenario: Scenario) -> Check:
+        """Return the check of a scenario."""
+        return next(one for one in self._plan.checks if one.id == scenario.id)
+
+    def report(self) -> Report:
+        """Return all outcomes, in order."""
+        outcomes = tuple(self._found[one.id] for one in self._plan.checks)
+        facts = {"kit": __version__, "checks": digest(), **self._plan.facts}
+        return Report(self.driver, self._plan.version, outcomes, facts)
+
+
+def run_lane(setting: Setting, node: str, scenarios: Sequence[Scenario], board: Board) -> None:
+    """Run scenarios one after the other on one node."""
+    try:
+        with Site(setting, node) as site:
+            for at, one in enumerate(scenarios):
+                outcome = run_one(site, one, board.check(one))
+                board.add(outcome)
+                if site.info is not None and not board.driver:
+                    board.driver = site.info.name
+                if site.info is None and outcome.status == FAIL:
+                    for other in scenarios[at + 1 :]:
+                        reason = f"the driver does not start: {outcome.reason}"
+                        board.add(Outcome(board.check(other), NOT_RUN, reason))
+                    return
+    except (ApiError, CommandError, OSError, urllib3.exceptions.HTTPError) as error:
+        for one in scenarios:
+            if one.id not in board._found:  # noqa: SLF001 — the board of this module
+                board.add(Outcome(board.check(one), NOT_RUN, f"the node was not set up: {error}"))
+
+
+def run_one(site: Site, scenario: Scenario, check: Check) -> Outcome:
+    """Bring the driver up, run one scenario, and clean up after it."""
+    start = time.monotonic()
+    site.steps.clear()
+    status, reason = PASS, ""
+    try:
+        site.ready()
+        reason = scenario.run(site) or ""
+    except FailedError as error:
+        status, reason = FAIL, str(error)
+    except NotRunError as error:
+        status, reason = NOT_RUN, str(error)
+    except (CallError, ApiError, OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+        status, reason = FAIL, f"{type(error).__name__}: {error}"
+    if status == FAIL:
+        site.step(f"the driver's log ends with: {site.tail()}")
+    steps = tuple(site.steps)
+    seconds = time.monotonic() - start
+    with contextlib.suppress(
+        CallError, ApiError, OSError, FailedError, ValueError, urllib3.exceptions.HTTPError
+    ):
+        site.settle()
+    return Outcome(check, status, reason, steps, seconds)
+
+
+# Objects of a run --------------------------------------------------------------------------------
+
+
+def prepare_plane(api: Api, manifests: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """Create the driver's account and rights; return its namespace and name.
+
+    The first ServiceAccount of the manifests is the driver's. Without one, an account with
+    DEFAULT_RULES is made.
+    """
+    shipped = [one for one in manifests if one.get("kind") in APPLIED]
+    account = next((one for one in shipped if one["kind"] == "ServiceAccount"), None)
+    namespace, name = ACCOUNT
+    if account is not None:
+        name = account["metadata"]["name"]
+        namespace = account["metadata"].get("namespace") or namespace
+    meta = {"name": name, "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ACCOUNT[0]}
+    subject = {"kind": "ServiceAccount", **meta}
+    own: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": CLASS},
+            "spec": {},
+        },
+    ]
+    if account is None:
+        common = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": ACCOUNT[0]}}
+        own.append({**common, "kind": "ClusterRole", "rules": [*DEFAULT_RULES]})
+        own.append({**common, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [subject]})
+    ordered = sorted(shipped, key=lambda one: APPLIED.index(one["kind"]))
+    for manifest in (*own, *ordered):
+        placed = dict(manifest)
+        if placed["kind"] in {"ServiceAccount", "Role", "RoleBinding"}:
+            placed["metadata"] = {"namespace": namespace, **placed["metadata"]}
+        try:
+            api.create(placed)
+        except ApiError as error:
+            if error.code != 409:
+                raise
+    return namespace, name
+
+
+def read_manifests(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+    """Return the objects of YAML files; raise ValueError for what is not YAML."""
+    found: list[Mapping[str, Any]] = []
+    for path in paths:
+        try:
+            documents = [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}: {error}") from None
+        for document in documents:
+            if isinstance(document, dict):
+                items = document.get("items") if document.get("kind") == "List" else None
+                found += items if isinstance(items, list) else [document]
+    return tuple(found)

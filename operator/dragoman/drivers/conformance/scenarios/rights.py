@@ -1,0 +1,138 @@
+"""X: rights at the API server, and safety on the node."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman.drivers.conformance.checks import NotRunError, need
+from dragoman.drivers.conformance.scenarios import scenario
+from dragoman.drivers.conformance.site import Site, reference, renamed
+from dragoman.drivers.kubeletplugin.client import CallError
+from dragoman.drivers.throwaway.api import ApiError
+
+RBAC: Final = "rbac.authorization.k8s.io"
+VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+
+
+def excessive(rules: Any) -> str:
+    """Return what a rule of RBAC allows beyond need; the empty text for nothing. Pure."""
+    for rule in rules or ():
+        resources, verbs = {*rule.get("resources", ())}, {*rule.get("verbs", ())}
+        if "*" in resources | verbs | {*rule.get("apiGroups", ())}:
+            return "has a rule with `*`"
+        if "secrets" in resources:
+            return "may read secrets"
+        writing = {"create", "update", "patch", "delete", "deletecollection"}
+        if resources & {"pods", "nodes"} and verbs & writing:
+            return f"may {min(verbs & writing)} {min(resources & {'pods', 'nodes'})}"
+        if "resourceclaims" in resources and verbs & (writing - {"update", "patch"}):
+            return f"may {min(verbs & writing)} resourceclaims"
+    return ""
+
+
+def roles(manifests: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the roles among manifests. Pure."""
+    yield from (one for one in manifests if one.get("kind") in {"ClusterRole", "Role"})
+
+
+@scenario("X1", "published")
+def other_nodes(site: Site) -> None:
+    """The driver's account cannot touch slices of another node."""
+    if not site.setting.shipped:
+        raise NotRunError("without --manifests there is no shipped policy")
+    as_driver = site.setting.plane.api(token=site.token)
+    allowed = []
+    for version in VERSIONS:
+        name = f"foreign-{version}-{site.node}"
+        manifest = {
+            "apiVersion": f"resource.k8s.io/{version}",
+            "kind": "ResourceSlice",
+            "metadata": {"name": name},
+            "spec": {
+                "driver": site.driver,
+                "nodeName": "another-node",
+                "pool": {"name": "another-node", "generation": 1, "resourceSliceCount": 1},
+                "devices": [],
+            },
+        }
+        path = f"/apis/resource.k8s.io/{version}/resourceslices"
+        try:
+            as_driver.request("POST", path, manifest)
+        except ApiError as error:
+            if error.code in {403, 404, 422}:  # 404: the version is not served
+                continue
+            raise NotRunError(f"{version}: {error}") from error
+        allowed.append(version)
+        site.api.delete("resourceslices", name)
+    need(not allowed, f"its account may create slices of another node by {', '.join(allowed)}")
+
+
+@scenario("X2", "published")
+def least(site: Site) -> None:
+    """Rights are no more than needed."""
+    asked = [one for one in site.proxy.requests if one.concerns("secrets")]
+    need(not asked, f"it reads secrets: {asked[:1]}")
+    if not site.setting.shipped:
+        raise NotRunError("without --manifests there are no shipped permissions")
+    for role in roles(site.setting.shipped):
+        problem = excessive(role.get("rules"))
+        need(not problem, f"{role['kind']} {role['metadata']['name']} {problem}")
+
+
+@scenario("X3", "published")
+def enough(site: Site) -> None:
+    """No request is refused for want of rights."""
+    refused = [one for one in site.proxy.requests if one.code == 403]
+    need(not refused, f"403 for {refused[0].method} {refused[0].path}" if refused else "")
+
+
+@scenario("X4", "published")
+def socket_modes(site: Site) -> None:
+    """Sockets are not writable by others."""
+    for path in (site.registration(), site.endpoint.socket):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        need(not mode & 0o002, f"{path.name} has mode {mode:o}")
+
+
+@scenario("X5")
+def contained(site: Site) -> None:
+    """What a claim names does not become a path."""
+    claim = site.claim(*site.take(1))
+    before = {*_everything(site.root)}
+    for name, uid in (
+        ("../../escape", "../../escape"),
+        ("a\nb", "x/../../escape"),
+        ("z" * 253, ""),
+    ):
+        odd = renamed(claim, name=name, uid=uid)
+        for call in (site.endpoint.prepare, site.endpoint.unprepare):
+            try:
+                call([reference(odd)], 10)
+            except CallError:
+                need(site.subject.runs, f"the driver ended at a claim named {name[:20]!r}")
+    site.unprepared(claim)
+    outside = [one for one in {*_everything(site.root)} - before if "escape" in str(one)]
+    need(not outside, f"{outside[:1]} was written")
+
+
+def _everything(folder: Path) -> Iterator[Path]:
+    yield from folder.rglob("*")
+    yield from folder.parent.glob("*")
+
+
+@scenario("X6", "published")
+def container(site: Site) -> str:
+    """Privileges of the shipped containers; never fails."""
+    if not site.setting.shipped:
+        raise NotRunError("without --manifests there are no containers")
+    found = []
+    for one in site.setting.shipped:
+        template = ((one.get("spec") or {}).get("template") or {}).get("spec") or {}
+        for entry in template.get("containers") or ():
+            context = entry.get("securityContext") or {}
+            found.append(f"{entry['name']}: privileged={bool(context.get('privileged'))}")
+        found += [v["hostPath"]["path"] for v in template.get("volumes") or () if "hostPath" in v]
+    return ", ".join(found)

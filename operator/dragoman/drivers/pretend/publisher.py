@@ -1,0 +1,198 @@
+"""Keep slices published: a kubelet deletes those of its node when it starts."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from urllib3.exceptions import HTTPError
+
+from dragoman.drivers.pretend.slices import Manifest, Pool, manifests, owner_of
+from dragoman.drivers.throwaway.api import Api, ApiError
+
+INTERVAL: Final = 0.5
+"""Seconds between two lists of the driver's own slices."""
+CONNECTIONS: Final = 8
+RESOURCE: Final = "resourceslices"
+log = logging.getLogger("dragoman.pretend")
+
+
+class Publisher:
+    """Publish pools, and repair what others change, for as long as it is started.
+
+    Args:
+        api: Acts as the driver.
+        pools: Called for what is to be published now.
+        render: Makes the slices of a pool.
+
+    Attributes:
+        complete: Set when everything was published once.
+        writes: How often something was written.
+        settled: By node: the pool that was published, its generation, and the API server's
+            generation of each slice.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        pools: Callable[[], Sequence[Pool]],
+        render: Callable[[Pool, int, Mapping[str, Any] | None], list[Manifest]] = manifests,
+    ) -> None:
+        self.api = api
+        self._pools = pools
+        self.render = render
+        self._owners: dict[str, Mapping[str, Any]] = {}
+        self.settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.complete = threading.Event()
+        self.writes = 0
+        self._noted = False
+
+    def start(self) -> None:
+        """Publish, and compare from now on."""
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._keep_published, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Compare no longer; what is published stays."""
+        self._stopped.set()
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+
+    def published(self) -> bool:
+        """Whether the API server has slices of the driver on the first node."""
+        return any(self._listed().values())
+
+    def remove(self) -> None:
+        """Delete all slices of the driver on its nodes."""
+        names = [one["metadata"]["name"] for found in self._listed().values() for one in found]
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            for _ in threads.map(lambda name: self.api.delete(RESOURCE, name), names):
+                self.writes += 1
+
+    def step(self) -> None:
+        """Bring the API server's slices to what is to be published, once."""
+        listed = self._listed()
+        for pool in self._pools():
+            self.settle(pool, listed.get(pool.node, []))
+        self.complete.set()
+
+    def forget(self) -> None:
+        """Compare with nothing that was settled before."""
+        self.settled.clear()
+
+    def _keep_published(self) -> None:
+        reported = ""
+        while True:
+            try:
+                self.step()
+                reported = ""
+            except (ApiError, HTTPError, KeyError) as error:  # without Node or API server: retry
+                if (text := str(error)) != reported:
+                    log.warning("publishing failed, retrying: %s", text)
+                reported = text
+                self.settled.clear()
+            if self._stopped.wait(INTERVAL):
+                return
+
+    def _listed(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Return the driver's slices by node; other nodes' slices are other instances' business."""
+        pools = self._pools()
+        found: dict[str, list[Mapping[str, Any]]] = {pool.node: [] for pool in pools}
+        selector = f"spec.driver={pools[0].driver}" if pools else ""
+        if len(pools) == 1:
+            selector += f",spec.nodeName={pools[0].node}"
+        for one in self.api.list(RESOURCE, fieldSelector=selector) if pools else ():
+            node = one["spec"].get("nodeName", "")
+            if node in found:
+                found[node].append(one)
+        return found
+
+    def settle(self, pool: Pool, there: Sequence[Mapping[str, Any]]) -> None:
+        """Bring the slices of one pool to what is to be published."""
+        now = {one["metadata"]["name"]: one["metadata"].get("generation", 0) for one in there}
+        before = self.settled.get(pool.node)
+        if before and before[0] == pool and before[2] == now:
+            return
+        last = max((one["spec"]["pool"]["generation"] for one in there), default=0)
+        generation = max(last, before[1] if before else 0, 1)
+        wanted = self.render(pool, generation, self.owner(pool.node))
+        if (before and before[0] != pool) or (there and not before and not same(wanted, there)):
+            generation += 1
+        wanted = self.render(pool, generation, self.owner(pool.node))
+        self._write(wanted, {one["metadata"]["name"]: one for one in there})
+        kept = {one["metadata"]["name"] for one in wanted}
+        after = self._listed()[pool.node]
+        self.settled[pool.node] = (
+            pool,
+            generation,
+            {
+                one["metadata"]["name"]: one["metadata"].get("generation", 0)
+                for one in after
+                if one["metadata"]["name"] in kept
+            },
+        )
+
+    def _write(self, wanted: Sequence[Manifest], there: Mapping[str, Mapping[str, Any]]) -> None:
+        def write(manifest: Manifest) -> None:
+            found = there.get(manifest["metadata"]["name"])
+            if found is None:
+                self._note_dropped(manifest, self.api.create(manifest))
+            elif not same([manifest], [found]):
+                version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+                self.api.update({**manifest, "metadata": {**manifest["metadata"], **version}})
+            else:
+                return
+            self.writes += 1
+
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            [*threads.map(write, wanted)]
+        surplus = there.keys() - {one["metadata"]["name"] for one in wanted}
+        for name in surplus:
+            self.api.delete(RESOURCE, name)
+            self.writes += 1
+
+    def _note_dropped(self, sent: Manifest, stored: Mapping[str, Any]) -> None:
+        """Log once which fields the API server does not know, or has switched off."""
+        if not self._noted and not _includes(stored["spec"], sent["spec"]):
+            self._noted = True
+            log.warning("the API server drops fields of %s", sent["metadata"]["name"])
+
+    def owner(self, node: str) -> Mapping[str, Any]:
+        """Return the owner reference of a node's slices."""
+        if node not in self._owners:
+            self._owners[node] = owner_of(self.api.get("nodes", node))
+        return self._owners[node]
+
+
+def same(wanted: Sequence[Manifest], there: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the API server has these slices, apart from what it adds by itself."""
+    found = {one["metadata"]["name"]: one for one in there}
+    return len(wanted) == len(there) and all(
+        one["metadata"]["name"] in found
+        and _includes(found[one["metadata"]["name"]]["spec"], one["spec"])
+        and bool(found[one["metadata"]["name"]]["metadata"].get("ownerReferences"))
+        == bool(one["metadata"].get("ownerReferences"))
+        for one in wanted
+    )
+
+
+def _includes(found: Any, wanted: Any) -> bool:
+    """Whether a value has all that is wanted: the server adds defaults such as `timeAdded`."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(
+            key in found and _includes(found[key], value) for key, value in wanted.items() if value
+        )
+    if isinstance(wanted, list | tuple):
+        return (
+            isinstance(found, list)
+            and len(found) == len(wanted)
+            and all(map(_includes, found, wanted))
+        )
+    return bool(found == wanted)

@@ -1,0 +1,107 @@
+"""What a report says: only a run of all musts is conformant, and text of a driver is escaped."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from dragoman.drivers.conformance import checks, report
+from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Outcome, Report
+from dragoman.drivers.conformance.folder import Event
+from dragoman.drivers.conformance.scenarios import all_scenarios, cdi
+from dragoman.drivers.pretend.faults import MUTANTS, broken_check
+
+
+def outcomes(**given: str) -> tuple[Outcome, ...]:
+    return tuple(Outcome(one, given.get(one.id, PASS), "why") for one in checks.table())
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({}, checks.CONFORMANT),
+        ({"S17": FAIL, "X6": NOT_RUN}, checks.CONFORMANT),
+        ({"P10": NOT_RUN}, checks.UNDECIDED),
+        ({"P10": NOT_RUN, "I3": FAIL}, checks.NOT_CONFORMANT),
+    ],
+)
+def test_a_must_that_was_not_run_leaves_the_verdict_open(
+    given: dict[str, str], verdict: str
+) -> None:
+    assert Report("d", "1", outcomes(**given)).verdict == verdict
+
+
+def test_a_part_of_the_checks_is_never_conformant() -> None:
+    assert Report("d", "1", outcomes()[:50]).verdict == checks.UNDECIDED
+
+
+def test_texts_of_a_driver_neither_end_a_cell_nor_reach_the_terminal() -> None:
+    check = checks.by_id()["I3"]
+    outcome = Outcome(check, FAIL, "a | b\x1b[31m <script>\nc", ("step\x07",))
+    found = Report("d<x>", "1", (outcome,))
+    assert "\x1b" not in report.as_json(found) + report.line(outcome) + report.as_markdown(found)
+    assert "<script>" not in report.as_markdown(found)
+    assert r"a \| b" in report.as_markdown(found)
+    (case,) = ET.fromstring(report.as_junit(found))
+    assert case[0].attrib["message"].startswith("a | b")
+    kept = report.verdict_file(found)
+    assert [one["id"] for one in kept["failed"]] == ["I3"]
+    assert "a | b" not in json.dumps(kept)
+
+
+def test_every_check_has_a_scenario() -> None:
+    assert {one.id for one in checks.table()} == all_scenarios().keys()
+
+
+def test_every_fault_breaks_a_check_that_exists() -> None:
+    assert {broken_check(name) for name in MUTANTS} <= checks.by_id().keys()
+
+
+@pytest.mark.parametrize(
+    ("only", "skip", "level", "expected"),
+    [
+        (["V"], [], "info", ["V1", "V2"]),
+        (["M"], ["M2"], "info", ["M1", "M4", "M5"]),
+        (["M"], [], "should", ["M1", "M2", "M4"]),
+        (["X6"], [], "must", []),
+    ],
+)
+def test_checks_are_selected_by_id_group_and_level(
+    only: list[str], skip: list[str], level: str, expected: list[str]
+) -> None:
+    assert [one.id for one in checks.select(only, skip, level)] == expected
+
+
+def test_an_unknown_check_is_named() -> None:
+    with pytest.raises(ValueError, match=r"unknown check 'Q9'.*--list"):
+        checks.select(["Q9"], [], "info")
+
+
+GOOD = {
+    "cdiVersion": "0.6.0",
+    "kind": "k8s.gpu.example.com/claim",
+    "devices": [{"name": "a", "containerEdits": {"env": ["A=b"]}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, ""),
+        ({"kind": "no-class"}, "not vendor/class"),
+        ({"devices": []}, "no devices"),
+        ({"extra": 1}, "unknown field extra"),
+        ({"cdiVersion": "0.3.0", "devices": [{"name": "0a"}]}, "below 0.5.0"),
+        ({"devices": [{"name": "a", "containerEdits": {"env": ["1"]}}]}, "not NAME=value"),
+    ],
+)
+def test_malformed_documents_are_found(changed: dict[str, object], problem: str) -> None:
+    found = cdi.malformed({**GOOD, **changed})
+    assert problem in found
+    assert bool(found) == bool(problem)
+
+
+def test_a_document_that_is_written_in_place_is_found() -> None:
+    renamed = [Event("create", ".x.partial", 0), Event("modify", ".x.partial", 0)]
+    assert cdi.visible_half([*renamed, Event("moved-to", "x.json", 0)]) == ""
+    assert cdi.visible_half([Event("create", "x.json", 0), Event("modify", "x.json", 0)])

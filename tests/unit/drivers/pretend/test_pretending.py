@@ -1,0 +1,100 @@
+"""Names, shapes, faults and the checkpoint of the pretended driver."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
+from dragoman.drivers.pretend import faults, guard, shapes
+from dragoman.drivers.pretend.checkpoint import Checkpoint, CheckpointError
+from dragoman.drivers.pretend.guard import Surroundings
+from dragoman.drivers.pretend.preparation import Preparation
+from dragoman.drivers.pretend.slices import Pool, manifests
+
+REAL = {"metadata": {"name": "real"}, "spec": {"devices": [{"name": "a"}]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "around", "problem"),
+    [
+        ("pretend.gpu.nvidia.com", Surroundings(False, False), ""),
+        ("gpu.nvidia.com", Surroundings(False, False), "--i-know"),
+        ("gpu.nvidia.com", Surroundings(True, False), ""),
+        ("gpu.nvidia.com", Surroundings(False, True), ""),
+        ("gpu.nvidia.com", Surroundings(True, True, (REAL,)), "publishes real"),
+        ("gpu.nvidia.com", Surroundings(True, True, (), (Path("/x.sock"),)), "x.sock exists"),
+        ("x" * 64, Surroundings(True, True), "at most 63"),
+    ],
+)
+def test_a_real_name_is_refused_where_the_driver_could_be(
+    name: str, around: Surroundings, problem: str
+) -> None:
+    found = guard.refusal(name, around)
+    assert problem in found
+    assert bool(found) == bool(problem)
+
+
+def test_a_shape_is_marked_and_the_same_each_time() -> None:
+    make = shapes.parse("gpu.nvidia.com:8xH100")
+    assert make("n") == make("n")
+    assert make("n") != make("m")
+    assert len(make("n").devices) == 8
+    assert all(shapes.MARK in one["attributes"] for one in make("n").devices)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("8xH100", "expected DRIVER:COUNTxMODEL"),
+        ("gpu.nvidia.com:8xH10", "did you mean H100"),
+        ("gpu.nvidea.com:8xH100", "did you mean gpu.nvidia.com"),
+        ("gpu.nvidia.com:99999xH100", "at most"),
+    ],
+)
+def test_a_bad_shape_is_named(text: str, problem: str) -> None:
+    with pytest.raises(shapes.ShapeError, match=problem):
+        shapes.parse(text)
+
+
+def test_a_thousand_devices_are_split_and_counters_come_without_devices() -> None:
+    one = shapes.parse("gpu.nvidia.com:1000xH100")("n")
+    found = manifests(Pool("pretend.gpu.nvidia.com", "n", one.devices), 1, None)
+    assert [len(each["spec"]["devices"]) for each in found] == [128] * 7 + [104]
+    parts = shapes.parse("gpu.nvidia.com:8xH100-MIG")("n")
+    divided = manifests(Pool("p", "n", parts.devices, parts.counters), 1, None)
+    assert "devices" not in divided[0]["spec"]
+    assert all(one["spec"]["pool"]["resourceSliceCount"] == len(divided) for one in divided)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("slow", "needs a value"),
+        ("slow=fast", "number of seconds"),
+        ("double=1", "takes no value"),
+        ("dubble", "did you mean double"),
+    ],
+)
+def test_a_bad_fault_is_named(text: str, problem: str) -> None:
+    with pytest.raises(faults.FaultError, match=problem):
+        faults.parse([text])
+
+
+def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
+    claim = ClaimReference("ns", "uid-1", "one")
+    device = PreparedDevice(("gpu",), "n", "gpu-0", ("a/b=c",), "share")
+    ready = Preparation(claim, (device,), {("gpu-0", "share"): {"x": 1}}, frozenset({"gpu-0"}))
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.read() == {}
+    checkpoint.write({"uid-1": ready})
+    assert checkpoint.read() == {"uid-1": ready}
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.json"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"version": 99}', '{"version": 1, "claims": [1]}']
+)
+def test_a_broken_checkpoint_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "checkpoint.json").write_text(text)
+    with pytest.raises(CheckpointError):
+        Checkpoint(tmp_path).read()
