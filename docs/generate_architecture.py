@@ -27,29 +27,24 @@ SHELLS = (
     "dragoman.metrics",
     "dragoman.settings",
 )
+"""Everything may import these: they are not drawn."""
+
+CONTRACTS = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
+ROWS = [
+    layer.split(" | ")
+    for one in CONTRACTS
+    if one["type"] == "layers" and "containers" not in one
+    for layer in one["layers"]
+]
+"""The layers of the packages, which `make lint` keeps."""
+
+COLUMNS = max(map(len, ROWS))
 PLACES = {
-    "dragoman.cli": (0, 0),
-    "dragoman.handlers": (0, 1),
-    "dragoman.process": (0, 2),
-    "dragoman.controllers": (0, 3),
-    "dragoman.cluster": (1, 3),
-    "dragoman_webhooks": (2, 3),
-    "dragoman.drivers": (2, 2),
-    "dragoman.linting": (3, 2),
-    "dragoman.kube": (0, 4),
-    "dragoman.claims": (1, 4),
-    "dragoman.driverconfigs": (2, 4),
-    "dragoman.evictions": (1, 5),
-    "dragoman.diagnosis": (3, 3),
-    "dragoman.doctor": (4, 3),
-    "dragoman.maintenance": (4, 4),
-    "dragoman.preemption": (4, 2),
-    "dragoman.inventory": (3, 4),
-    "dragoman.allocation": (3, 5),
-    "dragoman.model": (1, 6),
-    "dragoman.cel": (2, 6),
-    "dragoman.versions": (4, 6),
-    "dragoman.words": (0, 6),
+    name: ((COLUMNS - len(names)) / 2 + column, row)
+    for row, names in enumerate(ROWS)
+    for column, name in enumerate(names)
 }
 """Column and row of each package; a package without a place cannot be drawn, and says so."""
 
@@ -80,7 +75,7 @@ def packages() -> list[Package]:
     """Read the import graph.
 
     Raises:
-        ValueError: A package has no place in the picture.
+        ValueError: A package has no layer.
     """
     graph = grimp.build_graph(*ROOTS, include_external_packages=True)
     ours: dict[str, set[str]] = {name: set() for name in PLACES}
@@ -90,7 +85,7 @@ def packages() -> list[Package]:
         if module.split(".")[0] not in ROOTS or package in SHELLS:
             continue
         if package not in PLACES:
-            raise ValueError(f"give {package} a place in {Path(__file__).name}")
+            raise ValueError(f"give {package} a layer in pyproject.toml")
         for imported in map(_package, graph.find_modules_directly_imported_by(module)):
             (ours if imported.split(".")[0] in ROOTS else others)[package].add(imported)
     pure = _pure()
@@ -108,11 +103,9 @@ def packages() -> list[Package]:
 
 def picture(found: list[Package]) -> str:
     """Return the SVG."""
-    columns = 1 + max(column for column, _ in PLACES.values())
-    rows = 1 + max(row for _, row in PLACES.values())
-    width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X
-    height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * GAP_Y
-    arrows = [_arrow(one.name, other) for one in found for other in one.imports]
+    width = 2 * MARGIN + COLUMNS * WIDTH + (COLUMNS - 1) * GAP_X
+    height = 2 * MARGIN + len(ROWS) * HEIGHT + (len(ROWS) - 1) * GAP_Y
+    arrows = [_arrow(one.name, other) for one in found for other in _drawn(one, found)]
     boxes = [_box(one) for one in found]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -145,9 +138,7 @@ def renewed(page: str, found: list[Package]) -> str:
 
 
 def _pure() -> set[str]:
-    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())
-    contracts = project["tool"]["importlinter"]["contracts"]
-    (core,) = (one for one in contracts if "kopf" in one["forbidden_modules"])
+    (core,) = (one for one in CONTRACTS if "kopf" in one.get("forbidden_modules", ()))
     return set(core["source_modules"])
 
 
@@ -164,9 +155,23 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "nothing"
 
 
+def _drawn(package: Package, found: list[Package]) -> list[str]:
+    """Return what a package imports that no package it imports imports too, itself or by others."""
+    imports = {one.name: one.imports for one in found}
+
+    def below(name: str) -> set[str]:
+        return {name}.union(*map(below, imports[name]))
+
+    return [
+        one
+        for one in package.imports
+        if not any(one in below(o) for o in package.imports if o != one)
+    ]
+
+
 def _corner(name: str) -> tuple[int, int]:
     column, row = PLACES[name]
-    return MARGIN + column * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)
+    return MARGIN + int(column * (WIDTH + GAP_X)), MARGIN + row * (HEIGHT + GAP_Y)
 
 
 def _arrow(name: str, other: str) -> str:
@@ -174,9 +179,6 @@ def _arrow(name: str, other: str) -> str:
     (x, y), (far_x, far_y) = _corner(name), _corner(other)
     if column == far_column and far_row - row > 1 and _between(column, row, far_row):
         way = f"M{x} {y + 70} C{x - 34} {y + 70} {x - 34} {far_y + 40} {far_x} {far_y + 40}"
-    elif row == far_row:
-        left = x < far_x
-        way = f"M{x + WIDTH * left} {y + 52} L{far_x + WIDTH * (not left)} {far_y + 52}"
     else:
         # Arrows to the sides leave and arrive off the middle, so that they do not meet.
         shift = 50 * ((far_column > column) - (far_column < column))
@@ -187,7 +189,7 @@ def _arrow(name: str, other: str) -> str:
     )
 
 
-def _between(column: int, row: int, far_row: int) -> bool:
+def _between(column: float, row: int, far_row: int) -> bool:
     return any(c == column and row < r < far_row for c, r in PLACES.values())
 
 

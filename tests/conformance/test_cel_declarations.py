@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.cel.check.declarations import all_overloads
-from dragoman.cel.macros import macros_of
+from dragoman.cel.syntax.macros import macros_of
 
 FACTS = Path(__file__).parents[3] / "shared" / "vectors" / "k8s-cel-declarations.json"
 # 1.28 stands for every version before as well; 1.35 equals 1.34.

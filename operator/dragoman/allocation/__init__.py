@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dragoman.allocation.pools.nodeselector import NodeSelectorError
     from dragoman.allocation.pools.pool import Pool
     from dragoman.allocation.pools.usage import Holder
-    from dragoman.allocation.reasons.codes import Code, Reason
+    from dragoman.allocation.codes import Code, Reason
     from dragoman.allocation.reasons.explaining import explain
     from dragoman.allocation.results import (
         Allocation,
@@ -72,7 +72,7 @@ _LATE = {
     "Claim": "model.claim",
     "ClaimSpec": "model.requests",
     "Cluster": "allocation.cluster",
-    "Code": "allocation.reasons.codes",
+    "Code": "allocation.codes",
     "ConfigResult": "allocation.results",
     "ContainerRequest": "allocation.extendedresources",
     "Content": "model.device",
@@ -94,7 +94,7 @@ _LATE = {
     "Pool": "allocation.pools.pool",
     "PoolID": "model.deviceid",
     "Profile": "allocation.features",
-    "Reason": "allocation.reasons.codes",
+    "Reason": "allocation.codes",
     "Slice": "model.slice",
     "StoppedError": "allocation.timebudget",
     "Taint": "model.taints",

@@ -12,7 +12,7 @@ from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.results import (

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.codes import Code, Reason
 from dragoman.model.allocated import AllocatedDevice, Held
 from dragoman.model.claim import Claim
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.codes import Code
 from dragoman.model.deviceid import DeviceID
 
 

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.codes import Code, Reason
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import Document, items, mapping, texts
 

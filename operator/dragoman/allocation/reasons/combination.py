@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, TopLevelRequest
 from dragoman.allocation.search.view import NodeView

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.reasons.codes import Code, Reason
+from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.reasons.devices import DeviceObstacles
 from dragoman.allocation.reasons.obstacles import Obstacle
 from dragoman.allocation.requests.request import PreparedRequest

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.expressions import Expression, Failure, hinted
 from dragoman.allocation.requests.plans import Plan

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dragoman.allocation.pools.nodepools import SearchKey
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedRequest
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.reasons.codes import Code
+from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.plans import TAINT, Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared
 from dragoman.allocation.rules import constraints
 from dragoman.allocation.rules.compatibility import Before, Groups
-from dragoman.allocation.rules.counters import Counters
+from dragoman.allocation.search.counters import Counters
 from dragoman.allocation.search.selection import enough, selectable
 from dragoman.allocation.search.view import NodeView
 

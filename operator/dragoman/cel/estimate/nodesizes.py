@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dragoman.cel import types
 from dragoman.cel.estimate.operands import Operand, SizeOfPath
 from dragoman.cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, Names, Size, union
-from dragoman.cel.macros import ACCUMULATOR
+from dragoman.cel.syntax.macros import ACCUMULATOR
 from dragoman.cel.syntax.nodes import Call, Ident, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dragoman.cel.macros import Expander, Key, MacroError
+from dragoman.cel.syntax.macros import Expander, Key, MacroError
 from dragoman.cel.syntax import literals
 from dragoman.cel.syntax.nodes import (
     Call,
