@@ -39,3 +39,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert "dragoman.cli.dra.cluster.source" in imports["dragoman.cli.dra.cluster.completion"]
     order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, naming the circle
     assert order.index("dragoman.kube.client") < order.index("dragoman.handlers")
+
+
+@pytest.mark.parametrize("folder", ["bench", "conformance", "demo", "docs", "e2e", "support", "ui"])
+def test_unit_tests_are_no_library(folder: str) -> None:
+    """What several kinds of test build on stands in `tests/support`."""
+    sources = [(path, path.read_text()) for path in (ROOT / "tests" / folder).rglob("*.py")]
+    assert sources
+    assert [str(path) for path, text in sources if "from tests.unit" in text] == []

@@ -29,7 +29,7 @@ from dragoman.cel import selectors
 from dragoman.cel.errors import EvaluationError
 from tests.bench.celpy_library import FUNCTIONS
 from tests.conformance.oracle import Oracle, OracleUnavailableError, build
-from tests.unit.cel.hostile import RUNAWAYS, UNDERCHARGED
+from tests.support.worlds.expressions import RUNAWAYS, UNDERCHARGED
 
 DRIVER = "dra.example.com"
 ATTRIBUTES: dict[str, dict[str, Any]] = {

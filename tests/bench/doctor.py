@@ -13,9 +13,9 @@ from dragoman.doctor.facts import Facts
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
-from tests.unit.inventory import builders
+from tests.support import manifests as objects
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
 
 CLAIMS, POOLS = 2_000, 100
 BAR = 2.0

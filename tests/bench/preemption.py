@@ -15,9 +15,9 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import plan
-from tests.support.controlplane.objects import Json
-from tests.unit.inventory import builders
-from tests.unit.preemption.builders import holding, node, waiting
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.preemption import holding, node, waiting
 
 BARS = {1_000: 2.0, 5_000: 4.0}
 """Seconds that a plan may take, by nodes with 8 used devices each."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

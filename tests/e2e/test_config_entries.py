@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.driverconfigs.objects.entries import Configured, configured
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 ENTRIES = [

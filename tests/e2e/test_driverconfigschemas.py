@@ -16,7 +16,7 @@ from dragoman.driverconfigs.review import status as schema_status
 from tests.e2e.webhook.conftest import install, remove
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"

@@ -17,8 +17,8 @@ from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.parameters_validation import validate_parameters
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.schemas import test_formats
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds import formats
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}
@@ -138,8 +138,8 @@ CASES: list[tuple[Json, list[Any]]] = [
         [{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": "x"}],
     ),
     *(
-        ({**STRING, "format": name}, [*test_formats.GOOD[name], *test_formats.BAD.get(name, [])])
-        for name in test_formats.GOOD
+        ({**STRING, "format": name}, [*formats.GOOD[name], *formats.BAD.get(name, [])])
+        for name in formats.GOOD
         if name != "quantity"  # unknown to the API server
     ),
 ]  # fmt: skip

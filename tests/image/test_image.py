@@ -18,7 +18,7 @@ from tests.image.architecture import ARM64, native
 from tests.image.build import Image, build
 from tests.image.conftest import Unpacked
 from tests.image.container import command
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.cluster import Rules
 from tests.support.controlplane.plane import ControlPlane

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
 
 DEVICES = 8
 TAINT = {"key": "gpu.example.com/xid", "value": "79", "effect": "NoSchedule"}

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dragoman.inventory.snapshots.snapshot import dump
+from tests.support.worlds import inventory as builders
 from tests.ui.browser import DESKTOP, Window, executable, launched
-from tests.unit.inventory import builders
 
 Open = Callable[..., Page]
 expect.set_options(timeout=30_000)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import expect
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 from tests.ui.browser import Window
 

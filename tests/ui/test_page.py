@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
+from tests.support.dra import invoke
+from tests.support.worlds import hostilenames as hostile
+from tests.support.worlds.inventory import claim, device_class, held, pod, pool
 from tests.ui.browser import DESKTOP, PHONE, Window
 from tests.ui.clusters import cluster
 from tests.ui.conftest import snapshot_file
-from tests.unit.cli.dra.running import invoke
-from tests.unit.cli.dra.ui import hostile
-from tests.unit.inventory.builders import claim, device_class, held, pod, pool
 
 Windows = Callable[..., Window]
 

@@ -12,9 +12,9 @@ from playwright.sync_api import Locator, Page, expect
 from dragoman.cli.dra.output import Report
 from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.feed import Feed
+from tests.support.worlds import pages
+from tests.support.worlds.inventory import claim, device_class, held, pod, pool
 from tests.ui.browser import Window
-from tests.unit.cli.dra.ui import pages
-from tests.unit.inventory.builders import claim, device_class, held, pod, pool
 
 Windows = Callable[..., Window]
 Manifests = list[dict[str, Any]]

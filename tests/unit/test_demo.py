@@ -15,7 +15,7 @@ from tests.demo.screen import Screen, Style, console, styled
 from tests.demo.session import DeviationError, Session
 from tests.demo.summary import AT_MOST, EXACTLY, judge
 from tests.demo.table import block
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 AS_EXPECTED = EXACTLY | AT_MOST

@@ -16,9 +16,9 @@ from dragoman.model import allocated
 from dragoman.process import operator as process
 from dragoman.process.operator import Operator
 from dragoman.settings import Settings
+from tests.support import manifests as objects
 from tests.support.apiserver import ApiServer
-from tests.support.controlplane import objects
-from tests.unit.kube.fakes import eventually
+from tests.support.scriptedserver import eventually
 
 EVERYTHING = Settings(
     claims="own",

@@ -16,11 +16,11 @@ import pytest
 from dragoman.cli.server import without_events
 from dragoman.process.operator import Operator
 from dragoman.settings import Settings
+from tests.support.worlds.reviews import DENIED
 from tests.unit.claims.objects import Object, claim, pod
 from tests.unit.controllers.claims.scenarios import serving
 from tests.unit.controllers.claims.simulation import ModelApi, process
 from tests.unit.kube.virtual_time import in_virtual_time
-from tests.unit.webhooks.builders import DENIED
 from tests.unit.webhooks.harness import serving as serving_webhook
 
 ROOT = Path(__file__).parents[2]

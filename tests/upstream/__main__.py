@@ -17,7 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 from tests.upstream import integration, nodes

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane

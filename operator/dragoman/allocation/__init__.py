@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
     from dragoman.allocation.cluster import Cluster, UnknownNodeError
+    from dragoman.allocation.codes import Code, Reason
     from dragoman.allocation.extendedresources import (
         ContainerRequest,
         ExtendedResources,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from dragoman.allocation.pools.nodeselector import NodeSelectorError
     from dragoman.allocation.pools.pool import Pool
     from dragoman.allocation.pools.usage import Holder
-    from dragoman.allocation.codes import Code, Reason
     from dragoman.allocation.reasons.explaining import explain
     from dragoman.allocation.results import (
         Allocation,

@@ -9,10 +9,10 @@ from typing import Final
 
 from dragoman.allocation.binding import usable
 from dragoman.allocation.cluster import Cluster
+from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.pools.nodepools import NodePools
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.results import (

@@ -24,9 +24,9 @@ from dragoman.cel.errors import (
     failure,
 )
 from dragoman.cel.estimate import Path, estimate
-from dragoman.cel.syntax.macros import macros_of
 from dragoman.cel.reads import paths
 from dragoman.cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
+from dragoman.cel.syntax.macros import macros_of
 from dragoman.cel.syntax.nodes import Ident, Node, walk
 from dragoman.cel.syntax.parser import TOO_DEEP, parse
 from dragoman.cel.types import Type

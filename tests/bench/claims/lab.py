@@ -13,8 +13,8 @@ import orjson
 from tests.bench.claims import objects
 from tests.bench.claims.traffic import Request, Server, send
 from tests.e2e.rbac import OPERATOR_RULES
+from tests.support import manifests
 from tests.support.controlplane import kubeconfig
-from tests.support.controlplane import objects as manifests
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ADMINISTRATORS, API_SERVER, ETCD, ControlPlane
 from tests.support.controlplane.process import Process, free_ports

@@ -5,7 +5,7 @@ from typing import Any
 
 from dragoman.claims.naming import claim_name
 from tests.bench.claims.traffic import MERGE, STRATEGIC, Request
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 
 Json = Mapping[str, Any]
 CLASS, TEMPLATE = "gpu", "one-gpu"

@@ -16,7 +16,7 @@ import orjson
 
 from tests.bench.claims import objects
 from tests.bench.claims.traffic import Request, Server, Session
-from tests.support.controlplane import objects as manifests
+from tests.support import manifests
 
 Json = dict[str, Any]
 PAGE = 500

@@ -10,7 +10,7 @@ from tests.bench.claims.meter import Since, memory
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.traffic import Server, send
-from tests.support.controlplane import objects as manifests
+from tests.support import manifests
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 

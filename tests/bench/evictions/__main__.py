@@ -16,7 +16,7 @@ from tests.bench.claims.meter import cpu, memory
 from tests.e2e.evictions.harness import GATES, SERVED, Devices, evicting
 from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -14,7 +14,7 @@ from dragoman.inventory.snapshots.documents import KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, dump
 from tests.bench.explain.live import serving
 from tests.bench.explain.record import Record, section
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 
 COMMAND = Path(sys.executable).with_name("kubectl-dra")
 DRIVER, CLASS, NAMESPACE = "gpu.example.com", "gpu.example.com", "ml"

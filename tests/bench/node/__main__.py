@@ -16,7 +16,7 @@ from dragoman.drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED, StockController
 from tests.support.controlplane.node.isolation import obstacle

@@ -11,7 +11,7 @@ from multiprocessing.context import SpawnProcess
 
 from tests.bench.claims import objects
 from tests.bench.claims.traffic import STRATEGIC, RefusedError, Request, Server, Session
-from tests.support.controlplane import objects as manifests
+from tests.support import manifests
 
 IN_FLIGHT = 64
 TIMED_OUT, ATTEMPTS = 504, 5

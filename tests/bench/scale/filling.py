@@ -6,7 +6,7 @@ from typing import Any
 from tests.bench.claims import objects
 from tests.bench.claims.lab import Lab
 from tests.bench.claims.traffic import STRATEGIC, Request
-from tests.support.controlplane import objects as manifests
+from tests.support import manifests
 
 NODES, PODS, WITH_CLAIMS = 5_000, 50_000, 10_000
 DEVICES = 8

@@ -15,7 +15,7 @@ from tests.bench.claims.observer import PodWatch
 from tests.bench.claims.trial import Trial, patience, percentile
 from tests.bench.scale import churn, filling
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES
-from tests.support.controlplane import objects as manifests
+from tests.support import manifests
 from tests.support.controlplane.plane import API_SERVER
 from tests.support.controlplane.process import Process
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import click
 
-from tests.bench.webhook import endurance, generator, hostile
+from tests.bench.webhook import endurance, generator, hostile, verdicts
 from tests.bench.webhook.bars import OWN, table
 from tests.bench.webhook.generator import Load, Measured, finished, measure, sending
 from tests.bench.webhook.record import Record
 from tests.bench.webhook.reviews import NUMBER, body, shared
 from tests.conformance.peer import isolation
 from tests.conformance.peer.competitors import DRAGOMAN, EXAMPLE, Running, running
-from tests.unit.driverconfigs import measure as verdicts
 
 SIDE_BY_SIDE: Mapping[str, tuple[bytes, int]] = {
     "same-1": (body([shared(2)]), 1),

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.bench.webhook import verdicts as measure
 from tests.bench.webhook.reviews import NUMBER, body
-from tests.unit.driverconfigs import builders, measure
+from tests.support.worlds import driverconfigs as builders
 
 ENTRIES = 32
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.conformance.peer.competitors import EXAMPLE, NVIDIA
-from tests.unit.driverconfigs import builders, tables
-from tests.unit.webhooks import builders as reviews
+from tests.support.worlds import configtables as tables
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds import reviews
 
 Truth = Literal["accepts", "refuses", "ignores"]
 TABLES = {"gpu.example.com": EXAMPLE, "gpu.nvidia.com": NVIDIA, "compute-domain.nvidia.com": NVIDIA}

@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.peer import comparison, competitors, isolation
 from tests.conformance.peer.cases import NEWER, TABLES, all_cases
 from tests.support.controlplane import artifacts
-from tests.unit.driverconfigs import tables
+from tests.support.worlds import configtables as tables
 
 ROWS = comparison.rows(comparison.recorded())
 

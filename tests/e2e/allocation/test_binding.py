@@ -6,7 +6,8 @@ from contextlib import suppress
 import pytest
 
 from tests.e2e.toolkit.commands import dra
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

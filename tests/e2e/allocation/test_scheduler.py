@@ -16,7 +16,8 @@ import pytest
 from tests.e2e.allocation.comparison import State, difference, message
 from tests.e2e.allocation.worlds import World, world
 from tests.e2e.running import Running
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.schedulersync import SchedulerSync

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from tests.conformance.allocating.worlds import BASE, DRIVERS, LABELS, Builder
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 
 Json = dict[str, Any]
 

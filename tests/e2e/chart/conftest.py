@@ -8,7 +8,8 @@ import pytest
 
 from tests.e2e.chart.helm import RELEASE, Helm
 from tests.e2e.chart.kubelet import Kubelet
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.network import Network, obstacle
 from tests.support.controlplane.plane import ControlPlane

@@ -18,7 +18,7 @@ from typing import Self
 from urllib3.exceptions import HTTPError
 
 from tests.e2e.chart.sandbox import Mount, Sandbox, prepare
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.plane import ControlPlane

@@ -10,7 +10,7 @@ from tests.charts.matrix import MATRIX
 from tests.charts.rendering import NAMESPACE, Values, render
 from tests.e2e.chart.definitions import definitions
 from tests.e2e.chart.helm import CHART, Helm
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 UNPLACED = {"extra", "dragoman-text"}

@@ -13,7 +13,7 @@ from tests.e2e.chart.helm import RELEASE
 from tests.e2e.chart.kubelet import fetched
 from tests.e2e.chart.traffic import BAD, GOOD, answer, claim, device_class
 from tests.e2e.running import faults_in
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
 VALUES = {

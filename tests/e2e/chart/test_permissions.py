@@ -13,7 +13,7 @@ from tests.charts.test_permissions import EVERYTHING
 from tests.e2e.faults.everything import CRDS, DEFINED, GATES, SERVED
 from tests.e2e.maintenance.ward import MAINTENANCES, Ward
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.support.controlplane.objects import in_version
+from tests.support.manifests import in_version
 
 Json = dict[str, Any]
 GROUP = "resource.k8s.io"

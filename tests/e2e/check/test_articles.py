@@ -17,9 +17,9 @@ from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices
 from tests.e2e.check.differences import REFUSING, plane_of, served_versions
 from tests.e2e.check.generator import Generator
+from tests.support.articles import BAD, GOOD, expected
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.linting.test_articles import BAD, GOOD, expected
 
 NAMESPACES = ("demo", "monitoring", "default")
 FIXED = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice")

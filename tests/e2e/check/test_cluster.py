@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from dragoman.cli import cli
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 DRIVER = "checked.example.com"

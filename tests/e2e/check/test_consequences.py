@@ -14,7 +14,7 @@ import yaml
 from dragoman.linting import engine
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.schedulersync import SchedulerSync

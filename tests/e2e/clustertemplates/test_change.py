@@ -16,7 +16,7 @@ from tests.e2e.clustertemplates.worlds import World, cluster_template, install
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.components import StockController
 from tests.support.controlplane.plane import ControlPlane

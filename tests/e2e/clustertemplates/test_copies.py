@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.clustertemplates.worlds import HASH, LABEL, PLURAL, World, cluster_template
 from tests.e2e.setup import NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 
 OTHER_CLASS = "other.example.com"

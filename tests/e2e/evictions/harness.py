@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tests.e2e.rbac import EVICTION_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.versions import HAS_POD_GROUPS, POD_GROUPS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

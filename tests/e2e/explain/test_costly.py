@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.hostile import Tries, scaled

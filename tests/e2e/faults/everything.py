@@ -25,7 +25,7 @@ from tests.e2e.rbac import (
     rule,
 )
 from tests.e2e.setup import NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json
 from tests.support.controlplane.plane import SCHEDULER, ControlPlane
 

@@ -20,7 +20,8 @@ from tests.e2e.faults.proxy import FaultProxy
 from tests.e2e.faults.workload import Workload
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import kubeconfig, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import kubeconfig
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import (
     API_SERVER,

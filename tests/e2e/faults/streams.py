@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.unit.kube.fakes import error
+from tests.support.scriptedserver import error
 
 
 class Ending(Enum):

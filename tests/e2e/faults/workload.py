@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 from urllib3.exceptions import HTTPError
 
 from tests.e2e.setup import ANNOTATION, NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.plane import ControlPlane
 

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import NO_CLASS, Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 

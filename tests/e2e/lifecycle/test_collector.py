@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.setup import Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import GARBAGE_COLLECTOR, ControlPlane
 

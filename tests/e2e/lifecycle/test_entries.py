@@ -3,7 +3,7 @@
 import pytest
 
 from tests.e2e.setup import ANNOTATION, Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.setup import Setup
 from tests.e2e.versions import VERSION
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

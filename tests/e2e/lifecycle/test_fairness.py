@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 
 from tests.e2e.setup import Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.hostile import scaled
 from tests.support.tenants import Repeatedly

@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import ANNOTATION, Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.tenants import tenant
 

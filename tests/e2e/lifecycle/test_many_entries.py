@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.e2e.setup import Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.hostile import scaled
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.running import Running
 from tests.e2e.setup import ANNOTATION, PROTECTION, Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 

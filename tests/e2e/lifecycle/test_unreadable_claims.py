@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.running import Running
 from tests.e2e.setup import Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json
 from tests.support.hostile import Tries
 

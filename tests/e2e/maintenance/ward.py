@@ -12,7 +12,7 @@ import yaml
 
 from tests.e2e.running import OperatorProcess
 from tests.e2e.toolkit.commands import Answer, dra
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

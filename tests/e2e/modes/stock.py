@@ -1,7 +1,7 @@
 """The built-in claim controller of kube-controller-manager, at work before a test goes on."""
 
 from tests.e2e.setup import NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED, StockController
 from tests.support.controlplane.plane import ControlPlane

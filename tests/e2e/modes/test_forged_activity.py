@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.modes.conftest import MakeOperator
 from tests.e2e.modes.metered import Metered
 from tests.e2e.setup import ANNOTATION, Setup
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.tenants import Repeatedly, tenant

@@ -10,7 +10,8 @@ from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install
 from tests.e2e.webhook.rbac import SCHEMA_RULES
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.node.isolation import obstacle
 from tests.support.controlplane.node.node import NODE_FLAGS, Node
 from tests.support.controlplane.plane import (

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from dragoman.drivers.pretend.driver import Driver
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.node import image
 from tests.support.controlplane.node.node import Node

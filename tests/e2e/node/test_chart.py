@@ -17,7 +17,8 @@ from tests.image.application import CHECKOUT
 from tests.image.architecture import native
 from tests.image.build import NAME, build
 from tests.image.debian import MmdebstrapMissingError
-from tests.support.controlplane import binaries, network, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries, network
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.network import Network
 from tests.support.controlplane.node.isolation import obstacle

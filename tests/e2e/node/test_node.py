@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.node.setup import NodeSetup, container
-from tests.support.controlplane import network, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import network
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
 from tests.support.controlplane.node.inside import SYSCTLS
@@ -33,7 +34,7 @@ STATE = (
 )
 SCRIPT = """
 import time
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.network import Network, link_to
 from tests.support.controlplane.node.node import NODE_FLAGS, Node

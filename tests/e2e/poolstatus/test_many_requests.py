@@ -10,7 +10,7 @@ from tests.e2e.poolstatus.test_poolstatus import Pools
 from tests.e2e.rbac import OPERATOR_RULES, POOL_STATUS_RULES, rule
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import NO_CLASS
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.hostile import Tries, scaled

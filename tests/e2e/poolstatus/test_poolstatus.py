@@ -11,7 +11,7 @@ import yaml
 
 from tests.e2e.rbac import OPERATOR_RULES, POOL_STATUS_RULES, rule
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -28,7 +28,8 @@ from urllib3.exceptions import HTTPError
 from dragoman.preemption.stored import digest
 from tests.e2e.preemption.conftest import PREEMPTIONS, install
 from tests.e2e.preemption.mortals import Leaders
-from tests.support.controlplane import components, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import components
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import API_SERVER, SCHEDULER, ControlPlane
 

@@ -6,11 +6,11 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.preemption.builders import stamp
-from tests.unit.preemption.model import PRIORITIES, Pod, World
+from tests.support.worlds.defaultpreemption import PRIORITIES, Pod, World
+from tests.support.worlds.preemption import stamp
 
 Json = dict[str, Any]
 RESOURCE = "example.com/units"

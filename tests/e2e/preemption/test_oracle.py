@@ -18,8 +18,8 @@ import pytest
 from dragoman.preemption.planner import Outcome
 from tests.e2e.preemption.scheduler import Stage
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.preemption import model
-from tests.unit.preemption.builders import manifests, planned
+from tests.support.worlds import defaultpreemption as model
+from tests.support.worlds.preemption import manifests, planned
 
 FEW = 6
 WORLDS = int(os.environ.get("DRAGOMAN_PREEMPTION_WORLDS", FEW))

@@ -13,7 +13,7 @@ from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
 from tests.e2e.rbac import OPERATOR_RULES, PREEMPTION_ACCOUNT
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 
 pytestmark = pytest.mark.usefixtures("preempting")

@@ -11,7 +11,7 @@ import yaml
 from tests.e2e.maintenance.ward import Ward, served
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES, PREEMPTION_RULES
 from tests.e2e.running import OperatorProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -12,10 +12,10 @@ import yaml
 
 from dragoman.doctor.finding import Id
 from tests.e2e.toolkit.commands import Answer, dra
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.doctor.worlds import Case, World, cases
+from tests.support.worlds.doctor import Case, World, cases
 
 ORDER = ("Node", "DeviceClass", "ResourceSlice", "Pod", "ResourceClaim", "ResourceClaimTemplate")
 """Of creation: a template that replaced another is not older than the claim, to the second."""

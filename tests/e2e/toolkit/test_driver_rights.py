@@ -14,10 +14,10 @@ import yaml
 from tests.charts.rendering import helm
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.test_doctor import Ward
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.doctor.worlds import World
+from tests.support.worlds.doctor import World
 
 MODULE = "sigs.k8s.io/dra-example-driver@v0.4.0"
 GOPATH = Path(os.environ.get("GOPATH", Path.home() / "go"))

@@ -15,7 +15,7 @@ from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import WORLDS, batches
 from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal, requesting
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -9,7 +9,7 @@ from tests.e2e.running import OperatorProcess
 from tests.e2e.toolkit.test_doctor import Ward
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.doctor.worlds import cases
+from tests.support.worlds.doctor import cases
 
 
 def test_findings_become_a_metric_and_an_event(plane: ControlPlane) -> None:

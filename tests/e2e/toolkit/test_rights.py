@@ -6,7 +6,7 @@ import yaml
 
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.worlds import Stage, make
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
 

@@ -9,7 +9,7 @@ from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import SEED, WORLDS, batches
 from tests.e2e.toolkit.test_explain import holder, named
 from tests.e2e.toolkit.worlds import BROKEN, LABEL, Stage, World, make
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.schedulersync import SchedulerSync

@@ -16,7 +16,7 @@ from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.credentials import User
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import LOOPBACK, Process, free_ports
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]
 EXAMPLE = Path(__file__).parents[3] / "examples/webhook/configuration.yaml"

@@ -9,7 +9,7 @@ from typing import Any, Self
 from tests.e2e.webhook.manifests import BAD, GOOD
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
+from tests.support.worlds import driverconfigs as worlds
 
 Json = dict[str, Any]
 PAUSE = 0.02

@@ -5,10 +5,10 @@ from typing import Any
 
 import yaml
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
+from tests.support.worlds import driverconfigs as worlds
 
 Json = dict[str, Any]
 LEVEL = {"level": {"type": "integer", "maximum": 9}}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.webhook.harness import CONFIGURATIONS, NAME, WebhookProcess
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.network import Network

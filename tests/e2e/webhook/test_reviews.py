@@ -32,11 +32,11 @@ from tests.e2e.webhook.manifests import (
     schema,
 )
 from tests.e2e.webhook.rbac import SCHEMA_RULES, WEBHOOK_RULES
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import free_ports
-from tests.unit.driverconfigs import builders as worlds
+from tests.support.worlds import driverconfigs as worlds
 
 Json = dict[str, Any]
 CLAIM = "ResourceClaim"

@@ -11,10 +11,10 @@ from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook import conftest
 from tests.e2e.webhook.rbac import GROUP, SCHEMA_RULES
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.unit.driverconfigs import builders as worlds
+from tests.support.worlds import driverconfigs as worlds
 
 Json = dict[str, Any]
 CRD = conftest.CRD

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.support.controlplane import binaries, objects
+from tests.support import manifests as objects
+from tests.support.controlplane import binaries
 from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.credentials import Credentials, User
 from tests.support.controlplane.tokens import DAY

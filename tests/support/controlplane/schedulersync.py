@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.cluster import Cluster
 

@@ -1,6 +1,6 @@
 """Planes whose pods have accounts and tokens, as on a cluster."""
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 

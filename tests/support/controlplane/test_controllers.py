@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, GARBAGE_COLLECTOR, ControlPlane

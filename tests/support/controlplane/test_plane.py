@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import API_SERVER, ETCD, ControlPlane
 

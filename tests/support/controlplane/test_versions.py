@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"

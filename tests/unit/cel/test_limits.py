@@ -10,7 +10,7 @@ from dragoman import cel
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_STEPS
 from dragoman.cel.environment import COST_LIMIT, Environment
-from tests.unit.cel.hostile import RUNAWAYS, TEN, UNDERCHARGED, chained, nested
+from tests.support.worlds.expressions import RUNAWAYS, TEN, UNDERCHARGED, chained, nested
 from tests.unit.examples import examples
 
 BASE = Environment((1, 36), {"s": types.STRING, "d": types.DYN}, {}, lambda _: None, bind=True)

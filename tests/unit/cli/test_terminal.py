@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.terminal import line, plain
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import device_class, pool
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202eb"
 SPELLED = "a\\x1b]0;owned\\x07\\x9b2J\\x202eb"

@@ -7,7 +7,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.model import Document, Pod
 from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import following
-from tests.unit.kube.fakes import eventually
+from tests.support.scriptedserver import eventually
 
 PLACE = Place("pods", "ns", "batch-1")
 REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}

@@ -14,7 +14,7 @@ from dragoman.cluster.watcher import Watcher
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
-from tests.unit.inventory.builders import pool
+from tests.support.worlds.inventory import pool
 from tests.unit.kube.harness import Token
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ from dragoman.diagnosis.filters import Load, rejections
 from dragoman.inventory.facts.parser import parse, pod_fact
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.model.needs import Needs
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import pod, snapshot
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import pod, snapshot
 
 NO_SCHEDULE = {"key": "team", "value": "a", "effect": "NoSchedule"}
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"

@@ -8,8 +8,8 @@ from dragoman.diagnosis.explain import cluster_of, examine, explain
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import LONGEST, Note, note, shortened
 from dragoman.diagnosis.subject import of_pod
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import (
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import (
     DRIVER,
     claim,
     device,

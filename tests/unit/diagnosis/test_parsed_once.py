@@ -11,8 +11,8 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.model import nodeselector
 from dragoman.model.needs import Needs
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import pod, snapshot
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import pod, snapshot
 
 
 @pytest.mark.parametrize("nodes", [1, 20])

@@ -14,10 +14,10 @@ from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
-from tests.unit.doctor.worlds import Case, World, cases
-from tests.unit.inventory import builders
+from tests.support import manifests as objects
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.doctor import Case, World, cases
 
 CASES = cases()
 

@@ -10,11 +10,11 @@ import pytest
 from dragoman.doctor.faults import FAULTS
 from dragoman.doctor.finding import Finding, Id
 from dragoman.versions import parse_release
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
+from tests.support import manifests as objects
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.doctor import TAINT, World
 from tests.unit.doctor.test_examination import diagnosis
-from tests.unit.doctor.worlds import TAINT, World
-from tests.unit.inventory import builders
 
 WORLD = World("w")
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "example.com/later"}], "nodeName": None}

@@ -15,9 +15,9 @@ from dragoman.doctor.over_time import reading
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from tests.support.controlplane.objects import Json
-from tests.unit.doctor.worlds import World
-from tests.unit.inventory import builders
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.doctor import World
 
 WORLD = World("w")
 DRIVER = WORLD.driver

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.doctor.repairs import Refusal, Write, plan_adoption, plan_release
-from tests.support.controlplane.objects import Json
-from tests.unit.doctor.worlds import OLD, PROTECTION, World
+from tests.support.manifests import Json
+from tests.support.worlds.doctor import OLD, PROTECTION, World
 
 WORLD = World("w")
 

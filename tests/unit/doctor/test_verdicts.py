@@ -6,9 +6,9 @@ from dragoman.doctor import verdicts
 from dragoman.doctor.finding import Id
 from dragoman.drivers.conformance import checks
 from dragoman.inventory.snapshots.anonymous import vocabulary
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.doctor import cases
 from tests.unit.doctor.test_examination import diagnosis
-from tests.unit.doctor.worlds import cases
-from tests.unit.inventory import builders
 
 CASE = next(one for one in cases() if one.id is Id.DRIVER_NOT_CONFORMANT)
 VERDICT = verdicts.Verdict(

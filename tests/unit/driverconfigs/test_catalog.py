@@ -15,7 +15,8 @@ from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.review.verdict import Violation
-from tests.unit.driverconfigs import builders, tables
+from tests.support.worlds import configtables as tables
+from tests.support.worlds import driverconfigs as builders
 
 DEFAULTS = {document["metadata"]["name"]: document for document in catalog.schemas()}
 RELEASES = catalog.releases()

@@ -7,7 +7,7 @@ import pytest
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.fielderrors import FieldError
 from dragoman.driverconfigs.unreadable import InvalidText, OutOfRangeNumber
-from tests.unit.driverconfigs.builders import messages
+from tests.support.worlds.driverconfigs import messages
 
 STRING = {"type": "string"}
 

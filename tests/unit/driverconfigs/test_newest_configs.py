@@ -16,7 +16,8 @@ import yaml
 from dragoman.driverconfigs import catalog, strictjson
 from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
 from dragoman.driverconfigs.review.validation import validate_configs
-from tests.unit.driverconfigs import builders, tables
+from tests.support.worlds import configtables as tables
+from tests.support.worlds import driverconfigs as builders
 
 CONFIGS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     (tables.DATA / "newest" / "configs.yaml").read_text()

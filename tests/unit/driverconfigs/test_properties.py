@@ -22,7 +22,7 @@ from dragoman.driverconfigs.review.verdict import MAX_LISTED, MAX_MESSAGE, MAX_W
 from dragoman.driverconfigs.schemas.structural import validate_structural
 from dragoman.linting import engine
 from dragoman.linting.manifests.documents import read
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 from tests.unit.examples import examples
 
 # No deadline: how long an example takes says more about the machine than about the code.

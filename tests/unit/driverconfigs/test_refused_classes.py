@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.driverconfigs.review.validation import validate_configs
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 SCHEMA = builders.schema(builders.config(refusedClasses=["slices", "virtual"]))
 REGISTRY = builders.registry(SCHEMA)

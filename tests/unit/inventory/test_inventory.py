@@ -7,8 +7,8 @@ import pytest
 from dragoman.allocation import profile
 from dragoman.inventory.inventory import Inventory, State
 from dragoman.inventory.usage import quotas, summary
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import (
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import (
     CLASS,
     DRIVER,
     claim,

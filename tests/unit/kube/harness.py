@@ -13,7 +13,7 @@ from dragoman.kube.kubeconfig import CredentialsUnavailableError
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.model import Claim
-from tests.unit.kube.fakes import Answer, Json, ScriptedServer, eventually
+from tests.support.scriptedserver import Answer, Json, ScriptedServer, eventually
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 

@@ -10,7 +10,7 @@ from aiohttp import web
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
-from tests.unit.kube.fakes import Answer, Json, ScriptedServer, plain, refused
+from tests.support.scriptedserver import Answer, Json, ScriptedServer, plain, refused
 from tests.unit.kube.harness import Token
 from tests.unit.kube.http.fakes import fake_server
 from tests.unit.kube.http.fakes import response as encoded

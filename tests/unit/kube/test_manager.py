@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.kube.manager import Informers, Manager
 from dragoman.kube.resources import PODS
-from tests.unit.kube.fakes import PATIENCE, eventually
+from tests.support.scriptedserver import PATIENCE, eventually
 
 
 async def forever() -> None:

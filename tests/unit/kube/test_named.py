@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from dragoman.kube.client import Client
 from dragoman.kube.named import NamedObject
-from tests.unit.kube.fakes import Answer, ScriptedServer, event, eventually, streamed, told
+from tests.support.scriptedserver import Answer, ScriptedServer, event, eventually, streamed, told
 from tests.unit.kube.harness import CLAIMS, Token, claim
 
 

@@ -17,7 +17,7 @@ from dragoman.kube.resources import PODS
 from dragoman.kube.store import StoredObject
 from dragoman.metrics import REGISTRY
 from dragoman.model import Claim, Pod
-from tests.unit.kube.fakes import (
+from tests.support.scriptedserver import (
     Answer,
     Json,
     bookmark,

@@ -9,10 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dragoman.cli.check.check import check
-
-ARTICLES = Path(__file__).parent / "articles"
-GOOD = sorted((ARTICLES / "good").iterdir())
-BAD = sorted((ARTICLES / "bad").iterdir())
+from tests.support.articles import BAD, GOOD, expected
 
 
 def found(path: Path) -> list[str]:
@@ -20,10 +17,6 @@ def found(path: Path) -> list[str]:
     document = json.loads(result.stdout)
     assert document["failures"] == []
     return [finding["id"] for finding in document["findings"]]
-
-
-def expected(path: Path) -> str:
-    return path.read_text().partition("\n")[0].removeprefix("# expect: ")
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)

@@ -11,8 +11,8 @@ from dragoman.maintenance.plan import Facts
 from dragoman.model import Pod, claimcontent
 from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import DRIVER, claim, held, pod
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import DRIVER, claim, held, pod
 
 API = "resource.k8s.io/v1"
 OLD, NEW = "2026-11-22T10:00:00Z", "2026-11-22T11:00:00Z"

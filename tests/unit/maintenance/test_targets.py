@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.inventory.inventory import Inventory
 from dragoman.maintenance.targets import Target, TargetError, near, parse, select, targets
-from tests.unit.inventory.builders import DRIVER, device, inventory, pool
+from tests.support.worlds.inventory import DRIVER, device, inventory, pool
 
 UUID = 'device.attributes["gpu.example.com"].uuid == "{}"'
 

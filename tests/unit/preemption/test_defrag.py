@@ -16,11 +16,11 @@ from dragoman.inventory.inventory import take
 from dragoman.preemption.defrag import Moves, Outcome, plan
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.policy import Code
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
+from tests.support import manifests as objects
+from tests.support.manifests import Json
+from tests.support.worlds.inventory import CLASS, claim, device_class, held, pool, snapshot
+from tests.support.worlds.preemption import budget, node, running, waiting
 from tests.unit import examples
-from tests.unit.inventory.builders import CLASS, claim, device_class, held, pool, snapshot
-from tests.unit.preemption.builders import budget, node, running, waiting
 
 WORLDS = examples.examples(20)
 OWNER = ("ReplicaSet", "batch")

@@ -10,9 +10,9 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.intree import CLUSTER, Evidence, evidence, stands_down
-from tests.support.controlplane.objects import Json
-from tests.unit.inventory.builders import device_class, pool, snapshot
-from tests.unit.preemption.builders import holding, node, waiting
+from tests.support.manifests import Json
+from tests.support.worlds.inventory import device_class, pool, snapshot
+from tests.support.worlds.preemption import holding, node, waiting
 
 CONDITION = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 

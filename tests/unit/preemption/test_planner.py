@@ -12,8 +12,8 @@ from dragoman.preemption.candidates import Why
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Code, Policy, Select
 from dragoman.preemption.spending import Spending
-from tests.unit.inventory.builders import DRIVER, claim, device_class, held, pool
-from tests.unit.preemption.builders import budget, holding, node, planned, running, waiting
+from tests.support.worlds.inventory import DRIVER, claim, device_class, held, pool
+from tests.support.worlds.preemption import budget, holding, node, planned, running, waiting
 
 ONE = (device_class(), node("n"))
 

@@ -41,9 +41,9 @@ from dragoman.preemption.reservation import (
     with_toleration,
 )
 from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest, timestamp
-from tests.support.controlplane.objects import claim_spec
-from tests.unit.inventory.builders import DRIVER, device_class, held, pool, snapshot
-from tests.unit.preemption.builders import holding, node, planned, waiting
+from tests.support.manifests import claim_spec
+from tests.support.worlds.inventory import DRIVER, device_class, held, pool, snapshot
+from tests.support.worlds.preemption import holding, node, planned, waiting
 
 GPU = DeviceID(DRIVER, "n", "device-0")
 OTHER = DeviceID(DRIVER, "n", "device-1")

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from dragoman.preemption.planner import Outcome
+from tests.support.worlds import defaultpreemption as model
+from tests.support.worlds.preemption import manifests, planned
 from tests.unit import examples
-from tests.unit.preemption import model
-from tests.unit.preemption.builders import manifests, planned
 
 WORLDS = examples.examples(60)
 

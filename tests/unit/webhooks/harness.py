@@ -14,7 +14,7 @@ import aiohttp
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
 from dragoman_webhooks.targets import CountDevices
-from tests.unit.webhooks.builders import REGISTRY, Json
+from tests.support.worlds.reviews import REGISTRY, Json
 
 Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 """A bare connection."""

@@ -7,8 +7,8 @@ invalid config, with something odd at another place.
 import json
 from collections.abc import Mapping
 
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks.builders import DENIED, Json, review
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds.reviews import DENIED, Json, review
 
 KIND = json.dumps(worlds.KIND).encode()[1:-1]
 

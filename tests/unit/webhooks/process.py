@@ -20,9 +20,9 @@ from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.inventory import take
 from dragoman.model.slice import parse_slice
 from dragoman_webhooks.server import Limits, WebhookServer
+from tests.support import manifests as objects
 from tests.support.clusters import cluster_of
-from tests.support.controlplane import objects
-from tests.unit.webhooks.builders import REGISTRY, certified
+from tests.support.worlds.reviews import REGISTRY, certified
 
 ROOT = Path(__file__).parents[3]
 MIB = 1024 * 1024

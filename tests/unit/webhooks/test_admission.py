@@ -9,9 +9,9 @@ from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.admission import Costly, TooExpensiveError, review, review_configs
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.executor import INLINE_STEPS
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import BAD, GOOD, REGISTRY, claim
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import BAD, GOOD, REGISTRY, claim
 
 Json = dict[str, Any]
 EXPENSIVE = worlds.registry(

@@ -9,9 +9,9 @@ import pytest
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman_webhooks.admission import review
 from dragoman_webhooks.cache import LIMIT_BYTES, BoundedCache, Caches
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import REGISTRY, claim
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import REGISTRY, claim
 
 
 def written(document: builders.Json) -> bytes:

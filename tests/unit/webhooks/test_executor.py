@@ -17,9 +17,9 @@ from dragoman_webhooks.executor import INLINE_BYTES, Lane, ReviewExecutor
 from dragoman_webhooks.server import Limits
 from dragoman_webhooks.targets import Matches
 from dragoman_webhooks.turns import OverloadedError
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import GOOD, Json, claim, post
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import GOOD, Json, claim, post
 from tests.unit.webhooks.harness import Client, response, serving, wire
 
 WAITING = "dragoman_webhook_reviews_in_flight"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dragoman_webhooks.admission import review
 from dragoman_webhooks.request import UnreviewableError
 from dragoman_webhooks.server import Limits, WebhookServer
+from tests.support.worlds.reviews import BODY, DENIED, REGISTRY, post
 from tests.unit.examples import examples
-from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, post
 
 pytestmark = pytest.mark.hostile("shapes of HTTP")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.hostile import Tries
-from tests.unit.webhooks.builders import claim, review
+from tests.support.worlds.reviews import claim, review
 from tests.unit.webhooks.harness import field, serving
 from tests.unit.webhooks.jsonshapes import PARAMETERS, PLACES, with_parameters
 

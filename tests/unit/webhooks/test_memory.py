@@ -10,8 +10,8 @@ import pytest
 
 from dragoman_webhooks.http.requests import BODY_LIMIT
 from tests.support.hostile import scaled
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import claim, post
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import claim, post
 from tests.unit.webhooks.process import MIB, Webhook, webhook
 
 pytestmark = [

@@ -17,9 +17,9 @@ from dragoman_webhooks import executor
 from dragoman_webhooks.admission import review_costly
 from dragoman_webhooks.cache import Caches
 from tests.support.hostile import Tries, scaled
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import GOOD, REGISTRY, claim, post
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import GOOD, REGISTRY, claim, post
 from tests.unit.webhooks.harness import Wire, response
 from tests.unit.webhooks.process import Webhook, webhook
 

@@ -10,8 +10,8 @@ import pytest
 from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.http.requests import BODY_LIMIT
 from dragoman_webhooks.server import PATH, Limits
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks.builders import BAD, GOOD, claim, review, written
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds.reviews import BAD, GOOD, claim, review, written
 from tests.unit.webhooks.harness import address, field, serving
 
 Json = dict[str, Any]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.support.hostile import Tries, scaled
-from tests.unit.driverconfigs import builders as worlds
-from tests.unit.webhooks import builders
-from tests.unit.webhooks.builders import GOOD, claim, post
+from tests.support.worlds import driverconfigs as worlds
+from tests.support.worlds import reviews as builders
+from tests.support.worlds.reviews import GOOD, claim, post
 from tests.unit.webhooks.harness import Wire, response
 from tests.unit.webhooks.process import Webhook, webhook
 from tests.unit.webhooks.test_executor import target

@@ -13,9 +13,9 @@ from dragoman.controllers.webhook.start import ReviewedTargets
 from dragoman.kube import backoff
 from dragoman.kube.errors import ApiError
 from dragoman.kube.manager import Manager
+from tests.support import manifests as objects
 from tests.support.apiserver import ApiServer
-from tests.support.controlplane import objects
-from tests.unit.kube.fakes import eventually
+from tests.support.scriptedserver import eventually
 
 
 async def test_slices_that_cannot_be_watched_make_no_webhook_unready(

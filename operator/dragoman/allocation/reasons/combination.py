@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.codes import Code, Reason
+from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, TopLevelRequest
 from dragoman.allocation.search.view import NodeView

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.allocation.cluster import Cluster
+from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool, PoolUsage
 from dragoman.allocation.pools.usage import Holder
-from dragoman.allocation.codes import Code
 from dragoman.allocation.reasons.obstacles import Judged, Obstacle, exceeded, judge
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest

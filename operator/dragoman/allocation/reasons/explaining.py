@@ -12,8 +12,8 @@ from datetime import datetime
 
 from dragoman.allocation.binding import waiting
 from dragoman.allocation.cluster import Cluster
-from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.codes import Code, Reason
+from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.reasons.combination import combination
 from dragoman.allocation.reasons.requests import RequestReasons
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.expressions import Failure, hinted
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from dragoman.allocation.codes import Code
 from dragoman.allocation.features import Profile
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.expressions import Expression, Failure, hinted
 from dragoman.allocation.requests.plans import Plan

@@ -10,9 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodepools import SearchKey
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.environment import Environment
 from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedRequest
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.plans import TAINT, Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared

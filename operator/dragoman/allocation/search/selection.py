@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.codes import Code
+from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.search.view import NodeView

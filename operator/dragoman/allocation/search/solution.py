@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.codes import Code
 from dragoman.allocation.requests.request import Grant, PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, TopLevelRequest, placeholder
 from dragoman.allocation.results import (

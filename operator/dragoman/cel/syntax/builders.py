@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dragoman.cel.syntax.macros import Expander, Key, MacroError
 from dragoman.cel.syntax import literals
+from dragoman.cel.syntax.macros import Expander, Key, MacroError
 from dragoman.cel.syntax.nodes import (
     Call,
     Entry,

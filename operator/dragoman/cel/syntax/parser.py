@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from dragoman.cel.errors import failure
-from dragoman.cel.syntax.macros import Expander, Key
 from dragoman.cel.syntax.builders import BUILDERS, Builder, SyntaxIssue, misplaced
+from dragoman.cel.syntax.macros import Expander, Key
 from dragoman.cel.syntax.nesting import MAX_DEPTH, token_depth, tree_depth
 from dragoman.cel.syntax.nodes import Node
 from dragoman.cel.syntax.table import END, RULES, STATES

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.cel.errors import CompileError
-from dragoman.cel.syntax.macros import macros_of
 from dragoman.cel.selectors import Selector
 from dragoman.cel.selectors import compile as compile_selector
+from dragoman.cel.syntax.macros import macros_of
 from dragoman.cel.syntax.nodes import Node
 from dragoman.cel.syntax.parser import parse
 from dragoman.linting.knowledge.context import Context

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from dragoman.cli.check.check import check
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import SERVER_COMMANDS, TOOLKIT, USER_COMMANDS
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import device_class, pool
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
 
 
 @pytest.mark.parametrize("command", sorted(TOOLKIT))

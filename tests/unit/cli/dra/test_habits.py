@@ -9,9 +9,9 @@ from dragoman.cli import COMMANDS, GLOBAL_OPTIONS, USER_COMMANDS, cli, hoisted
 from dragoman.cli.dra.cluster.options import Timeout
 from dragoman.cli.dra.jsonpath import PathError, path, template
 from dragoman.cli.dra.kinds import SPELLINGS
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import CLASS, DRIVER, claim, device_class, held, pod, pool
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import CLASS, DRIVER, claim, device_class, held, pod, pool
 
 
 @pytest.fixture

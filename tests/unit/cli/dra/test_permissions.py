@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import DRIVER, NOW
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import DRIVER, NOW
 
 COMMANDS = [
     ("top",),

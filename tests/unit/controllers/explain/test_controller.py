@@ -18,10 +18,10 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
+from tests.support import manifests as objects
 from tests.support.clusters import RULES, cluster_of
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
-from tests.unit.kube.fakes import eventually
+from tests.support.scriptedserver import eventually
+from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
 
 Json = dict[str, Any]
 VERSION = "v1.36.3"

@@ -15,10 +15,10 @@ from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
 from dragoman.kube.worker import Worker
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.support.hostile import Tries, scaled
-from tests.unit.cel.hostile import RUNAWAYS, UNDERCHARGED
-from tests.unit.inventory.builders import (
+from tests.support.worlds.expressions import RUNAWAYS, UNDERCHARGED
+from tests.support.worlds.inventory import (
     DRIVER,
     claim,
     device,

@@ -17,9 +17,9 @@ from dragoman.doctor.finding import Id
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
-from tests.support.controlplane.objects import Json
-from tests.unit.doctor.worlds import World, cases
-from tests.unit.inventory import builders
+from tests.support.manifests import Json
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.doctor import World, cases
 
 VERSION = {"gitVersion": "v1.36.3"}
 GROUPS = {

@@ -17,8 +17,8 @@ from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.inventory.inventory import Inventory
 from dragoman.maintenance.devicemaintenance import FINALIZER
 from dragoman.model.deviceid import DeviceID
+from tests.support import manifests as objects
 from tests.support.clusters import SERVED, cluster_of
-from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids
 
 PATH = "/apis/dragoman.dev/v1alpha1/devicemaintenances/m"

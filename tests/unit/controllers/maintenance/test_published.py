@@ -12,8 +12,8 @@ from dragoman.cluster import published
 from dragoman.cluster.devices import Devices
 from dragoman.cluster.published import Published, ReviewedDevices
 from dragoman_webhooks.targets import Matches
+from tests.support import manifests as objects
 from tests.support.clusters import cluster_of
-from tests.support.controlplane import objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
 
 
@@ -117,7 +117,7 @@ from importlib.abc import MetaPathFinder
 from dragoman.cluster.published import ReviewedDevices
 import asyncio
 from tests.support.clusters import cluster_of
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
 
 class Slow(MetaPathFinder):

@@ -12,11 +12,11 @@ from dragoman.preemption import journal as manifests
 from dragoman.preemption.planner import Outcome
 from dragoman.preemption.protocol import Sight
 from dragoman.preemption.stored import Eviction, Journal, digest
+from tests.support.worlds import defaultpreemption as model
+from tests.support.worlds.inventory import snapshot
+from tests.support.worlds.preemption import LENIENT
+from tests.support.worlds.preemption import manifests as cluster
 from tests.unit.examples import examples
-from tests.unit.inventory.builders import snapshot
-from tests.unit.preemption import model
-from tests.unit.preemption.builders import LENIENT
-from tests.unit.preemption.builders import manifests as cluster
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))

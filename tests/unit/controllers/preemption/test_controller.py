@@ -19,9 +19,9 @@ from dragoman.kube.events import EventRecorder
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
-from tests.support.controlplane.objects import Json
-from tests.unit.inventory.builders import device_class, pool, snapshot
-from tests.unit.preemption.builders import holding, node, waiting
+from tests.support.manifests import Json
+from tests.support.worlds.inventory import device_class, pool, snapshot
+from tests.support.worlds.preemption import holding, node, waiting
 
 GROUPS = {
     "groups": [

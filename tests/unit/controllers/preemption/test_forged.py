@@ -11,10 +11,10 @@ from dragoman.controllers.preemption.planning import compute, looked
 from dragoman.preemption.planner import Outcome
 from dragoman.preemption.stored import Eviction, Journal, Phase, digest
 from tests.support.hostile import Tries, scaled
-from tests.unit.inventory.builders import snapshot
-from tests.unit.preemption import model
-from tests.unit.preemption.builders import LENIENT
-from tests.unit.preemption.builders import manifests as cluster
+from tests.support.worlds import defaultpreemption as model
+from tests.support.worlds.inventory import snapshot
+from tests.support.worlds.preemption import LENIENT
+from tests.support.worlds.preemption import manifests as cluster
 
 FORGED = 100
 

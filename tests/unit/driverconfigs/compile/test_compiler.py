@@ -13,7 +13,7 @@ from dragoman.driverconfigs.compile.compiler import MAX_RULES
 from dragoman.driverconfigs.compile.registry import register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.schemas.patterns import MAX_PATTERN_STEPS, PatternCompiler
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 STRING = {"type": "string"}
 

@@ -13,8 +13,8 @@ from dragoman.driverconfigs.compile.registry import (
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.status import status
 from dragoman.driverconfigs.review.validation import validate_configs
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import DRIVER, KIND
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import DRIVER, KIND
 
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}

@@ -10,8 +10,8 @@ from dragoman.driverconfigs.compile.registry import register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.review.verdict import Verdict
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import KIND
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import KIND
 
 FIELDS = {"n": {"type": "integer"}, "name": {"type": "string"}}
 INSIDE = "spec.configs[0].schema.openAPIV3Schema"

@@ -12,8 +12,8 @@ from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.objects.entries import configured
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.review.verdict import Verdict
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import KIND
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import KIND
 
 STRING = {"type": "string"}
 GOOD = {**KIND, "v": "secret"}

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.driverconfigs.compile.registry import register
 from dragoman.driverconfigs.objects.schemaparser import parse
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 
 @pytest.mark.parametrize(

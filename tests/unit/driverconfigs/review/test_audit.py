@@ -13,7 +13,7 @@ from dragoman.driverconfigs.review.audit import (
     SchemaAudit,
     ViolatingObject,
 )
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]
 SECRET = "hunter2"

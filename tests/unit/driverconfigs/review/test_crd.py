@@ -9,7 +9,7 @@ import pytest
 from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.schemas.structural import validate_structural
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 CRD = catalog.definition()
 DEFINITION = compile_crd(CRD)

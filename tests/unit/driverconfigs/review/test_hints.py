@@ -11,7 +11,7 @@ from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.hints import undecided
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.driverconfigs.review.verdict import Verdict
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 GATED = {
     "rules": [

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs.review.parameters_validation import validate_parameters
-from tests.unit.driverconfigs.builders import compiled_config
+from tests.support.worlds.driverconfigs import compiled_config
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -7,8 +7,8 @@ from typing import Any
 from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry, register
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review import status as schema_status
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import DRIVER, KIND
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import DRIVER, KIND
 
 STRING = {"type": "string"}
 NUMBER = {"type": "integer"}

@@ -13,8 +13,8 @@ from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.parameters_validation import ValidationResult
 from dragoman.driverconfigs.review.validation import Key, validate_configs, validate_schema
 from dragoman.driverconfigs.review.verdict import Verdict
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import DRIVER, KIND
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import DRIVER, KIND
 
 STRING = {"type": "string"}
 GOOD = {**KIND, "v": "secret"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.driverconfigs.builders import messages
+from tests.support.worlds.driverconfigs import messages
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

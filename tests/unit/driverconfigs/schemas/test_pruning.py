@@ -16,8 +16,8 @@ from dragoman.driverconfigs.schemas.pruning import (
     Pruner,
     pruning_schema,
 )
-from tests.unit.driverconfigs import builders
-from tests.unit.driverconfigs.builders import messages, validated
+from tests.support.worlds import driverconfigs as builders
+from tests.support.worlds.driverconfigs import messages, validated
 
 STRING = {"type": "string"}
 FREE = {"x-kubernetes-preserve-unknown-fields": True}

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.inventory.inventory import State
-from tests.unit.inventory.builders import DRIVER, device, device_class, inventory, pool
+from tests.support.worlds.inventory import DRIVER, device, device_class, inventory, pool
 
 COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
 

@@ -16,10 +16,10 @@ from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen, dump, load
 from dragoman.linting.knowledge.api import api_of
 from dragoman.versions import NEWEST
 from tests.e2e.toolkit.worlds import TAINT, make
-from tests.support.controlplane import objects
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
 from tests.support.planting import FACTS, Plants
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import DRIVER, claim, held, pod, pool, snapshot
+from tests.support.worlds.inventory import DRIVER, claim, held, pod, pool, snapshot
 
 EXAMPLE = Path(__file__).parents[4] / "examples/toolkit/cluster.jsonl"
 TOKEN = re.compile(

@@ -25,8 +25,8 @@ from dragoman.inventory.snapshots.snapshot import (
     read,
 )
 from dragoman.inventory.usage import summary
-from tests.support.controlplane import objects
-from tests.unit.inventory.builders import (
+from tests.support import manifests as objects
+from tests.support.worlds.inventory import (
     CLASS,
     DRIVER,
     claim,

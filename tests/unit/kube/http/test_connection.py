@@ -9,7 +9,7 @@ from dragoman.kube.http import connection as connections
 from dragoman.kube.http import pool as pools
 from dragoman.kube.http.connection import Connection
 from dragoman.kube.http.response import BufferedResponse, ConnectionLostError, HttpError
-from tests.unit.kube.fakes import PATIENCE
+from tests.support.scriptedserver import PATIENCE
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,

@@ -17,7 +17,7 @@ from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
 from tests.support.controlplane.certificates import Authority
-from tests.unit.kube.fakes import PATIENCE, eventually
+from tests.support.scriptedserver import PATIENCE, eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,

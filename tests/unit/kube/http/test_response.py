@@ -7,7 +7,7 @@ import pytest
 from dragoman.kube.http import response as responses
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import HttpError, Response
-from tests.unit.kube.fakes import PATIENCE
+from tests.support.scriptedserver import PATIENCE
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,

@@ -12,7 +12,7 @@ from dragoman.kube.http import stream as streams
 from dragoman.kube.http.pool import Pool
 from dragoman.kube.http.response import HttpError, StatusError
 from dragoman.kube.http.stream import LineStream, Predicate
-from tests.unit.kube.fakes import PATIENCE, eventually
+from tests.support.scriptedserver import PATIENCE, eventually
 from tests.unit.kube.http.fakes import (
     CHUNKED,
     GET,

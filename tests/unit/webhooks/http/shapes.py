@@ -8,7 +8,7 @@ must never be answered.
 import gzip
 from collections.abc import Mapping
 
-from tests.unit.webhooks.builders import BODY, DENIED, post
+from tests.support.worlds.reviews import BODY, DENIED, post
 
 HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: %d\r\n" % len(DENIED)

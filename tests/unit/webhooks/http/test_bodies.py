@@ -4,7 +4,7 @@ import pytest
 
 from dragoman_webhooks.executor import INLINE_BYTES
 from dragoman_webhooks.server import Limits
-from tests.unit.webhooks.builders import BODY, claim, post, review
+from tests.support.worlds.reviews import BODY, claim, post, review
 from tests.unit.webhooks.harness import response, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("floods")

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman_webhooks.http import connection as connections
 from dragoman_webhooks.server import Limits, WebhookServer
-from tests.unit.webhooks.builders import BODY, DENIED, REGISTRY, claim, post, review
+from tests.support.worlds.reviews import BODY, DENIED, REGISTRY, claim, post, review
 from tests.unit.webhooks.harness import exchange, response, serving, turns, wire
 
 

@@ -10,7 +10,7 @@ import pytest
 from dragoman_webhooks import executor
 from dragoman_webhooks.admission import Costly, ReviewResult, review_configs
 from dragoman_webhooks.server import Limits
-from tests.unit.webhooks.builders import claim, post, review
+from tests.support.worlds.reviews import claim, post, review
 from tests.unit.webhooks.harness import address, exchange, response, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("floods")

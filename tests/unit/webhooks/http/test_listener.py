@@ -10,7 +10,7 @@ import pytest
 from dragoman_webhooks.http import listener
 from dragoman_webhooks.server import PATH, Limits, WebhookServer
 from dragoman_webhooks.tls.rotation import KeyPair
-from tests.unit.webhooks.builders import REGISTRY, certified, claim, review
+from tests.support.worlds.reviews import REGISTRY, certified, claim, review
 from tests.unit.webhooks.harness import Client, Wire, address, serving, turns
 
 pytestmark = pytest.mark.hostile("floods")

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.logs import RATE_LIMITED, RateLimit
 from dragoman_webhooks.server import Limits
-from tests.unit.webhooks.builders import BODY, certified, post
+from tests.support.worlds.reviews import BODY, certified, post
 from tests.unit.webhooks.harness import address, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("unwritable logs")

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman_webhooks.http.requests import HEAD_LIMIT, PIPELINE_LIMIT
 from dragoman_webhooks.server import Limits
-from tests.unit.webhooks.builders import BODY, claim, post, review
+from tests.support.worlds.reviews import BODY, claim, post, review
 from tests.unit.webhooks.harness import exchange, response, serving, turns, wire
 
 pytestmark = pytest.mark.hostile("shapes of HTTP")

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman_webhooks.server import Limits
 from tests.support.hostile import Tries
-from tests.unit.webhooks.builders import claim, review
+from tests.support.worlds.reviews import claim, review
 from tests.unit.webhooks.harness import Client, exchange, serving, wire
 from tests.unit.webhooks.http.shapes import ONE, SECOND, TWO
 

@@ -21,7 +21,7 @@ from dragoman_webhooks.tls.files import (
 )
 from dragoman_webhooks.tls.rotation import KeyPair
 from tests.support.controlplane.certificates import Authority
-from tests.unit.webhooks.builders import claim, review
+from tests.support.worlds.reviews import claim, review
 from tests.unit.webhooks.harness import serving
 
 HOSTS = frozenset({"127.0.0.1"})

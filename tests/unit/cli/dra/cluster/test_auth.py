@@ -14,7 +14,7 @@ import yaml
 
 from dragoman.cli.dra.cluster.auth import COMMANDS, cluster_role
 from dragoman.cli.dra.cluster.rights import DRA, Need, of_command
-from tests.unit.cli.dra.running import SCHEMA, invoke
+from tests.support.dra import SCHEMA, invoke
 
 
 def named(command: str, *, rules: bool = False, binding: bool = True) -> set[str]:

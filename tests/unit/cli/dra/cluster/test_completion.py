@@ -8,8 +8,8 @@ import yaml
 from click.shell_completion import ShellComplete
 
 from dragoman.cli import PLUGIN, cli, complete
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import CLASS, DRIVER, claim, device_class, pod, pool
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import CLASS, DRIVER, claim, device_class, pod, pool
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from dragoman.cli.dra.cluster.source import Source
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import CLASS, device_class, pod, pool
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import CLASS, device_class, pod, pool
 
 Json = dict[str, Any]
 GROUPS = {"groups": [{"name": "resource.k8s.io", "versions": [{"version": "v1"}]}]}

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from dragoman.inventory.snapshots.snapshot import Unseen
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import (
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import (
     CLASS,
     DRIVER,
     claim,

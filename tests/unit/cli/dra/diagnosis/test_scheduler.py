@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.running import Desk
-from tests.unit.inventory.builders import (
+from tests.support import manifests as objects
+from tests.support.dra import Desk
+from tests.support.worlds.inventory import (
     DRIVER,
     claim,
     device,

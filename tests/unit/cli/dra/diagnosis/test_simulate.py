@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import CLASS, DRIVER, claim, device_class, held, pod, pool
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import CLASS, DRIVER, claim, device_class, held, pod, pool
 
 Json = dict[str, Any]
 

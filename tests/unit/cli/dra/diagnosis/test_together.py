@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.dra import Desk
+from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
 from tests.unit.cli.dra.diagnosis.test_explain import MODEL, REFUSED, TAINT, model, nodes
-from tests.unit.cli.dra.running import Desk
-from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
 
 Json = dict[str, Any]
 

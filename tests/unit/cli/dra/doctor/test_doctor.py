@@ -5,10 +5,10 @@ from pathlib import Path
 from dragoman.doctor.examination import OVER_TIME
 from dragoman.doctor.finding import Id
 from dragoman.inventory.snapshots.snapshot import Unseen
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.doctor.worlds import Case, cases
-from tests.unit.inventory.builders import device_class, pool
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.doctor import Case, cases
+from tests.support.worlds.inventory import device_class, pool
 
 
 def case(key: Id) -> Case:

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from dragoman.inventory.snapshots.snapshot import Unseen
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import (
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import (
     CLASS,
     DRIVER,
     claim,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import DRIVER, claim, device, held, pod, pool
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import DRIVER, claim, device, held, pod, pool
 
 
 @pytest.fixture

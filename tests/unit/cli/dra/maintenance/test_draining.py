@@ -19,9 +19,9 @@ from dragoman.controllers.maintenance import drainer
 from dragoman.kube.errors import ApiError
 from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import Kind, Selector, Taint
-from tests.unit.cli.dra.running import Desk
+from tests.support.dra import Desk
+from tests.support.worlds.inventory import DRIVER, pool
 from tests.unit.controllers.maintenance.model import Model
-from tests.unit.inventory.builders import DRIVER, pool
 
 GPU = f"{DRIVER}/n/a"
 

@@ -10,9 +10,9 @@ from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, Selector, Taint
 from dragoman.maintenance.manifests import Origin
-from tests.support.controlplane.objects import Json
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import DRIVER, claim, device, held, pod, pool
+from tests.support.dra import Desk, invoke
+from tests.support.manifests import Json
+from tests.support.worlds.inventory import DRIVER, claim, device, held, pod, pool
 from tests.unit.maintenance.builders import B
 
 GPU = f"{DRIVER}/n/a"

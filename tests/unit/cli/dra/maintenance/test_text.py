@@ -8,7 +8,7 @@ from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import Kind
 from dragoman.maintenance.plan import Plan, plan
 from dragoman.model import claimcontent
-from tests.unit.inventory.builders import claim, held
+from tests.support.worlds.inventory import claim, held
 from tests.unit.maintenance.builders import A, facts, held_claim, rule, running, user
 
 WISH = str(A)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import device_class, pool
-from tests.unit.preemption.builders import node, waiting
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
+from tests.support.worlds.preemption import node, waiting
 from tests.unit.preemption.test_defrag import template, user
 
 

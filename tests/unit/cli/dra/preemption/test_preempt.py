@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import device_class, pool
-from tests.unit.preemption.builders import budget, holding, node, waiting
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
+from tests.support.worlds.preemption import budget, holding, node, waiting
 
 WEB = {"app": "web"}
 

@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.reservation import rule_manifest
-from tests.unit.cli.dra.running import Desk, invoke
-from tests.unit.inventory.builders import DRIVER, claim, device_class, pod, pool
-from tests.unit.preemption.builders import holding, node, waiting
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import DRIVER, claim, device_class, pod, pool
+from tests.support.worlds.preemption import holding, node, waiting
 
 SAID = "reserved for ns/train"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.dra.running import Desk, invoke
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
 from tests.unit.cli.dra.ui.test_page import cluster
-from tests.unit.inventory.builders import device_class, pool
 
 
 def test_html_writes_one_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dragoman.cli.dra.ui.connections import LIMIT
 from dragoman.cli.dra.ui.live import Live
 from dragoman.cli.dra.ui.serve import STREAMS, listening
 from tests.support.hostile import Tries, scaled
-from tests.unit.inventory.builders import device_class, pool, snapshot
+from tests.support.worlds.inventory import device_class, pool, snapshot
 
 TOKEN = "token-of-the-test"
 pytestmark = pytest.mark.hostile("page: connections")

@@ -5,9 +5,9 @@ from typing import Any
 
 from dragoman.cli.dra.output import Report
 from dragoman.cli.dra.ui.feed import Feed
-from tests.support.controlplane import objects
-from tests.unit.cli.dra.ui import pages
-from tests.unit.inventory.builders import claim, device_class, held, pod, pool
+from tests.support import manifests as objects
+from tests.support.worlds import pages
+from tests.support.worlds.inventory import claim, device_class, held, pod, pool
 
 
 def cluster(*more: dict[str, Any]) -> list[dict[str, Any]]:

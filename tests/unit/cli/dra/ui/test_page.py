@@ -10,9 +10,9 @@ from dragoman.cli.dra.ui.problems import Problem, kinds
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import State, take
 from dragoman.inventory.snapshots.snapshot import Unseen
-from tests.unit.cli.dra.ui import pages
-from tests.unit.inventory import builders
-from tests.unit.inventory.builders import claim, device, device_class, held, pod, pool
+from tests.support.worlds import inventory as builders
+from tests.support.worlds import pages
+from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
 
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 

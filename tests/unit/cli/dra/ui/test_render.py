@@ -9,7 +9,8 @@ import pytest
 
 from dragoman.cli.dra.reports import Exit, Report
 from dragoman.cli.dra.ui import render
-from tests.unit.cli.dra.ui import hostile, pages
+from tests.support.worlds import hostilenames as hostile
+from tests.support.worlds import pages
 from tests.unit.cli.dra.ui.test_page import cluster
 
 

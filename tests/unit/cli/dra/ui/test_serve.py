@@ -14,7 +14,7 @@ from dragoman.cli.dra.output import Unusable
 from dragoman.cli.dra.ui.live import Live
 from dragoman.cli.dra.ui.serve import STREAMS, application
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from tests.unit.inventory.builders import claim, device_class, held, pod, pool, snapshot
+from tests.support.worlds.inventory import claim, device_class, held, pod, pool, snapshot
 
 TOKEN = "token-of-the-test"
 BASE = [device_class(), pool("node-a", ["a"])]

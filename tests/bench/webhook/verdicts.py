@@ -1,6 +1,6 @@
 """Measure verdicts: an ordinary config, and the most expensive schemas that are accepted.
 
-Run it with `python -m tests.unit.driverconfigs.measure`; it prints figures and has no bar.
+Run it with `python -m tests.bench.webhook.verdicts`; it prints figures and has no bar.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dragoman.driverconfigs import catalog, strictjson
 from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.driverconfigs.review.parameters_validation import ValidationResult
 from dragoman.driverconfigs.review.validation import Key, validate_configs
-from tests.unit.driverconfigs import builders
+from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]
 ENTRIES = 32

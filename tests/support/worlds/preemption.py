@@ -14,10 +14,10 @@ from dragoman.inventory.inventory import take
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
-from tests.unit.inventory.builders import claim, device_class, held, pod, pool, snapshot
-from tests.unit.preemption.model import World
+from tests.support import manifests as objects
+from tests.support.manifests import Json
+from tests.support.worlds.defaultpreemption import World
+from tests.support.worlds.inventory import claim, device_class, held, pod, pool, snapshot
 
 LENIENT = Policy(max_victims=1000)
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from dragoman.cli import cli
 from dragoman.inventory.snapshots.snapshot import Snapshot, dump
-from tests.unit.inventory import builders
+from tests.support.worlds import inventory as builders
 
-SCHEMA = Path(__file__).parents[4] / "docs/schemas/cli.dragoman.dev-v1alpha1.json"
+SCHEMA = Path(__file__).parents[2] / "docs/schemas/cli.dragoman.dev-v1alpha1.json"
 
 
 class Desk:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.doctor.finding import Id
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
+from tests.support import manifests as objects
+from tests.support.manifests import Json
 
 OLD = "2026-11-22T09:00:00Z"
 PROTECTION = "resource.kubernetes.io/delete-protection"

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "unit/driverconfigs/data"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

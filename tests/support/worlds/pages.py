@@ -6,7 +6,7 @@ from typing import Any
 from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.explanations import Explainer
 from dragoman.cli.dra.ui.page import Page, page
-from tests.unit.inventory import builders
+from tests.support.worlds import inventory as builders
 
 
 class Found(HTMLParser):

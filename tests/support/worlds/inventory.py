@@ -8,8 +8,8 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.documents import KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
-from tests.support.controlplane import objects
-from tests.support.controlplane.objects import Json
+from tests.support import manifests as objects
+from tests.support.manifests import Json
 
 NOW = "2026-11-22T12:00:00Z"
 DRIVER = "gpu.example.com"

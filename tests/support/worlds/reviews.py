@@ -9,7 +9,7 @@ from dragoman_webhooks.server import PATH
 from dragoman_webhooks.tls.authority import issue, new_ca
 from dragoman_webhooks.tls.files import serve, server_context
 from dragoman_webhooks.tls.rotation import KeyPair
-from tests.unit.driverconfigs import builders as worlds
+from tests.support.worlds import driverconfigs as worlds
 
 Json = dict[str, Any]
 REGISTRY = worlds.registry(worlds.schema(worlds.config({"level": {"type": "integer"}})))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.inventory.builders import (
+from tests.support.worlds.inventory import (
     claim,
     device,
     device_class,
