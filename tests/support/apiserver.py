@@ -16,9 +16,10 @@ import orjson
 from dragoman.kube.errors import ApiError
 
 Json = dict[str, Any]
+CREATED = "2026-01-01T00:00:00Z"
 VERSION = {"gitVersion": "v1.36.3", "major": "1", "minor": "36"}
 SERVED: Mapping[str, tuple[str, ...]] = {
-    "v1": ("pods", "nodes", "namespaces", "resourcequotas"),
+    "v1": ("pods", "nodes", "namespaces", "resourcequotas", "secrets"),
     "resource.k8s.io/v1": (
         *("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses"),
         *("resourcepoolstatusrequests",),
@@ -36,7 +37,7 @@ SERVED: Mapping[str, tuple[str, ...]] = {
 """Resources by API version."""
 NAMESPACED = frozenset(
     {"pods", "resourceclaims", "resourceclaimtemplates", "devicepreemptions", "events", "leases"}
-    | {"poddisruptionbudgets", "resourcequotas"}
+    | {"poddisruptionbudgets", "resourcequotas", "secrets"}
 )
 
 
@@ -70,14 +71,16 @@ class ApiServer:
         objects: The stored objects by place.
         requests: How often each was asked, as `LIST pods`; watches with their first list are
             `WATCH pods`.
-        fail: Returns the error of a request, as `GET pods`; None lets it through.
+        written: Method and place of each write that was asked for, Events left out.
+        fail: Returns the error of a request, from `GET pods` and the place; None lets it through.
         discoveries: How often it was asked which groups it serves.
         unanswered: Requests without an answer, as the client counts them.
     """
 
     objects: dict[Place, Json] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
-    fail: Callable[[str], ApiError | None] = lambda _: None
+    written: list[tuple[str, Place]] = field(default_factory=list)
+    fail: Callable[[str, Place], ApiError | None] = lambda *_: None
     discoveries: int = 0
     unanswered: int = 0
     _version: int = 0
@@ -90,15 +93,22 @@ class ApiServer:
     async def __aexit__(self, *_: object) -> None:
         """Disconnect."""
 
-    def put(self, document: Mapping[str, Any]) -> Json:
-        """Store an object as a user would, and tell the watches; return it as it is stored."""
-        kind = str(document["kind"]).lower()
-        plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
-        metadata = document["metadata"]
-        namespace = metadata.get("namespace", "default") if plural in NAMESPACED else ""
-        place = Place(plural, namespace, metadata["name"])
-        own = {"namespace": namespace} if namespace else {}
-        return self._store(place, {**document, "metadata": {**metadata, **own}})
+    def store(self, *documents: Mapping[str, Any]) -> Json:
+        """Store objects as a user would, and tell the watches; return the last as it is stored."""
+        stored: Json = {}
+        for document in documents:
+            kind = str(document["kind"]).lower()
+            plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+            metadata = document["metadata"]
+            namespace = metadata.get("namespace", "default") if plural in NAMESPACED else ""
+            place = Place(plural, namespace, metadata["name"])
+            own = {"namespace": namespace} if namespace else {}
+            stored = self._store(place, {**document, "metadata": {**metadata, **own}})
+        return stored
+
+    def of(self, plural: str) -> list[Json]:
+        """Return the stored objects of a resource, the oldest first."""
+        return [one for place, one in self.objects.items() if place.plural == plural]
 
     def remove(self, place: Place) -> Json:
         """Delete an object, and tell the watches."""
@@ -127,9 +137,8 @@ class ApiServer:
 
     async def post(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         """Create an object."""
-        place = place_of(path)
+        place = place_of(path)._replace(name=body["metadata"]["name"])
         self._ask("POST", place)
-        place = place._replace(name=body["metadata"]["name"])
         if place in self.objects:
             raise ApiError(409, "AlreadyExists", f"{path} {place.name} exists")
         return copy.deepcopy(dict(body)) if dry_run else self._store(place, body)
@@ -145,7 +154,7 @@ class ApiServer:
         self._check(found, body.get("metadata") or {})
         return self._store(where, _merged(found, body))
 
-    async def put_object(self, path: str, body: Mapping[str, Any]) -> Json:
+    async def put(self, path: str, body: Mapping[str, Any]) -> Json:
         """Replace an object."""
         place = place_of(path)
         self._ask("PUT", place)
@@ -194,7 +203,9 @@ class ApiServer:
     def _ask(self, verb: str, place: Place) -> None:
         name = f"{verb} {place.plural}"
         self.requests[name] += 1
-        error = self.fail(name)
+        if verb in ("POST", "PATCH", "PUT", "DELETE") and place.plural != "events":
+            self.written.append((verb, place))
+        error = self.fail(name, place)
         if error is not None:
             raise error
 
@@ -218,8 +229,11 @@ class ApiServer:
         kind = "MODIFIED" if place in self.objects else "ADDED"
         stored: Json = copy.deepcopy(dict(document))
         version = self._next()
-        uid = f"uid-of-{place.plural}-{place.namespace}-{place.name}"
-        stored["metadata"] = {"uid": uid, **stored["metadata"], "resourceVersion": version}
+        made = {
+            "uid": f"uid-of-{place.plural}-{place.namespace}-{place.name}",
+            "creationTimestamp": CREATED,
+        }
+        stored["metadata"] = {**made, **stored["metadata"], "resourceVersion": version}
         self.objects[place] = stored
         self._tell(kind, place.plural, stored)
         return copy.deepcopy(stored)
@@ -259,6 +273,8 @@ def _groups() -> Json:
 def _selected(place: Place, document: Json, query: Mapping[str, str]) -> bool:
     fields = query.get("fieldSelector", "")
     if fields.startswith("metadata.name=") and fields != f"metadata.name={place.name}":
+        return False
+    if "spec.nodeName=" in fields.split(",") and document["spec"].get("nodeName"):
         return False
     labels = document["metadata"].get("labels") or {}
     wanted = [one.partition("=") for one in query.get("labelSelector", "").split(",") if one]

@@ -94,8 +94,8 @@ async def test_each_resource_is_watched_once_and_a_claim_is_parsed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = ApiServer()
-    server.put(objects.resource_slice(POOL, list(DEVICES), DRIVER, "s"))
-    server.put(USER)
+    server.store(objects.resource_slice(POOL, list(DEVICES), DRIVER, "s"))
+    server.store(USER)
     examined = metrics.FINDINGS_TIME._value.get()
     async with running(server, monkeypatch) as made:
         begun = {
@@ -119,7 +119,7 @@ async def test_each_resource_is_watched_once_and_a_claim_is_parsed_once(
 
         lists = Counter(server.requests)
         monkeypatch.setattr(allocated, "_result", counted)
-        server.put(claim())
+        server.store(claim())
         await eventually(lambda: len(parsed) == len(DEVICES))
         await asyncio.sleep(1.0)  # every controller had its turn
         assert parsed == dict.fromkeys(DEVICES, 1)

@@ -35,13 +35,13 @@ STATES: list[DeviceState] = []
 
 async def test_a_claim_that_explanations_cannot_read_lives_on() -> None:
     server = ApiServer()
-    server.put(claim("odd", derivedAttributes="none"))
-    server.put(claim("good"))
+    server.store(claim("odd", derivedAttributes="none"))
+    server.store(claim("good"))
     async with following(server, explained) as cluster:
         assert {one.name for one in cluster.claims.store} == {"odd", "good"}
         # The response to an own write is read in the same way.
         assert isinstance(
-            cluster.claims.parse(server.put(claim("odd", derivedAttributes=1))), Claim
+            cluster.claims.parse(server.store(claim("odd", derivedAttributes=1))), Claim
         )
         assert list(STATES[-1].world().claims) == ["ns/good"]
 

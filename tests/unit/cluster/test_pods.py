@@ -36,16 +36,16 @@ def waiting(cluster: Cluster) -> list[str]:
 
 async def test_a_pod_without_claims_leaves_the_store_once_it_has_a_node() -> None:
     server = ApiServer()
-    server.put(pod())
+    server.store(pod())
     async with following(server, keeping) as cluster:
         assert waiting(cluster) == ["batch-1"]
-        server.put(pod(node="node-1"))
+        server.store(pod(node="node-1"))
         await eventually(lambda: len(cluster.pods.store) == 0)
 
 
 async def test_a_refused_pod_that_is_deleted_leaves_the_store() -> None:
     server = ApiServer()
-    server.put(pod())
+    server.store(pod())
     async with following(server, keeping) as cluster:
         server.objects[PLACE]["status"] = {}  # its last state has no mark of a refusal
         server.remove(PLACE)
@@ -55,16 +55,18 @@ async def test_a_refused_pod_that_is_deleted_leaves_the_store() -> None:
 async def test_a_pod_that_left_the_store_comes_back_with_devices() -> None:
     """It is not taken for deleted, also where a list shows first that it has a node."""
     server = ApiServer()
-    server.put(pod())
+    server.store(pod())
     async with following(server, keeping) as cluster:
         gone: list[Pod | None] = []
         cluster.pods.departed = lambda _, last: gone.append(last)
-        server.fail = lambda name: ApiError(410, "Expired", name) if name != "LIST pods" else None
-        server.put(pod(node="node-1"))
+        server.fail = lambda name, _: (
+            ApiError(410, "Expired", name) if name != "LIST pods" else None
+        )
+        server.store(pod(node="node-1"))
         await cluster.pods.resync()
         assert len(cluster.pods.store) == 0
         claim = {"resourceClaimName": "made"}
-        server.put(pod(node="node-1", extendedResourceClaimStatus=claim))
+        server.store(pod(node="node-1", extendedResourceClaimStatus=claim))
         await cluster.pods.resync()
         assert [one.extended_claim for one in cluster.pods.store] == ["made"]
         assert gone == []
@@ -72,9 +74,9 @@ async def test_a_pod_that_left_the_store_comes_back_with_devices() -> None:
 
 async def test_kopf_passes_the_events_of_a_stored_pod() -> None:
     server = ApiServer()
-    server.put(pod())
+    server.store(pod())
     async with following(server, keeping) as cluster:
-        bound = server.put(pod(node="node-1"))
+        bound = server.store(pod(node="node-1"))
 
         class Memo:
             class operator:  # noqa: N801 — kopf's memo

@@ -24,9 +24,9 @@ async def test_slices_that_cannot_be_watched_make_no_webhook_unready(
     monkeypatch.setattr(start, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(backoff, "FIRST", 0.001)
     server = ApiServer()
-    server.put(objects.resource_slice("n1", ["a"], "gpu.example.com", "s"))
+    server.store(objects.resource_slice("n1", ["a"], "gpu.example.com", "s"))
     gone = ApiError(404, "NotFound", "the server has no such resource")
-    server.fail = lambda name: gone if name.endswith("resourceslices") else None
+    server.fail = lambda name, _: gone if name.endswith("resourceslices") else None
     _, handlers = without_events(kopf.get_default_registry())
     manager = Manager(handlers, resync=600.0)
     manager.memo = SimpleNamespace(operator=manager)
@@ -38,7 +38,7 @@ async def test_slices_that_cannot_be_watched_make_no_webhook_unready(
         assert not manager.watches[0].vital
         asked = server.discoveries
         await eventually(lambda: server.discoveries > asked)  # an upgrade may serve another version
-        server.fail = lambda _: None
+        server.fail = lambda *_: None
         await eventually(lambda: targets.count({"driver": "gpu.example.com"}) is not None)
     finally:
         running.cancel()

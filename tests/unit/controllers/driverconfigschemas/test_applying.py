@@ -10,29 +10,32 @@ from dragoman.driverconfigs import catalog
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from tests.support.apiserver import ApiServer, Place
 from tests.unit.kube.virtual_time import in_virtual_time
 
 NVIDIA = "gpu.nvidia.com"
 
 
-class Server:
+class Server(ApiServer):
     """Takes what is applied, but for the objects that it refuses."""
 
     def __init__(self, *refused: str) -> None:
+        super().__init__()
         self.refused = set(refused)
-        self.applied: list[str] = []
-        self.events: list[dict[str, Any]] = []
+        self.fail = self._refusal
 
-    async def patch(self, _path: str, body: dict[str, Any], _kind: str) -> dict[str, Any]:
-        name = body["metadata"]["name"]
-        if name in self.refused:
-            raise ApiError(422, "Invalid", f"{name} is invalid: spec.configs: Too many")
-        self.applied.append(name)
-        return body
+    def _refusal(self, _: str, place: Place) -> ApiError | None:
+        if place.name not in self.refused:
+            return None
+        return ApiError(422, "Invalid", f"{place.name} is invalid: spec.configs: Too many")
 
-    async def post(self, _path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.events.append(body)
-        return body
+    @property
+    def applied(self) -> list[str]:
+        return [one["metadata"]["name"] for one in self.of("driverconfigschemas")]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return self.of("events")
 
 
 async def apply(server: Server, selection: Selection, seconds: float = 60) -> None:

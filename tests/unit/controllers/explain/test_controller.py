@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
 from tests.support import manifests as objects
+from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import RULES, cluster_of
 from tests.support.scriptedserver import eventually
 from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
@@ -30,34 +30,29 @@ REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
 
 
-@dataclass
-class Api:
-    """The objects of a server; Events are kept by name, as a server does."""
+class Api(ApiServer):
+    """A server that is away for some of the next requests of objects."""
 
-    stored: dict[tuple[str, str], Json] = field(default_factory=dict)
-    events: dict[str, Json] = field(default_factory=dict)
-    away: int = 0
+    away = 0
 
-    async def get(self, path: str, **_: str) -> Json:
-        if self.away:
-            self.away -= 1
-            raise ApiError(503, "ServiceUnavailable", "not now")
-        plural, name = path.split("/")[-2:]
-        if (plural, name) not in self.stored:
-            raise ApiError(404, "NotFound", f"{path} not found")
-        return self.stored[plural, name]
+    def __init__(self) -> None:
+        super().__init__()
+        self.fail = self._absent
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Json:
-        name = body["metadata"]["name"]
-        if name in self.events:
-            raise ApiError(409, "AlreadyExists", f"{path}: {name} exists")
-        self.events[name] = dict(body)
-        return dict(body)
+    def _absent(self, request: str, _: Place) -> ApiError | None:
+        if not self.away or not request.startswith("GET"):
+            return None
+        self.away -= 1
+        return ApiError(503, "ServiceUnavailable", "not now")
+
+    @property
+    def events(self) -> list[Json]:
+        return self.of("events")
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """Names of pods and what was said about them, in order."""
-        return [(one["regarding"]["name"], one["note"]) for one in self.events.values()]
+        """Names of pods and what was said about them, by the names of the Events."""
+        return [(one["regarding"]["name"], one["note"]) for one in self.events]
 
 
 class Cluster:
@@ -86,22 +81,12 @@ class Cluster:
             wait=WAIT,
             interval=INTERVAL,
         )
-        self.versions = 0
 
     def put(self, *manifests: Mapping[str, Any], kind: str = "ADDED") -> None:
         """Let watches report objects."""
         for manifest in manifests:
-            self.versions += 1
-            metadata = {
-                "uid": f"uid-of-{manifest['kind']}-{manifest['metadata']['name']}",
-                "resourceVersion": str(self.versions),
-                **manifest["metadata"],
-            }
-            metadata["resourceVersion"] = str(self.versions)
-            whole = {**manifest, "metadata": metadata}
-            plural = manifest["kind"].lower() + ("es" if kind.endswith("class") else "s")
-            self.api.stored[plural, metadata["name"]] = whole
-            self.informers[manifest["kind"]].handle({"type": kind, "object": whole})
+            stored = self.api.store(manifest)
+            self.informers[manifest["kind"]].handle({"type": kind, "object": stored})
 
     def synced(self) -> None:
         """Let all first lists be complete."""
@@ -175,7 +160,7 @@ def test_a_pod_that_waits_gets_one_event() -> None:
             assert await cluster.until(1) == [
                 ("pod", "1 node: 1 in use (kubectl dra explain pod pod -n ns)")
             ]
-        (event,) = cluster.api.events.values()
+        (event,) = cluster.api.events
         assert event["reason"] == "CannotAllocateDevices"
         assert event["type"] == "Warning"
         assert event["regarding"]["uid"] == "uid-of-ns-pod"
@@ -203,7 +188,8 @@ def test_a_new_leader_does_not_repeat_the_event() -> None:
         async with running(first):
             await first.until(1)
         second = full(claim(), waiting())
-        second.api.events = first.api.events
+        for event in first.api.events:
+            second.api.store({"kind": "Event", **event})
         async with running(second):
             counted = second.metrics
             await eventually(lambda: bool(counted().get("dragoman_pods_waiting_for_devices")))
@@ -221,7 +207,8 @@ def test_a_new_leader_does_not_repeat_the_event_of_a_change() -> None:
             notes = await first.until(2)
         second = full(claim(), waiting())
         second.put(*tainted())
-        second.api.events = first.api.events
+        for event in first.api.events:
+            second.api.store({"kind": "Event", **event})
         async with running(second):
             counted = second.metrics
             await eventually(lambda: bool(counted().get("dragoman_pods_waiting_for_devices")))
@@ -267,10 +254,9 @@ def test_a_pod_that_is_placed_before_the_wait_is_over_gets_none() -> None:
 def test_a_pod_that_the_watch_reports_late_as_placed_gets_none() -> None:
     async def scenario() -> None:
         cluster = full(claim(), waiting())
-        placed = {**waiting(), "metadata": cluster.api.stored["pods", "pod"]["metadata"]}
-        placed["metadata"] = {**placed["metadata"], "resourceVersion": "1000"}
-        placed["spec"] = {**placed["spec"], "nodeName": "n"}
-        cluster.api.stored["pods", "pod"] = placed
+        placed = waiting()
+        placed["spec"]["nodeName"] = "n"
+        cluster.api.store(placed)
         async with running(cluster):
             assert await cluster.until(0) == []
 

@@ -14,75 +14,43 @@ from dragoman import metrics
 from dragoman.controllers.findings import controller as module
 from dragoman.controllers.findings.controller import FindingsController, concerns_devices, diagnose
 from dragoman.doctor.finding import Id
-from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
 from tests.support.worlds.doctor import World, cases
 
-VERSION = {"gitVersion": "v1.36.3"}
-GROUPS = {
-    "groups": [
-        {"name": "resource.k8s.io", "versions": [{"version": "v1"}]},
-        {"name": "dragoman.dev", "versions": [{"version": "v1alpha1"}]},
-        {"name": "admissionregistration.k8s.io", "versions": [{"version": "v1"}]},
-    ]
-}
-DRA = ("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses")
 
-
-class Server:
+class Server(ApiServer):
     """An API server as far as the controller sees it.
 
     Attributes:
-        objects: What it has, by plural.
-        posted: Events that it got.
         refused: Plurals that may not be listed.
         failing: Whether every request fails.
     """
 
     def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.objects: dict[str, list[Json]] = {}
-        self.posted: list[Json] = []
+        super().__init__()
         self.refused: set[str] = set()
         self.failing = False
-        self.lists = 0
-        self.store(manifests)
+        self.fail = self._refusal
+        self.store(*manifests)
 
-    def store(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        self.objects = {}
-        for number, one in enumerate(manifests):
-            meta = {
-                "uid": f"uid-{number}",
-                "creationTimestamp": "2026-01-01T00:00:00Z",
-                **one["metadata"],
-            }
-            if one["kind"] == "Pod":
-                meta["uid"] = f"uid-of-{meta['namespace']}-{meta['name']}"
-            found = self.objects.setdefault(KINDS[one["kind"]], [])
-            found.append({**one, "metadata": meta})
+    @property
+    def posted(self) -> list[Json]:
+        return self.of("events")
 
-    async def get(self, path: str, **_: str) -> Json:
-        await asyncio.sleep(0)
+    @property
+    def lists(self) -> int:
+        return sum(number for name, number in self.requests.items() if name.startswith("LIST"))
+
+    def _refusal(self, _: str, place: Place) -> ApiError | None:
         if self.failing:
-            raise ApiError(0, "NoAnswer", "down")
-        if path == "/version":
-            return VERSION
-        if path == "/apis":
-            return GROUPS
-        if path == "/apis/resource.k8s.io/v1":
-            return {"resources": [{"name": name} for name in DRA]}
-        plural = path.rpartition("/")[2]
-        if plural in self.refused:
-            raise ApiError(403, "Forbidden", f"{plural} is forbidden")
-        self.lists += 1
-        return {"items": self.objects.get(plural, []), "metadata": {}}
-
-    async def post(self, _: str, body: Json) -> Json:
-        await asyncio.sleep(0)
-        self.posted.append(body)
-        return body
+            return ApiError(0, "NoAnswer", "down")
+        if place.plural in self.refused:
+            return ApiError(403, "Forbidden", f"{place.plural} is forbidden")
+        return None
 
 
 @asynccontextmanager
@@ -141,9 +109,10 @@ async def test_a_finding_that_returns_is_posted_again(monkeypatch: pytest.Monkey
     server = Server(lost())
     async with running(server):
         await until(lambda: len(server.posted) == 1)
-        server.store(())
+        for place in [one for one in server.objects if one.plural != "events"]:
+            server.remove(place)
         await until(lambda: count(Id.DEVICE_LOST) == 0)
-        server.store(lost())
+        server.store(*lost())
         await until(lambda: len(server.posted) == 2)
 
 

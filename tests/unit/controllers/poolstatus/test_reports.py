@@ -9,33 +9,23 @@ from dragoman.allocation.features import profile
 from dragoman.cluster.devices import Devices
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.model import Claim
+from tests.support.apiserver import ApiServer
 from tests.support.clusters import cluster_of
 from tests.unit.kube.virtual_time import in_virtual_time
 
 Json = dict[str, Any]
 
 
-class Api:
+class Api(ApiServer):
     """An API server that keeps reports."""
 
-    def __init__(self) -> None:
-        self.reports: dict[str, Json] = {}
-        self.writes: Counter[str] = Counter()
+    @property
+    def reports(self) -> dict[str, Json]:
+        return {one["metadata"]["name"]: one for one in self.of("devicepoolreports")}
 
-    async def get(self, _: str, **__: str) -> Json:
-        return {"metadata": {}, "items": list(self.reports.values())}
-
-    async def request(self, method: str, path: str, body: Json, kind: str, query: Json) -> Json:
-        assert (method, kind) == ("PATCH", "application/apply-patch+yaml")
-        assert query["fieldManager"] == "dragoman"
-        name = path.rpartition("/")[2]
-        self.writes[name] += 1
-        self.reports[name] = body
-        return body
-
-    async def delete(self, path: str, _: Json) -> Json:
-        del self.reports[path.rpartition("/")[2]]
-        return {}
+    @property
+    def writes(self) -> Counter[str]:
+        return Counter(place.name for method, place in self.written if method == "PATCH")
 
 
 class Setup:
@@ -206,7 +196,7 @@ async def test_few_writes_while_many_claims_come_and_go() -> None:
         setup.publish(pool, "a", "b", "c", "d")
     await asyncio.sleep(10)
     assert set(setup.api.writes.values()) == {1}
-    setup.api.writes.clear()
+    setup.api.written.clear()
     for index in range(600):
         pool = chance.choice(pools[:50] if index % 2 else pools)
         setup.allocate(f"claim-{index}", chance.choice("abcd"), pool=pool)
@@ -216,6 +206,6 @@ async def test_few_writes_while_many_claims_come_and_go() -> None:
     used = sum(one["report"]["used"] for one in setup.api.reports.values())
     taken = {one.id for claim in setup.cluster.claims.store for one in claim.devices}
     assert used == len(taken)
-    setup.api.writes.clear()
+    setup.api.written.clear()
     await asyncio.sleep(600)
     assert not setup.api.writes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,102 +14,52 @@ from dragoman.allocation import Cluster
 from dragoman.controllers.preemption import planning
 from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
+from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
 from tests.support.worlds.preemption import holding, node, waiting
 
-GROUPS = {
-    "groups": [
-        {"name": "resource.k8s.io", "versions": [{"version": "v1"}]},
-        {"name": "policy", "versions": [{"version": "v1"}]},
-    ]
-}
-DRA = ("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses")
 
-
-class Server:
+class Server(ApiServer):
     """An API server as far as the controller sees it.
 
     Attributes:
-        objects: What it has, by plural.
-        written: Method and path of every write.
-        events: Notes of the Events that it got.
-        read: Paths of lists.
         refused: Plurals that may not be listed.
         closed: Namespaces in which nothing may be created.
     """
 
     def __init__(self, *manifests: Mapping[str, Any]) -> None:
-        self.objects: dict[str, list[Json]] = {}
-        self.written: list[tuple[str, str]] = []
-        self.events: list[str] = []
-        self.read: list[str] = []
+        super().__init__()
         self.refused: set[str] = set()
         self.closed: set[str] = set()
-        self.store(manifests)
+        self.fail = self._refusal
+        self.store(*manifests)
 
-    def store(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        kept = self.objects.get("devicepreemptions", [])
-        self.objects = {"devicepreemptions": kept}
-        for number, one in enumerate(manifests):
-            meta = {"uid": f"uid-{number}", "creationTimestamp": "2026-01-01T00:00:00Z"}
-            found = {**one, "metadata": {**meta, **one["metadata"]}}
-            self.objects.setdefault(KINDS[one["kind"]], []).append(found)
+    def _refusal(self, request: str, place: Place) -> ApiError | None:
+        if request.startswith("LIST") and place.plural in self.refused:
+            return ApiError(403, "Forbidden", f"{place.plural} is forbidden")
+        if request == "POST devicepreemptions" and place.namespace in self.closed:
+            return ApiError(403, "Forbidden", "exceeded quota: count/devicepreemptions")
+        return None
 
     @property
     def journal(self) -> list[Json]:
-        return self.objects["devicepreemptions"]
+        return self.of("devicepreemptions")
 
-    async def get(self, path: str, **query: str) -> Json:
-        await asyncio.sleep(0)
-        fixed: dict[str, Json] = {
-            "/version": {"gitVersion": "v1.36.3"},
-            "/apis": GROUPS,
-            "/apis/resource.k8s.io/v1": {"resources": [{"name": name} for name in DRA]},
-        }
-        if path in fixed:
-            return fixed[path]
-        plural = path.rpartition("/")[2]
-        self.read.append(plural)
-        if plural in self.refused:
-            raise ApiError(403, "Forbidden", f"{plural} is forbidden")
-        items = self.objects.get(plural, [])
-        if "spec.nodeName=" in query.get("fieldSelector", ""):
-            items = [one for one in items if not one["spec"].get("nodeName")]
-        return {"items": items, "metadata": {}}
+    @property
+    def events(self) -> list[str]:
+        return [one["note"] for one in self.of("events")]
 
-    async def post(self, path: str, body: Json) -> Json:
-        await asyncio.sleep(0)
-        if path.endswith("/events"):
-            self.events.append(body["note"])
-            return body
-        self.written.append(("POST", path))
-        if path.split("/")[-2] in self.closed:
-            raise ApiError(403, "Forbidden", "exceeded quota: count/devicepreemptions.dragoman.dev")
-        body["metadata"].setdefault("uid", f"uid-of-{body['metadata']['name']}")
-        self.journal.append(body)
-        return body
-
-    async def patch(self, path: str, body: Json, _: str) -> Json:
-        await asyncio.sleep(0)
-        self.written.append(("PATCH", path))
-        name = path.removesuffix("/status").rpartition("/")[2]
-        (found,) = [one for one in self.journal if one["metadata"]["name"] == name]
-        found.update(body)
-        return found
-
-    async def delete(self, path: str, _: Json) -> Json:
-        await asyncio.sleep(0)
-        self.written.append(("DELETE", path))
-        name = path.rpartition("/")[2]
-        self.journal[:] = [one for one in self.journal if one["metadata"]["name"] != name]
-        return {}
+    @property
+    def lists(self) -> Counter[str]:
+        return Counter(
+            {name[5:]: count for name, count in self.requests.items() if name.startswith("LIST ")}
+        )
 
 
 @asynccontextmanager
@@ -166,10 +117,7 @@ async def test_a_plan_is_an_object_and_an_event_and_nothing_else() -> None:
         "Would fit on n if 2 pods ended: ns/x (priority 0), 1 of other namespaces. "
         "Mode report: nothing is evicted."
     )
-    assert {path.split("/")[-2 if "uid-of" in path else -1] for _, path in server.written} <= {
-        "devicepreemptions",
-        "uid-of-ns-train",
-    }
+    assert {place.plural for _, place in server.written} == {"devicepreemptions"}
     # A pod of another namespace is counted, and named nowhere.
     assert "other/y" not in str(server.journal)
 
@@ -178,14 +126,15 @@ async def test_the_object_goes_when_the_pod_has_a_place() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     async with running(server):
         await until(lambda: server.journal)
-        server.store([*CLUSTER, *SPACES])
+        for place in [one for one in server.objects if one.plural in ("pods", "resourceclaims")]:
+            server.remove(place)
         await until(lambda: not server.journal)
 
 
 async def test_the_same_plan_is_written_and_said_once() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     async with running(server):
-        await until(lambda: server.read.count("nodes") > 2)
+        await until(lambda: server.lists["nodes"] > 2)
     assert [method for method, _ in server.written] == ["POST", "PATCH"]
     assert len(server.events) == 1
 
@@ -193,16 +142,16 @@ async def test_the_same_plan_is_written_and_said_once() -> None:
 async def test_nothing_but_pods_without_a_node_is_read_while_none_waits() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]))
     async with running(server):
-        await until(lambda: server.read.count("pods") > 3)
-    assert set(server.read) == {"pods", "devicepreemptions"}
-    assert server.read.count("devicepreemptions") == 1
+        await until(lambda: server.lists["pods"] > 3)
+    assert server.lists.keys() == {"pods", "devicepreemptions"}
+    assert server.lists["devicepreemptions"] == 1
 
 
 async def test_a_follower_writes_nothing() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     async with running(server, leading=False):
         await asyncio.sleep(0.1)
-    assert not server.read
+    assert not server.requests
     assert not server.written
 
 
@@ -211,7 +160,7 @@ async def test_without_a_right_nothing_is_said(plural: str) -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     server.refused.add(plural)
     async with running(server):
-        await until(lambda: server.read.count(plural) > 1)
+        await until(lambda: server.lists[plural] > 1)
     assert not server.journal
     assert not server.events
 
@@ -231,16 +180,15 @@ async def test_pods_alike_share_a_plan_and_a_namespace_has_few_objects(
     async with running(server):
         await until(lambda: len(server.journal) >= OBJECTS)
     assert len(server.journal) == OBJECTS
-    assert len(plans) <= server.read.count("nodes")
+    assert len(plans) <= server.lists["nodes"]
 
 
 async def test_an_object_of_another_mode_is_left_alone() -> None:
     server = Server(*CLUSTER, *SPACES)
-    server.journal.append(
-        {"metadata": {"name": "u", "namespace": "ns", "uid": "1"}, "spec": {"mode": "On"}}
-    )
+    metadata = {"name": "u", "namespace": "ns", "uid": "1"}
+    server.store({"kind": "DevicePreemption", "metadata": metadata, "spec": {"mode": "On"}})
     async with running(server):
-        await until(lambda: server.read.count("pods") > 3)
+        await until(lambda: server.lists["pods"] > 3)
     assert len(server.journal) == 1
 
 
@@ -249,8 +197,8 @@ async def test_a_pod_that_waits_for_cpu_alone_causes_no_reads() -> None:
     del pod["spec"]["resourceClaims"]
     server = Server(*CLUSTER, *SPACES, pod)
     async with running(server):
-        await until(lambda: server.read.count("pods") > 3)
-    assert set(server.read) == {"pods", "devicepreemptions"}
+        await until(lambda: server.lists["pods"] > 3)
+    assert server.lists.keys() == {"pods", "devicepreemptions"}
 
 
 async def test_a_namespace_that_refuses_objects_keeps_no_other_from_its_report() -> None:
@@ -268,7 +216,8 @@ async def test_a_namespace_that_refuses_objects_keeps_no_other_from_its_report()
 async def test_a_forged_object_gives_way_to_the_report(namespace: str, uid: str) -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     forged = {"name": "uid-of-ns-train", "namespace": namespace, "uid": "1"}
-    server.journal.append({"metadata": forged, "spec": {"mode": "Report", "pod": {"uid": uid}}})
+    spec = {"mode": "Report", "pod": {"uid": uid}}
+    server.store({"kind": "DevicePreemption", "metadata": forged, "spec": spec})
     async with running(server):
         await until(lambda: server.events)
     (found,) = server.journal
@@ -298,8 +247,8 @@ async def test_a_namespace_spends_a_share_of_the_time(monkeypatch: pytest.Monkey
 
 async def test_pods_that_another_controller_watches_are_not_listed() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
-    listed = [one for one in server.objects["pods"] if not one["spec"].get("nodeName")]
+    listed = [one for one in server.of("pods") if not one["spec"].get("nodeName")]
     async with running(server, stored=lambda: listed):
-        await until(lambda: server.read.count("nodes") > 1)
-    assert server.read.count("pods") <= server.read.count("nodes") + 1
+        await until(lambda: server.lists["nodes"] > 1)
+    assert server.lists["pods"] <= server.lists["nodes"] + 1
     assert server.journal
