@@ -26,7 +26,13 @@ from dragoman.cel.representation import (
     Optional,
     no_such_overload,
 )
-from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, State, spend_steps
+from dragoman.cel.state import (
+    STEPS_PER_CONTAINER,
+    STEPS_PER_ERROR,
+    TEXT_PER_STEP,
+    State,
+    spend_steps,
+)
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity
 
@@ -82,6 +88,7 @@ def _same(left: Any, right: Any, state: State) -> bool:
     try:
         return equal(left, right, state)
     except OperationError:
+        spend_steps(state, STEPS_PER_ERROR)
         return True
 
 

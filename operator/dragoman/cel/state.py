@@ -23,6 +23,8 @@ FIRST_VARIABLE: Final = 3
 
 STEPS_PER_CONTAINER: Final = 10
 """Plain steps of a list or map besides its elements."""
+STEPS_PER_ERROR: Final = 10
+"""Plain steps of an error that an operator or a loop absorbs: to make, raise and catch it."""
 TEXT_PER_STEP: Final = 1024
 """Code points or bytes that a plain step compares or copies."""
 
@@ -50,13 +52,15 @@ class Paced:
     Attributes:
         function: of the arguments; long texts take longer than its cost says.
         per_step: code points of a plain step; less than 1 where each takes several steps.
+        call: plain steps of a call, however short its texts are.
     """
 
-    __slots__ = ("function", "per_step")
+    __slots__ = ("call", "function", "per_step")
 
-    def __init__(self, function: Callable[..., Any], per_step: float) -> None:
+    def __init__(self, function: Callable[..., Any], per_step: float, call: int) -> None:
         self.function = function
         self.per_step = per_step
+        self.call = call
 
     def __call__(self, state: State, *args: Any) -> Any:
         """Deduct the steps and call the function.
@@ -64,14 +68,16 @@ class Paced:
         Raises:
             StepBudgetExceeded: the texts take more steps than remain.
         """
+        if self.call:
+            spend_steps(state, self.call)
         for arg in args:
             spend_text_steps(state, arg, self.per_step)
         return self.function(*args)
 
 
-def paced(per_step: float, functions: Functions) -> Functions:
-    """Return the functions with a deduction of plain steps for long texts."""
-    return {name: Paced(function, per_step) for name, function in functions.items()}
+def paced(per_step: float, functions: Functions, call: int = 0) -> Functions:
+    """Return the functions with a deduction of plain steps for long texts, and for each call."""
+    return {name: Paced(function, per_step, call) for name, function in functions.items()}
 
 
 def scratch() -> State:

@@ -41,6 +41,42 @@ def test_what_cel_charges_too_little_for_is_stopped_by_steps(expression: str) ->
     assert caught.value.cost < COST
 
 
+def spent(expression: str) -> int:
+    """Return the plain steps and the cost of an evaluation together."""
+    budget = cel.StepBudget(EVALUATION_STEPS)
+    run(expression, budget)
+    return EVALUATION_STEPS - budget.remaining
+
+
+@pytest.mark.parametrize(
+    ("item", "call"),
+    [
+        pytest.param("string(i)", "v.min() == ''", id="the least text"),
+        pytest.param("string(i)", "v.max() == ''", id="the greatest text"),
+        pytest.param("'x'", "v.isSorted()", id="the order of texts"),
+        pytest.param("string(i)", "v.indexOf(dyn([])) == 0", id="the first index of a value"),
+        pytest.param("string(i)", "v.lastIndexOf(dyn([])) == 0", id="the last one"),
+        pytest.param("i", "sets.intersects(v, [])", id="what is shared with an empty list"),
+    ],
+)
+def test_a_call_spends_steps_for_each_element(item: str, call: str) -> None:
+    """Its CEL cost is 1."""
+    texts = [
+        f"cel.bind(v, lists.range(1000).map(i, {item}), {test} || true)"
+        for test in ("v.size() > 0", call)
+    ]
+    before, after = map(spent, texts)
+    assert after - before >= 990
+
+
+def test_an_error_of_a_loop_spends_several_steps() -> None:
+    plain, failing = (
+        "lists.range(1000).exists(i, i < 0)",
+        "lists.range(1000).exists(i, 1 / 0 > i)",
+    )
+    assert spent(f"{failing} || true") - spent(f"{plain} || true") >= 9_000
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -16,7 +16,7 @@ from dragoman.cel.data import BuiltMap
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library.containers import insert
 from dragoman.cel.representation import LISTS, MAPS, no_such_overload, value_of
-from dragoman.cel.state import COST, LIMIT, State, spend_steps
+from dragoman.cel.state import COST, LIMIT, STEPS_PER_ERROR, State, spend_steps
 
 _RESULT: Final = 1
 """Cost of reading the accumulator at the end of the loop."""
@@ -78,6 +78,7 @@ def _quantify_fast(loop: Loop, code: Code, costs: tuple[int, int], *, decisive: 
             try:
                 value = code(state)
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = error or failure
                 continue
             if value is decisive:
@@ -106,6 +107,7 @@ def _quantify_carefully(
             try:
                 value = code(state)
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = error or failure
                 continue
             if value is decisive:
@@ -134,6 +136,7 @@ def exists_one(loop: Loop, predicate: Closure) -> Closure:
                     found += 1
                     state[COST] += hit
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = failure
         state[COST] += _RESULT + 1
         if error is not None:
@@ -207,11 +210,13 @@ def _accumulate(
                 if not holds(state):
                     continue
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = failure
                 continue
             try:
                 take(state, built, error is not None)
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = error or failure
         state[COST] += _RESULT
         if error is not None:

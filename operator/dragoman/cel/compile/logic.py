@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.cel.compile.closure import Closure, Code
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.representation import no_such_overload
-from dragoman.cel.state import COST, State
+from dragoman.cel.state import COST, STEPS_PER_ERROR, State, spend_steps
 
 
 def logical(terms: list[Closure], *, decisive: bool) -> Closure:
@@ -36,6 +36,7 @@ def _pair(left: Code, right: Code, cost: int, *, decisive: bool) -> Code:
             if value is not other:
                 error = no_such_overload()
         except OperationError as failure:
+            spend_steps(state, STEPS_PER_ERROR)
             error = failure
         state[COST] += cost
         value = right(state) if error is None else _last(right, state, error, decisive=decisive)
@@ -63,6 +64,7 @@ def _many(codes: tuple[tuple[Code, int], ...], total: int, *, decisive: bool) ->
             try:
                 value = code(state)
             except OperationError as failure:
+                spend_steps(state, STEPS_PER_ERROR)
                 error = error or failure
                 continue
             if value is decisive:

@@ -41,4 +41,5 @@ STATEFUL: Final[Functions] = paced(
         "cidr_contains_ip_string": _contains_text,
         "cidr_contains_cidr_string": lambda network, text: network.contains_cidr(parse_cidr(text)),
     },
+    call=4,
 )

@@ -155,6 +155,7 @@ OVERLOADS: Final[Functions] = {
     "type": type_value,
 }
 STATEFUL: Final[Functions] = {
-    **paced(64, {"string_to_double": _double_of_text, "string_to_timestamp": parse_timestamp}),
-    **paced(1, {"string_to_duration": parse_duration}),
+    **paced(64, {"string_to_double": _double_of_text}),
+    **paced(64, {"string_to_timestamp": parse_timestamp}, call=4),
+    **paced(1, {"string_to_duration": parse_duration}, call=2),
 }

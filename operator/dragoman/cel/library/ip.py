@@ -20,5 +20,7 @@ OVERLOADS: Final[Functions] = {
     "ip_is_global_unicast": IP.is_global_unicast,
 }
 STATEFUL: Final[Functions] = paced(
-    _READ_PER_STEP, {"string_to_ip": parse_ip, "is_ip": is_ip, "ip_is_canonical": is_canonical_ip}
+    _READ_PER_STEP,
+    {"string_to_ip": parse_ip, "is_ip": is_ip, "ip_is_canonical": is_canonical_ip},
+    call=4,
 )

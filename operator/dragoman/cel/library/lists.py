@@ -13,7 +13,14 @@ from dragoman.cel.errors import OperationError
 from dragoman.cel.library.arithmetic import OVERLOADS as ARITHMETIC
 from dragoman.cel.library.unstable import STABLE, unstable_order
 from dragoman.cel.representation import LISTS, no_such_overload, type_name
-from dragoman.cel.state import STEPS_PER_CONTAINER, TEXT_PER_STEP, Functions, State, spend_steps
+from dragoman.cel.state import (
+    STEPS_PER_CONTAINER,
+    STEPS_PER_ERROR,
+    TEXT_PER_STEP,
+    Functions,
+    State,
+    spend_steps,
+)
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
 
@@ -27,6 +34,8 @@ _ZEROES: Final[dict[str, tuple[Any, str]]] = {
     "double": (0.0, "add_double"),
     "duration": (Duration(0), "add_duration_duration"),
 }
+_STEPS_PER_ORDERED: Final = 2
+"""Plain steps of an element that is compared with another one."""
 
 
 def _fitting(items: list[Any]) -> list[Any]:
@@ -44,7 +53,8 @@ def _ordered(item: Any) -> Any:
     return item
 
 
-def _is_sorted(items: list[Any]) -> bool:
+def _is_sorted(state: State, items: list[Any]) -> bool:
+    spend_steps(state, _STEPS_PER_ORDERED * len(items))
     ordered = map(_ordered, _fitting(items))
     return all(_compared(one, two) <= 0 for one, two in pairwise(ordered))
 
@@ -57,10 +67,11 @@ def _compared(one: Any, two: Any) -> int:
         return 0
 
 
-def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
-    def extreme(items: list[Any]) -> Any:
+def _extreme(name: str, sign: int) -> Callable[[State, list[Any]], Any]:
+    def extreme(state: State, items: list[Any]) -> Any:
         if not items:
             raise OperationError(f"{name} called on empty list")
+        spend_steps(state, _STEPS_PER_ORDERED * len(items))
         found = _fitting(items)[0]
         for item in map(_ordered, items):
             if _compared(found, item) == sign:
@@ -70,11 +81,12 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
     return extreme
 
 
-def _sum(kind: str) -> Callable[[list[Any]], Any]:
+def _sum(kind: str) -> Callable[[State, list[Any]], Any]:
     zero, overload = _ZEROES[kind]
     add = ARITHMETIC[overload]
 
-    def total(items: list[Any]) -> Any:
+    def total(state: State, items: list[Any]) -> Any:
+        spend_steps(state, len(items))
         found = zero
         for item in _fitting(items):
             if type(item) is Invalid:
@@ -92,6 +104,7 @@ def equals(left: Any, right: Any, state: State) -> bool:
     try:
         return equal(left, right, state)
     except OperationError:
+        spend_steps(state, STEPS_PER_ERROR)
         return False
 
 
@@ -115,11 +128,13 @@ def contains(items: list[Any], item: Any, state: State) -> bool:
 
 
 def _index_of(state: State, items: list[Any], item: Any) -> int:
+    spend_steps(state, len(items))
     found = (index for index, one in enumerate(items) if equals(one, item, state))
     return next(found, -1)
 
 
 def _last_index_of(state: State, items: list[Any], item: Any) -> int:
+    spend_steps(state, len(items))
     found = (n for n in range(len(items) - 1, -1, -1) if equals(items[n], item, state))
     return next(found, -1)
 
@@ -223,13 +238,11 @@ def _includes(state: State, value: Any, item: Any) -> bool:
     return False
 
 
-OVERLOADS: Final[Functions] = {
+STATEFUL: Final[Functions] = {
     **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _COMPARABLE},
     **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _COMPARABLE},
     **{f"list_{kind}_max_{kind}": _extreme("max", -1) for kind in _COMPARABLE},
     **{f"list_{kind}_sum_{kind}": _sum(kind) for kind in _ZEROES},
-}
-STATEFUL: Final[Functions] = {
     "list_a_index_of_int": _index_of,
     "list_a_last_index_of_int": _last_index_of,
     "dra_includes_dyn_dyn": _includes,

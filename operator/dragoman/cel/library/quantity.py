@@ -22,5 +22,5 @@ OVERLOADS: Final[Functions] = {
     "quantity_get_float": Quantity.as_approximate_float,
 }
 STATEFUL: Final[Functions] = paced(
-    32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}
+    32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=3
 )

@@ -23,4 +23,5 @@ STATEFUL: Final[Functions] = paced(
         "is_semver_string": is_semver,
         "is_semver_string_bool": is_semver,
     },
+    call=5,
 )

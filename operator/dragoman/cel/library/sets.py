@@ -10,9 +10,12 @@ from dragoman.cel.errors import OperationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.state import Functions, State, spend_steps
 
+_STEPS_PER_ITEM: Final = 2
+"""Plain steps of looking for an item in a list, whatever the list has."""
+
 
 def _has(state: State, items: list[Any], item: Any) -> bool:
-    spend_steps(state, len(items))
+    spend_steps(state, len(items) + _STEPS_PER_ITEM)
     if type(item) is Invalid:
         # Only lists from data can have invalid elements; lists of the expression cannot.
         if isinstance(items, DataList):

@@ -21,5 +21,5 @@ OVERLOADS: Final[Functions] = {
     **{f"duration_to_{part}": getter for part, getter in DURATION_GETTERS.items()},
 }
 STATEFUL: Final[Functions] = paced(
-    _ZONE_PER_STEP, {_zoned(part): getter for part, getter in TIMESTAMP_GETTERS.items()}
+    _ZONE_PER_STEP, {_zoned(part): getter for part, getter in TIMESTAMP_GETTERS.items()}, call=3
 )

@@ -32,7 +32,7 @@ OVERLOADS: Final[Functions] = {
     "url_get_escaped_path": lambda url: url.escaped_path,
 }
 STATEFUL: Final[Functions] = {
-    **paced(1, {"string_to_url": parse_url, "is_url_string": is_url}),
+    **paced(1, {"string_to_url": parse_url, "is_url_string": is_url}, call=4),
     "url_get_hostname": _hostname,
     "url_get_port": _port,
     "url_get_query": _query,
