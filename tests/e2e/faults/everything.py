@@ -15,6 +15,7 @@ import yaml
 from urllib3.exceptions import HTTPError
 
 from tests.e2e.faults.expected import Settled
+from tests.e2e.faults.reported import Reported
 from tests.e2e.faults.setup import DEVICES, NODES, FaultSetup
 from tests.e2e.rbac import (
     EVICTION_RULES,
@@ -22,6 +23,7 @@ from tests.e2e.rbac import (
     FINDINGS_RULES,
     MAINTENANCE_RULES,
     POOL_STATUS_RULES,
+    PREEMPTION_RULES,
     rule,
 )
 from tests.e2e.setup import NO_CLASS
@@ -30,7 +32,13 @@ from tests.support.controlplane.api import ApiError, Json
 from tests.support.controlplane.plane import SCHEDULER, ControlPlane
 
 CRDS = Path(__file__).parents[3] / "crds"
-DEFINED = ("clusterresourceclaimtemplates", "devicemaintenances", "devicepoolreports")
+DEFINED = (
+    "clusterresourceclaimtemplates",
+    "devicemaintenances",
+    "devicepoolreports",
+    "devicepreemptions",
+    "driverconfigschemas",
+)
 GATES = {"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True}
 SERVED = {"resource.k8s.io/v1alpha3": True, "resource.k8s.io/v1beta2": True}
 RULES = (
@@ -39,6 +47,7 @@ RULES = (
     *POOL_STATUS_RULES,
     *EXPLAIN_RULES,
     *FINDINGS_RULES,
+    *PREEMPTION_RULES,
     rule("resource.k8s.io", "resourcepoolstatusrequests", "delete"),
     rule("dragoman.dev", "devicepoolreports", "list", "create", "patch", "delete"),
 )
@@ -53,7 +62,9 @@ FLAGS = (
     "--device-metrics",
     "--findings",
     "--findings-interval=30",
+    "--preemption=report",
 )
+"""Every controller. `--safe-release` would keep claims until kubelets have lived for a minute."""
 DARK_DEVICES = 2
 """Devices of the node without a kubelet: its terminating pods keep them."""
 MOST_TAINTS = 3
@@ -61,7 +72,8 @@ MOST_TAINTS = 3
 NAMESPACES = 3
 """Namespaces with copies of a template, beside that of the workload."""
 MARKED = "Marking for deletion"
-UNPLACED, TOLERANT = "unplaced", "tolerant"
+UNPLACED, TOLERANT, STRANDED = "unplaced", "tolerant", "stranded"
+HOST = "kubernetes.io/hostname"
 ALL_TAINTS = {"operator": "Exists"}
 
 
@@ -95,12 +107,13 @@ class Everything:
         self._maintenances: list[str] = []
         self._requests: list[str] = []
         self._class = NO_CLASS
+        self._reported = Reported(setup)
         self._places = [f"{self.name}-copies-{number}" for number in range(NAMESPACES)]
         self._ended = threading.Event()
         self._kubelets = threading.Thread(target=self._end_pods, name="kubelets", daemon=True)
 
     def prepare(self) -> None:
-        """Create the node without a kubelet, what is copied, and two pods; then the rest starts."""
+        """Create the node without a kubelet, what is copied, and pods; then the rest starts."""
         plane, api = self.setup.plane, self.setup.api
         plane.add_node(self.dark, DARK_DEVICES, self.driver)
         for place in self._places:
@@ -124,11 +137,21 @@ class Everything:
         for name, template in ((UNPLACED, unplaced), (TOLERANT, tolerant)):
             api.create(plane.served(template))
             api.create(objects.pod(name, self.name, templates={"gpu": name}))
+        stranded = objects.pod(
+            STRANDED,
+            self.name,
+            templates={"gpu": "devices"},
+            nodeSelector={HOST: self.dark},
+            terminationGracePeriodSeconds=self.setup.workload.grace,
+        )
+        api.create(stranded)
+        self._reported.prepare()
         self._kubelets.start()
 
     def step(self) -> None:
         """Do one thing at random."""
         actions: list[Callable[[], None]] = [self._taint, self._maintain, self._ask, self._change]
+        actions.append(self._change_schema)
         if self._rules:
             actions.append(self._untaint)
         if self._maintenances:
@@ -138,15 +161,16 @@ class Everything:
         self.done[action.__name__.strip("_").replace("_", " ")] += 1
 
     def evict(self) -> None:
-        """Taint a device in use, if any is: on the node without a kubelet in every other case."""
+        """Taint a device in use, if any is, and once those of the node without a kubelet."""
         if len(self._rules) > MOST_TAINTS:
             self._untaint()
         used = self._devices_in_use()
         dark = [one for one in used if one["pool"] == self.dark]
-        if used:
-            turn = self.done["taint"] % 2 and dark
-            self._taint_device(self._chance.choice(dark if turn else used))
+        first = dark if not self.done["taint without a kubelet"] else []
+        for device in first or ([self._chance.choice(used)] if used else ()):
+            self._taint_device(device)
             self.done["taint"] += 1
+        self.done["taint without a kubelet"] += len(first)
 
     def calm(self) -> None:
         """End all taints and maintenances."""
@@ -160,6 +184,7 @@ class Everything:
         self._ended.set()
         self._kubelets.join(30)
         self.calm()
+        self._reported.end()
         api = self.setup.api
         self._insist(lambda: api.delete("clusterresourceclaimtemplates", self.name))
         for name in self._requests:
@@ -245,6 +270,9 @@ class Everything:
         api = self.setup.api
         self._insist(lambda: api.patch("clusterresourceclaimtemplates", self.name, None, body))
 
+    def _change_schema(self) -> None:
+        self._reported.change()
+
     def _delete_copy(self) -> None:
         place = self._chance.choice(self._places)
         self._insist(lambda: self.setup.api.delete("resourceclaimtemplates", self.name, place))
@@ -271,6 +299,7 @@ class Everything:
             *self._about_events(),
             *self._about_reports(settled),
             *self._about_metrics(settled),
+            *self._reported.differences(),
         ]
 
     def _about_pods(self, settled: Settled) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Workload:
         grace: Seconds that a deleted pod has: with any, its kubelet must end it.
 
     Attributes:
+        grace: As given.
         made: How many pods were created.
         steps: How many were done.
         foreign: The resourceVersions of claims that look generated and are nobody's, by name.
@@ -63,7 +64,7 @@ class Workload:
         self._pause = pause
         self._finishes = finishes
         self._meddles = meddles
-        self._grace = grace
+        self.grace = grace
         self.made = 0
         self._live: list[str] = []
         self._finished: list[str] = []
@@ -157,7 +158,7 @@ class Workload:
             templates[f"entry-{number}"] = self._some_template()
         claims = {"shared": self._chance.choice(SHARED)} if self._chance.random() < 0.3 else {}
         pod = objects.pod(name, self._namespace, templates=templates, claims=claims)
-        pod["spec"]["terminationGracePeriodSeconds"] = self._grace
+        pod["spec"]["terminationGracePeriodSeconds"] = self.grace
         self._create(pod)
         self._live.append(name)
 
