@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dragoman.diagnosis.files import overlaid
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
-from dragoman.inventory.facts.objects import SliceFact, World
+from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.model.slice import Slice
 
 
 def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:
@@ -30,18 +32,18 @@ def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:
         raise ChangeError(f"{origin}: {first.plural} {first.name}: {first.problem}")
     if not world.nodes:
         raise ChangeError(f"{origin}: the file has no Node; one with its ResourceSlices is needed")
-    local: dict[str, list[SliceFact]] = {name: [] for name in world.nodes}
+    local: dict[str, list[Slice]] = {name: [] for name in world.nodes}
     for one in _dated(world):
-        node = one.slice.node_name or ""
+        node = one.node_name or ""
         if node not in local:
             there = ", ".join(sorted(local))
             raise ChangeError(
-                f"{origin}: ResourceSlice {one.slice.name} has no spec.nodeName of a node in the "
+                f"{origin}: ResourceSlice {one.name} has no spec.nodeName of a node in the "
                 f"file ({there}); put slices of other nodes into a file of -f"
             )
         local[node].append(one)
     return tuple(Virtual(world.nodes[name], tuple(slices)) for name, slices in local.items())
 
 
-def _dated(world: World) -> Iterable[SliceFact]:
-    return (SliceFact(one.slice, one.created or world.now) for one in world.slices)
+def _dated(world: World) -> Iterable[Slice]:
+    return (replace(one, created=one.created or world.now) for one in world.slices)

@@ -54,12 +54,12 @@ def changed(world: World, changes: Changes) -> tuple[World, tuple[Virtual, ...]]
         if nodes.setdefault(one.node.node.name, one.node) is not one.node:
             name = one.node.node.name
             raise ChangeError(f"node {name} is there already; --without-node {name} replaces it")
-    slices = [one for one in world.slices if one.slice.node_name not in gone]
+    slices = [one for one in world.slices if one.node_name not in gone]
     slices += [one for copy in virtual for one in copy.slices]
     published = [
-        (one.slice.driver, one.slice.pool, device.name)
+        (one.driver, one.pool, device.name)
         for one in slices
-        for device in (one.slice.devices if changes.rules else ())
+        for device in (one.devices if changes.rules else ())
     ]
     for rule in changes.rules:
         if not any(map(rule.selects, published)):

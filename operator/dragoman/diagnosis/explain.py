@@ -54,7 +54,7 @@ def cluster_of(inventory: Inventory) -> Cluster:
     return Cluster(
         inventory.profile,
         nodes=(one.node for one in world.nodes.values()),
-        slices=(one.slice for one in world.slices),
+        slices=world.slices,
         classes=world.classes.values(),
         claims=world.claims.values(),
         taint_rules=world.rules,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import Content, Device, Node, Slice
-from dragoman.inventory.facts.objects import NodeFact, SliceFact, World
+from dragoman.inventory.facts.objects import NodeFact, World
 from dragoman.inventory.snapshots.documents import Document
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -29,7 +29,7 @@ class Virtual:
     """
 
     node: NodeFact
-    slices: tuple[SliceFact, ...] = field(default_factory=tuple)
+    slices: tuple[Slice, ...] = field(default_factory=tuple)
 
 
 def copied(world: World, like: str, number: int) -> Virtual:
@@ -54,29 +54,29 @@ def copied(world: World, like: str, number: int) -> Virtual:
         _renamed(origin.document, name, labels),
     )
     current = _current(world.slices)
-    local = Counter(one.slice.pool_id for one in current if one.slice.node_name == like)
-    there = Counter(one.slice.pool_id for one in current)
+    local = Counter(one.pool_id for one in current if one.node_name == like)
+    there = Counter(one.pool_id for one in current)
     slices = []
     for one in current:
-        key, wanted = one.slice.pool_id, one.slice.slice_count
-        if one.slice.node_name == like:
+        key, wanted = one.pool_id, one.slice_count
+        if one.node_name == like:
             # A pool of several nodes becomes one of the new node alone, as complete as that is.
             count = local[key] if there[key] == wanted else wanted
-            slices.append(SliceFact(_copied_slice(one.slice, like, name, count), world.now))
+            slices.append(_copied_slice(one, like, name, count, world.now))
     return Virtual(node, tuple(slices))
 
 
-def _current(slices: Iterable[SliceFact]) -> list[SliceFact]:
+def _current(slices: Iterable[Slice]) -> list[Slice]:
     """Return the slices of the highest generation of each pool."""
     found = list(slices)
     newest: dict[object, int] = {}
     for one in found:
-        key = one.slice.pool_id
-        newest[key] = max(newest.get(key, 0), one.slice.generation)
-    return [one for one in found if one.slice.generation == newest[one.slice.pool_id]]
+        key = one.pool_id
+        newest[key] = max(newest.get(key, 0), one.generation)
+    return [one for one in found if one.generation == newest[one.pool_id]]
 
 
-def _copied_slice(one: Slice, like: str, name: str, slice_count: int) -> Slice:
+def _copied_slice(one: Slice, like: str, name: str, slice_count: int, created: str) -> Slice:
     return replace(
         one,
         slice_count=slice_count,
@@ -84,6 +84,7 @@ def _copied_slice(one: Slice, like: str, name: str, slice_count: int) -> Slice:
         pool=_replaced(one.pool, like, name),
         generation=1,
         node_name=name,
+        created=created,
         devices=tuple(
             Device(device.name, _on(device.content, like, name)) for device in one.devices
         ),
@@ -111,7 +112,7 @@ def manifests(virtual: Iterable[Virtual]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for one in virtual:
         found.append({"apiVersion": "v1", "kind": "Node", **one.node.document})
-        found += [_slice_document(part.slice) for part in one.slices]
+        found += [_slice_document(part) for part in one.slices]
     return found
 
 

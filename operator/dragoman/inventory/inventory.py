@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import tainted
-from dragoman.inventory.facts.objects import SliceFact, World
+from dragoman.inventory.facts.objects import World
 from dragoman.inventory.holders import Holding, holdings
 from dragoman.inventory.matching import Classes
 from dragoman.inventory.pools.counters import Counters
@@ -119,7 +119,7 @@ def take(world: World, profile: Profile) -> Inventory:
         profile: How the scheduler of the cluster behaves.
     """
     held = holdings(world)
-    slices = [_tainted(one, world, profile) for one in world.slices]
+    slices = [tainted(one, world.rules, profile) for one in world.slices]
     found = {pool.id: pool for pool in pools(slices, profile)}
     counters = {key: Counters.of(pool, held) for key, pool in found.items()}
     devices: dict[DeviceID, Device] = {}
@@ -141,10 +141,6 @@ def _name_reservations(world: World, devices: dict[DeviceID, Device]) -> None:
         for taint in device.taints:
             if taint.key == PREEMPTION:
                 devices[key] = replace(device, reserved=pods.get(taint.value, UNSEEN))
-
-
-def _tainted(fact: SliceFact, world: World, profile: Profile) -> SliceFact:
-    return SliceFact(tainted(fact.slice, world.rules, profile), fact.created)
 
 
 def _current(

@@ -37,6 +37,7 @@ class Slice:
         devices: In the order of the slice.
         shared_counters: `spec.sharedCounters`.
         skip_node_operations: `spec.skipNodeOperations` (1.37, alpha).
+        created: `metadata.creationTimestamp`, empty where unset.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Slice:
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
+    created: str = ""
 
     @property
     def pool_id(self) -> PoolID:
@@ -59,13 +61,14 @@ class Slice:
 
 
 def parse_slice(document: Document) -> Slice:
-    """Read a ResourceSlice."""
+    """Read a ResourceSlice; raise MalformedObjectError naming the field."""
     require_object(document)
+    metadata = mapping(document, "metadata")
     spec = mapping(document, "spec")
     pool = mapping(spec, "pool", "spec.")
     driver = text(spec, "driver", "spec.")
     return Slice(
-        name=text(mapping(document, "metadata"), "name", "metadata."),
+        name=text(metadata, "name", "metadata."),
         driver=driver,
         pool=text(pool, "name", "spec.pool."),
         generation=integer(pool, "generation", "spec.pool."),
@@ -83,4 +86,5 @@ def parse_slice(document: Document) -> Slice:
             for index, item in enumerate(items(spec, "sharedCounters", "spec."))
         ),
         skip_node_operations=texts(spec, "skipNodeOperations", "spec."),
+        created=optional_text(metadata, "creationTimestamp", "metadata.") or "",
     )

@@ -144,9 +144,9 @@ class Engine:
             cluster.remove_claim,
         )
         changed |= _update(
-            {one.slice.name: one for one in old.slices},
-            {one.slice.name: one for one in world.slices},
-            lambda one: cluster.put_slice(one.slice),
+            {one.name: one for one in old.slices},
+            {one.name: one for one in world.slices},
+            cluster.put_slice,
             cluster.remove_slice,
         )
         changed |= _update(
@@ -178,7 +178,7 @@ def _update(
 
 def _size(world: World) -> int:
     """Count nodes and devices."""
-    return len(world.nodes) + sum(len(one.slice.devices) for one in world.slices)
+    return len(world.nodes) + sum(len(one.devices) for one in world.slices)
 
 
 def _shape(pod: PodFact, claims: Iterable[Claim]) -> object:

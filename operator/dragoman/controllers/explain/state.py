@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import dragoman.allocation as api
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices, Stored
-from dragoman.inventory.facts.objects import NodeFact, PodFact, SliceFact, World
+from dragoman.inventory.facts.objects import NodeFact, PodFact, World
 from dragoman.inventory.facts.parser import node_fact, pod_fact
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.inventory.snapshots.versions import upgraded
@@ -56,7 +56,6 @@ class DeviceState:
         self._kubernetes = kubernetes
         self._clock = clock
         self._world: tuple[int, float, World] | None = None
-        self._slices: dict[str, SliceFact] = {}
         cluster.keep_content(_claim, _node)
         self.informers: tuple[Informer[Any], ...] = (
             cluster.pods,
@@ -115,19 +114,13 @@ class DeviceState:
 
     def _made(self) -> World:
         devices = self._devices
-        known = self._slices
-        self._slices = {
-            one.metadata.uid: _slice(known.get(one.metadata.uid), one.content, one.metadata.created)
-            for one in devices.slices.store
-            if one.content is not None
-        }
         rules = {"devicetaintrules"} if devices.rules_served is not None else set()
         nodes = (one.content for one in self._cluster.nodes.store)
         return World(
             now=datetime.now(UTC).isoformat(timespec="seconds"),
             kubernetes=self._kubernetes,
             nodes={one.node.name: one for one in nodes if isinstance(one, NodeFact)},
-            slices=tuple(self._slices.values()),
+            slices=tuple(one.content for one in devices.slices.store if one.content is not None),
             classes=self._classes(),
             rules=tuple(one.rule for one in devices.rules.store),
             # Those whose content cannot be read have no spec.
@@ -150,11 +143,6 @@ def _claim(document: Document) -> Claim:
 
 def _node(document: Document) -> NodeFact:
     return node_fact(reduced("nodes", document))
-
-
-def _slice(known: SliceFact | None, content: api.Slice, created: str) -> SliceFact:
-    """Return the known fact where the slice is the same: facts are compared by identity."""
-    return known if known is not None and known.slice is content else SliceFact(content, created)
 
 
 def _values(stored: Iterable[Stored[Value]]) -> Iterable[Value]:

@@ -14,14 +14,6 @@ from dragoman.model.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)
-class SliceFact:
-    """A ResourceSlice, and when it was created."""
-
-    slice: api.Slice
-    created: str
-
-
-@dataclass(frozen=True, slots=True)
 class Container:
     """A container of a pod.
 
@@ -123,7 +115,7 @@ class World:
     now: str
     kubernetes: str
     nodes: Mapping[str, NodeFact]
-    slices: tuple[SliceFact, ...]
+    slices: tuple[api.Slice, ...]
     classes: Mapping[str, api.DeviceClass]
     rules: tuple[api.DeviceTaintRule, ...]
     claims: Mapping[str, Claim]
@@ -148,7 +140,7 @@ def world_of(
         now="",
         kubernetes="",
         nodes={},
-        slices=tuple(SliceFact(one, "") for one in slices),
+        slices=tuple(slices),
         classes={},
         rules=tuple(rules),
         claims={claim.key: claim for claim in claims},

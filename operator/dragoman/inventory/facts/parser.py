@@ -12,7 +12,6 @@ from dragoman.inventory.facts.objects import (
     NodeFact,
     PodFact,
     Quota,
-    SliceFact,
     World,
 )
 from dragoman.inventory.snapshots.documents import Document
@@ -51,7 +50,7 @@ def parse(snapshot: Snapshot) -> World:
         now=snapshot.taken,
         kubernetes=snapshot.kubernetes,
         nodes={one.node.name: one for one in read("nodes", node_fact)},
-        slices=tuple(read("resourceslices", slice_fact)),
+        slices=tuple(read("resourceslices", parse_slice)),
         classes={one.name: one for one in read("deviceclasses", parse_class)},
         rules=tuple(read("devicetaintrules", parse_taint_rule)),
         claims={one.key: one for one in read("resourceclaims", parse_claim)},
@@ -111,13 +110,6 @@ def _container(document: Document) -> Container:
 def node_fact(document: Document) -> NodeFact:
     """Read a reduced Node; raise MalformedObjectError naming the field."""
     return NodeFact(parse_node(document), Room.parse(document), document)
-
-
-def slice_fact(document: Document) -> SliceFact:
-    """Read a reduced ResourceSlice; raise MalformedObjectError naming the field."""
-    metadata = mapping(document, "metadata")
-    created = optional_text(metadata, "creationTimestamp", "metadata.") or ""
-    return SliceFact(parse_slice(document), created)
 
 
 _QUOTA_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"

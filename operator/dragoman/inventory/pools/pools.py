@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.assembly import assemble
-from dragoman.inventory.facts.objects import SliceFact
 from dragoman.model.deviceid import PoolID
 from dragoman.model.slice import Slice
 
@@ -67,23 +66,23 @@ class Pool:
         return f"Invalid ({self.reason})" if self.reason else str(self.state)
 
 
-def pools(slices: Iterable[SliceFact], profile: Profile) -> tuple[Pool, ...]:
+def pools(slices: Iterable[Slice], profile: Profile) -> tuple[Pool, ...]:
     """Return all pools, ordered by driver and pool name.
 
     Args:
         slices: All slices of the cluster.
         profile: How the scheduler of the cluster behaves.
     """
-    grouped: defaultdict[PoolID, list[SliceFact]] = defaultdict(list)
+    grouped: defaultdict[PoolID, list[Slice]] = defaultdict(list)
     for one in slices:
-        grouped[one.slice.pool_id].append(one)
+        grouped[one.pool_id].append(one)
     return tuple(_pool(key, grouped[key], profile) for key in sorted(grouped))
 
 
-def _pool(key: PoolID, found: list[SliceFact], profile: Profile) -> Pool:
-    generation = max(one.slice.generation for one in found)
-    current = [one for one in found if one.slice.generation == generation]
-    slices = tuple(sorted((one.slice for one in current), key=lambda one: one.name))
+def _pool(key: PoolID, found: list[Slice], profile: Profile) -> Pool:
+    generation = max(one.generation for one in found)
+    current = [one for one in found if one.generation == generation]
+    slices = tuple(sorted(current, key=lambda one: one.name))
     wanted = slices[0].slice_count
     reason = ""
     if len(slices) == wanted:
@@ -98,9 +97,7 @@ def _pool(key: PoolID, found: list[SliceFact], profile: Profile) -> Pool:
         wanted=wanted,
         state=state,
         reason=reason,
-        obsolete=tuple(
-            sorted(one.slice.name for one in found if one.slice.generation != generation)
-        ),
+        obsolete=tuple(sorted(one.name for one in found if one.generation != generation)),
         since=max(one.created for one in current),
     )
 
