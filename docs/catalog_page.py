@@ -142,7 +142,7 @@ def _config(config: ConfigSpec) -> Iterator[str]:
     yield f"{sources.get(config.sources, '')}Unknown fields are {unknown[config.unknown_fields]}."
     if config.refused_classes:
         named = " and ".join(f"`{name}`" for name in sorted(config.refused_classes))
-        yield f"Refused for requests of the DeviceClasses {named}."
+        yield f"Rejected for requests of the DeviceClasses {named}."
     fields = list(_fields(config.schema, ""))
     if fields:
         yield ""

@@ -22,25 +22,30 @@ DOCS: Final = Path(__file__).parent
 ROOT: Final = DOCS.parent
 SHARED: Final = frozenset(FIELDS)
 """Options that every command has that reads a cluster."""
-_GENERATED: Final = "`make pages` generates this page; a test compares it."
+_GENERATED: Final = "<!-- `make pages` generates this page; a test compares it. -->"
 CLI_HEAD: Final = f"""\
 # Command line
 
-`kubectl dra COMMAND` and `dragoman COMMAND` are the same program; the commands of servers are
-commands of `dragoman` alone. A flag beats its environment variable. {_GENERATED}
+{_GENERATED}
+
+`kubectl dra COMMAND` and `dragoman COMMAND` run the same program; the commands for servers exist
+only as `dragoman COMMAND`. A flag overrides its environment variable.
 """
 VALUES_HEAD: Final = f"""\
 # Values of the chart
 
+{_GENERATED}
+
 The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm rejects
-values that do not have the type and form of these tables. {_GENERATED}
+values that do not have the type and form of these tables.
 """
 VALUES_TABLE: Final = "| value | type | default | meaning |\n|---|---|---|---|\n"
 API_HEAD: Final = f"""\
 # API reference
 
-Kinds of the API group `dragoman.dev`. `kubectl explain KIND --recursive` prints the same.
 {_GENERATED}
+
+Kinds of the API group `dragoman.dev`. `kubectl explain KIND --recursive` prints the same.
 """
 
 

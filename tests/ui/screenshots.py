@@ -1,4 +1,4 @@
-"""`python -m tests.ui.screenshots`: take the picture of docs/toolkit/ui.md."""
+"""`python -m tests.ui.screenshots`: take the pictures of the page that docs/ shows."""
 
 from __future__ import annotations
 
@@ -9,34 +9,52 @@ from pathlib import Path
 from typing import Final
 
 from PIL import Image
+from playwright.sync_api import Browser
 
-from tests.ui.browser import Window, launched
+from tests.ui.browser import PHONE, Window, launched
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLE: Final = "examples/toolkit/cluster.jsonl"
-PICTURE: Final = ROOT / "docs/toolkit/ui.png"
+DESKTOP_PICTURE: Final = ROOT / "docs/toolkit/ui.png"
+PHONE_PICTURE: Final = ROOT / "docs/toolkit/ui-phone.png"
 SIZE: Final = (1440, 900)
 COLORS: Final = 256
 """Enough for text and flat areas: the file is less than half as large as with all."""
 
 
 def main() -> None:
-    """Write the page of the sample cluster, choose a device, take a picture."""
+    """Write the page of the sample cluster, take its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
         command = [sys.executable, "-m", "dragoman", "top", "--html", str(file)]
         subprocess.run([*command, "--snapshot", SAMPLE], cwd=ROOT, check=True)
         with launched() as browser:
-            window = Window(browser, SIZE, color_scheme="light", timezone_id="UTC")
-            window.page.goto(file.as_uri())
-            window.page.get_by_role("gridcell", name="gpu-3: tainted").click()
-            window.page.screenshot(path=PICTURE, full_page=True)
-            window.close()
-    with Image.open(PICTURE) as taken:
-        taken.convert("RGB").quantize(COLORS, method=Image.Quantize.FASTOCTREE).save(
-            PICTURE, optimize=True
-        )
-    print(PICTURE.relative_to(ROOT))
+            desktop(browser, file.as_uri())
+            phone(browser, file.as_uri())
+    for picture in (DESKTOP_PICTURE, PHONE_PICTURE):
+        with Image.open(picture) as taken:
+            taken.convert("RGB").quantize(COLORS, method=Image.Quantize.FASTOCTREE).save(
+                picture, optimize=True
+            )
+        print(picture.relative_to(ROOT))
+
+
+def desktop(browser: Browser, address: str) -> None:
+    """Take the whole page, with a device chosen."""
+    window = Window(browser, SIZE, color_scheme="light", timezone_id="UTC")
+    window.page.goto(address)
+    window.page.get_by_role("gridcell", name="gpu-3: tainted").click()
+    window.page.screenshot(path=DESKTOP_PICTURE, full_page=True)
+    window.close()
+
+
+def phone(browser: Browser, address: str) -> None:
+    """Take the first screen of a phone, with the pixels of one."""
+    options = {"color_scheme": "light", "timezone_id": "UTC", "device_scale_factor": 2}
+    window = Window(browser, PHONE, **options)
+    window.page.goto(address)
+    window.page.screenshot(path=PHONE_PICTURE)
+    window.close()
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ async def _verify(api: Client, seconds: float) -> bool:
     async for result in results(api, seconds):
         count += 1
         refused = refused and not result.fault
-        said = result.fault or f"was refused: {result.answer}"
+        said = result.fault or f"was rejected: {result.answer}"
         click.echo(f"{'FAILED' if result.fault else 'ok'}  {result.trial.what} {said}")
     if count == 1:
         click.echo("no DriverConfigSchema enforces anything: no config could be tried")

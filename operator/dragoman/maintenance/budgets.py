@@ -117,7 +117,7 @@ def _number(document: Document, key: str, absent: int = 0) -> int:
 
 
 def predict(pods: Iterable[Protected], budgets: Iterable[Budget]) -> dict[str, str]:
-    """Return why the Eviction API refuses each pod now, empty where it allows the eviction.
+    """Return why the Eviction API rejects each pod now, empty where it allows the eviction.
 
     Args:
         pods: In the order in which they are evicted: each takes one disruption of its budget.
@@ -146,7 +146,7 @@ def _refusal(pod: Protected, budgets: Iterable[Budget], left: dict[tuple[str, st
         return ""
     if len(found) > 1:
         names = ", ".join(sorted(one.name for one in found))
-        return f"the Eviction API refuses pods with several PodDisruptionBudgets: {names}"
+        return f"the Eviction API rejects pods with several PodDisruptionBudgets: {names}"
     (budget,) = found
     if not pod.ready and (budget.always or budget.healthy >= budget.desired > 0):
         return ""

@@ -3,7 +3,7 @@
 Source: `SelectVictimsOnNode`, `filterPodsWithPDBViolation` and `pickOneNodeForPreemption` of
 kube-scheduler (pkg/scheduler/framework/plugins/defaultpreemption and framework/preemption), the
 same in 1.34 to 1.37 for pods without PodGroups. What differs: claims of victims are released, a
-candidate with a victim that the Eviction API refuses is none, and pods that a policy spares stay.
+candidate with a victim that the Eviction API rejects is none, and pods that a policy spares stay.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Examination:
         several = self.trial.facts.budgets_of(pod)
         if len(several) > 1:
             names = ", ".join(sorted(one.name for one in several))
-            text = f"the Eviction API refuses {pod.key}, which has several PodDisruptionBudgets"
+            text = f"the Eviction API rejects {pod.key}, which has several PodDisruptionBudgets"
             return Reason(Code.BUDGETS, f"{text}: {names}")
         return None
 

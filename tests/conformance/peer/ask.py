@@ -48,7 +48,7 @@ def word(asked: Running, body: str) -> str:
     """Send one review over a connection of its own and say what came back.
 
     Returns:
-        `allows`, `allows and warns`, `refuses`, `crashes` where the connection ended without an
+        `allows`, `allows and warns`, `rejects`, `crashes` where the connection ended without an
         answer, or `HTTP` with a status.
     """
     context = ssl.create_default_context(cafile=str(asked.authority))
@@ -66,7 +66,7 @@ def word(asked: Running, body: str) -> str:
         return f"HTTP {response.status}"
     answer = json.loads(text)["response"]
     if not answer["allowed"]:
-        return "refuses"
+        return "rejects"
     return "allows and warns" if answer.get("warnings") else "allows"
 
 

@@ -14,7 +14,7 @@ from tests.support.worlds import configtables as tables
 from tests.support.worlds import driverconfigs as builders
 from tests.support.worlds import reviews
 
-Truth = Literal["accepts", "refuses", "ignores"]
+Truth = Literal["accepts", "rejects", "ignores"]
 TABLES = {"gpu.example.com": EXAMPLE, "gpu.nvidia.com": NVIDIA, "compute-domain.nvidia.com": NVIDIA}
 """Drivers whose vendors publish a webhook."""
 
@@ -74,7 +74,7 @@ def _rows() -> Iterator[Case]:
             requests = () if row.source == "Class" else ("gpu",)
             document = made(builders.entry("@", driver, requests))
             body = json.dumps(reviews.review(document)).replace('"@"', row.parameters)
-            truth: Truth = "refuses" if row.errors else "accepts"
+            truth: Truth = "rejects" if row.errors else "accepts"
             yield Case(vendor.key, driver, row.title, body, truth)
 
 
@@ -89,12 +89,12 @@ def _around(vendor: str, driver: str, kind: dict[str, str]) -> Iterator[Case]:
     for version in ("v1beta1", "v1beta2"):
         old = {"apiVersion": f"resource.k8s.io/{version}"}
         yield case(f"a good claim in {version}", "accepts", {**good, **old})
-        yield case(f"a bad claim in {version}", "refuses", {**bad, **old})
+        yield case(f"a bad claim in {version}", "rejects", {**bad, **old})
     yield case("a good template", "accepts", builders.template(entry(GOOD)))
-    yield case("a bad template", "refuses", builders.template(entry(BAD)))
+    yield case("a bad template", "rejects", builders.template(entry(BAD)))
     yield case("a class with a good config", "accepts", builders.device_class(entry(GOOD, ())))
-    yield case("a class with a bad config", "refuses", builders.device_class(entry(BAD, ())))
-    yield case("a good entry and a bad one", "refuses", builders.claim(entry(GOOD), entry(BAD)))
+    yield case("a class with a bad config", "rejects", builders.device_class(entry(BAD, ())))
+    yield case("a good entry and a bad one", "rejects", builders.claim(entry(GOOD), entry(BAD)))
     labelled = {**bad, "metadata": {"name": "claim", "labels": {"a": "b"}}}
     yield case(
         "a label for a claim that was bad before the webhook came",

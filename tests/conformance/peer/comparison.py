@@ -27,7 +27,7 @@ BEGIN, END = "<!-- webhooks:begin -->", "<!-- webhooks:end -->"
 VENDORS = (EXAMPLE, NVIDIA)
 RIGHT = {
     "accepts": ("allows", "allows and warns"),
-    "refuses": ("refuses",),
+    "rejects": ("rejects",),
     "ignores": ("allows and warns",),
 }
 """What a webhook should answer, by what the driver does later."""
@@ -88,7 +88,7 @@ def rows(words: Recorded) -> tuple[Row, ...]:
     def own(case: Case) -> str:
         response = json.loads(review(case.body.encode(), registry).body)["response"]
         if not response["allowed"]:
-            return "refuses"
+            return "rejects"
         return "allows and warns" if response.get("warnings") else "allows"
 
     return tuple(Row(case, words[case.driver][case.title], own(case)) for case in all_cases())

@@ -180,8 +180,8 @@ def test_helm_test_passes_and_leaves_no_rights_behind(cluster: Cluster, api: Api
     assert "Phase:          Succeeded" in said
     assert "Failed" not in said
     tried = cluster.kubelet.said("verify")
-    assert "ok  a DriverConfigSchema that does not compile was refused" in tried
-    assert "config that driver gpu.nvidia.com does not know was refused" in tried
+    assert "ok  a DriverConfigSchema that does not compile was rejected" in tried
+    assert "config that driver gpu.nvidia.com does not know was rejected" in tried
     assert api.find("clusterroles", "dragoman-verify") is None
     assert api.find("pods", "dragoman-verify", NAMESPACE) is None
 

@@ -207,7 +207,7 @@ def test_rights_are_checked_before_the_first_write(ward: Ward) -> None:
     reader = ward.plane.user("maintenance-reader", reads)
     arguments = ("--kubeconfig", reader.kubeconfig, "-n", ward.name)
     said = dra("drain", ward.device(), *arguments, expected=(2,))
-    assert "nothing was changed: you may not create " in said.errors
+    assert "nothing was changed: you cannot create " in said.errors
     assert "create pods/eviction" in said.errors
     assert ward.dra("hold", ward.device(), "--dry-run").status == 0
 

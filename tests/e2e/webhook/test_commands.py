@@ -56,7 +56,7 @@ def test_verify_is_content_with_a_webhook_that_refuses(
             close(plane)
     assert done.exit_code == 0, done.output
     schemas_line, class_line = done.output.splitlines()
-    assert schemas_line.startswith("ok  a DriverConfigSchema that does not compile was refused: ")
+    assert schemas_line.startswith("ok  a DriverConfigSchema that does not compile was rejected: ")
     assert class_line.startswith("ok  a DeviceClass with a config that driver gpu.example.com")
     assert plane.api().find("deviceclasses", "dragoman-verify") is None
 

@@ -29,7 +29,7 @@ def found(document: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 REFUSED = (
-    "spec.devices.config[0].requests[0]: Forbidden: the driver refuses Config for devices of class "
+    "spec.devices.config[0].requests[0]: Forbidden: the driver rejects Config for devices of class "
     "slices"
 )
 SKIPPED = (
@@ -80,7 +80,7 @@ def test_a_class_of_the_name_is_refused(name: str, refused: bool) -> None:
     document = builders.device_class(builders.entry(builders.KIND))
     document["metadata"]["name"] = name
     errors, warnings = found(document)
-    expected = "spec.config[0]: Forbidden: the driver refuses Config for devices of class slices"
+    expected = "spec.config[0]: Forbidden: the driver rejects Config for devices of class slices"
     assert errors == ([expected] if refused else [])
     assert warnings == []
 

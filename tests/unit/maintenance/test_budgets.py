@@ -47,7 +47,7 @@ def budget(allowed: int = 0, name: str = "pdb", **status: Any) -> Budget:
         pytest.param(
             member(),
             [budget(1), budget(1, "more")],
-            "the Eviction API refuses pods with several PodDisruptionBudgets: more, pdb",
+            "the Eviction API rejects pods with several PodDisruptionBudgets: more, pdb",
             id="two budgets",
         ),
     ],

@@ -105,7 +105,7 @@ class FindingsController:
         _measure(diagnosis)
         posted = self._report(diagnosis.findings)
         log.info(
-            "Examined the cluster",
+            "Checked the cluster",
             errors=diagnosis.count(Severity.ERROR),
             warnings=diagnosis.count(Severity.WARNING),
             infos=diagnosis.count(Severity.INFO),

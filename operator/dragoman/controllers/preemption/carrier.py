@@ -231,7 +231,7 @@ class Carrier:
         """Say why an eviction waits; budgets of other namespaces have no name here."""
         note = outcome.message or "A pod has changed; the plan is computed again."
         if namespace != journal.namespace:
-            note = "A pod of another namespace may not be evicted now."
+            note = "A pod of another namespace cannot be evicted now."
         if self._said.get(journal.uid) == note:
             return
         self._said[journal.uid] = note

@@ -84,7 +84,7 @@ def refused_classes(spec: ConfigSpec, entry: Entry, objects: Configured) -> Iter
 
 
 def _refusal(spec: ConfigSpec, name: str) -> str:
-    return f"the driver refuses {spec.kind or spec.title} for devices of class {name}"
+    return f"the driver rejects {spec.kind or spec.title} for devices of class {name}"
 
 
 def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[str]:

@@ -402,7 +402,7 @@ class Site:
         try:
             made = self.api.update(changed, "status")
         except ApiError as error:
-            raise NotRunError(f"the API server refuses the allocation: {error}") from error
+            raise NotRunError(f"the API server rejects the allocation: {error}") from error
         self._claims[made["metadata"]["uid"]] = made
         listed = ", ".join(f"{one['device']} for {one['request']}" for one in results)
         self.step(f"create claim {made['metadata']['name']} and allocate {listed or 'no device'}")

@@ -65,4 +65,4 @@ def require_valid(found: Iterable[Named], kubernetes: str) -> None:
             if one.in_group or one.pods is not None:
                 for problem in invalid(one, version):
                     text = f"{name}: {one.title}: {problem.message}"
-                    raise Unusable(f"{text}; the API server would refuse it, see `dragoman check`")
+                    raise Unusable(f"{text}; the API server would reject it, see `dragoman check`")

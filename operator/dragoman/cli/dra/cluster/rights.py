@@ -153,4 +153,4 @@ async def require(client: Client, needs: Iterable[Need]) -> None:
     """Raise Unusable naming every right that is missing; nothing was written then."""
     missing = [str(need) for need, found in (await granted(client, needs)).items() if not found]
     if missing:
-        raise Unusable(f"nothing was changed: you may not {', '.join(missing)}")
+        raise Unusable(f"nothing was changed: you cannot {', '.join(missing)}")

@@ -31,7 +31,7 @@ Examples:
 Exit status:
   0  the devices are idle, and no new claim can get them
   1  a pod has no controller, and --force is missing: nothing was changed; or timeout or Ctrl-C:
-     the last lines say what remains; with --dry-run: a pod may not be evicted
+     the last lines say what remains; with --dry-run: a pod cannot be evicted
   2  no such device, missing permissions, or bad input
 """
 MECHANISMS: Final = ("auto", "rule", "claim")

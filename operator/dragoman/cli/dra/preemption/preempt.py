@@ -24,7 +24,7 @@ Examples:
 \b
 Exit status:
   0  a plan exists, or none is needed; without --dry-run: the pod has a node
-  1  no plan: no node can be made to fit, or the pod may not preempt
+  1  no plan: no node can be made to fit, or the pod cannot preempt
   2  cannot tell: bad input, missing permissions, an old snapshot, a search that is too large
   3  the plan did not hold, or the pod got no node in time
 """

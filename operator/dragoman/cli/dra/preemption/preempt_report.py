@@ -34,7 +34,7 @@ _WORDS: Final = {
     Why.NOT_ENOUGH: "the pod would not fit even without all pods of lower priority",
     Why.NETWORK: "its devices belong to several nodes, which plans leave alone",
     Why.TOO_LARGE: "the search is too large",
-    Why.NOT_EXAMINED: "not examined: enough other nodes can be made to fit",
+    Why.NOT_EXAMINED: "not checked: enough other nodes can be made to fit",
 }
 
 
@@ -57,7 +57,7 @@ def _blocks(world: World, plan: Plan) -> Iterator[Table | str | Cell]:
     chosen = plan.chosen
     match plan.outcome:
         case Outcome.INELIGIBLE:
-            yield from (f"It may not preempt: {one.text}." for one in plan.reasons)
+            yield from (f"It cannot preempt: {one.text}." for one in plan.reasons)
         case Outcome.FITS:
             assert chosen is not None
             yield f"It fits on {chosen.node} as it is: no pod has to end."

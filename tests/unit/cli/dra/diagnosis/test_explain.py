@@ -778,7 +778,7 @@ def test_an_object_of_a_file_that_the_api_server_would_refuse_is_named_with_the_
     assert result.exit_code == 2
     field = "ResourceClaim ns/wanted: spec.devices.requests[0].exactly.count: Invalid value: -1"
     assert field in result.stderr
-    assert "the API server would refuse it, see `dragoman check`" in result.stderr
+    assert "the API server would reject it, see `dragoman check`" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["explain", "simulate"])

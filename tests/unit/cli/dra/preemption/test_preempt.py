@@ -50,7 +50,7 @@ def test_a_pod_that_may_not_preempt_ends_with_1(tmp_path: Path) -> None:
     low = Desk(tmp_path, device_class(), node("a"), pool("a", 1), *waiting(1, 0))
     printed = low.run("preempt", "ns/train", "--dry-run", status=1)
     assert (
-        "It may not preempt: the pod has priority 0: a PriorityClass above 0 is needed." in printed
+        "It cannot preempt: the pod has priority 0: a PriorityClass above 0 is needed." in printed
     )
 
 

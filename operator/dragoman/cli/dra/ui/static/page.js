@@ -214,14 +214,15 @@ function panel() {
   make("h3", device.id, box);
   const list = make("dl", undefined, box);
   const say = (term, values) => { if (values.length) { make("dt", term, list); for (const value of values) make("dd", value, list); } };
-  say("State", [dot.getAttribute("aria-label").slice(dot.getAttribute("aria-label").indexOf(": ") + 2)]);
+  const state = dot.getAttribute("aria-label").slice(dot.getAttribute("aria-label").indexOf(": ") + 2);
+  say("State", [state]);
   say("Node", [shown[0]]);
   for (const holder of device.holders || []) {
     say(holder.admin ? "Claim, with admin access" : "Claim", [`${holder.claim}, since ${age(holder.since || "")}`]);
     say("Pods", (holder.pods || []).map((pod) => pod.replace(" ", ", containers: ")));
     say("Share", Object.entries(holder.consumed || {}).map(([name, amount]) => `${name} ${amount}`));
   }
-  say("Taints", device.taints || []);
+  say("Taints", (device.taints || []).filter((taint) => !state.includes(taint)));
   const names = [...$("class").options].slice(1).map((option) => option.value);
   say("Classes", (device.classes || []).map((number) => names[number]));
   for (const [name, value] of Object.entries(device.attributes || {})) say(name, [value]);
