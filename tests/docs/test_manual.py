@@ -85,14 +85,19 @@ def test_the_site_fits_and_loads_nothing_from_other_hosts(site: tuple[Path, str]
 
 
 @pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
-def test_the_copy_button_copies_commands_alone(site: tuple[Path, str]) -> None:
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+@pytest.mark.parametrize("page", ["toolkit/who", "install"])
+def test_the_copy_button_copies_commands_alone(
+    site: tuple[Path, str], page: str, size: tuple[int, int]
+) -> None:
     with launched() as browser:
-        window = Window(browser, permissions=["clipboard-read", "clipboard-write"])
-        window.page.goto(f"{site[1]}toolkit/who/")
+        window = Window(browser, size, permissions=["clipboard-read", "clipboard-write"])
+        window.page.goto(f"{site[1]}{page}/")
         window.page.locator(".md-clipboard, [data-md-type=copy]").first.click()
         window.page.get_by_text("Copied to clipboard").wait_for()
         copied = window.page.evaluate("navigator.clipboard.readText()")
         window.close()
-    page = ROOT / "docs/toolkit/who.md"
-    first = next(block for block in blocks(page) if block.runs)
-    assert copied.splitlines() == [command.line for command in first.commands]
+    first = next(block for block in blocks(ROOT / f"docs/{page}.md") if block.runs)
+    assert copied.splitlines() == [
+        line for command in first.commands for line in command.line.splitlines()
+    ]
