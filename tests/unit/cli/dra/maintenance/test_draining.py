@@ -87,9 +87,7 @@ def run(
 def test_rights_for_held_claims_are_asked_for_before_the_first_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        Unusable, match=r"nothing was changed: you cannot .*resourceclaims/binding"
-    ):
+    with pytest.raises(Unusable, match=r"nothing was changed: you cannot .*resourceclaims/binding"):
         run(tmp_path, monkeypatch, kind=Kind.CLAIM, refused="binding")
     assert run(tmp_path, monkeypatch, kind=Kind.CLAIM).status is Exit.CLEAR
 
