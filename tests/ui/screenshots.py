@@ -50,8 +50,7 @@ def desktop(browser: Browser, address: str) -> None:
 
 def phone(browser: Browser, address: str) -> None:
     """Take the first screen of a phone, with the pixels of one."""
-    options = {"color_scheme": "light", "timezone_id": "UTC", "device_scale_factor": 2}
-    window = Window(browser, PHONE, **options)
+    window = Window(browser, PHONE, color_scheme="light", timezone_id="UTC", device_scale_factor=2)
     window.page.goto(address)
     window.page.screenshot(path=PHONE_PICTURE)
     window.close()
