@@ -14,8 +14,7 @@ from dragoman.allocation.features import profile
 from dragoman.cluster.devices import Devices
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import pool_statuses
+from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.model import Claim
 from tests.support.clusters import cluster_of
 
@@ -62,7 +61,12 @@ def a_claim(index: int) -> Claim:
 def computation(slices: list[StoredSlice], claims: list[Claim]) -> bool:
     """Measure one answer to a request for all pools of the driver."""
     began = time.perf_counter()
-    found = pool_statuses(PoolFacts(slices, (one for claim in claims for one in claim.devices)))
+    found = pool_statuses(
+        PoolFacts(
+            (one.content for one in slices if one.content),
+            (one for claim in claims for one in claim.devices),
+        )
+    )
     took = time.perf_counter() - began
     assert sum(one["totalDevices"] for one in found) == SLICES * DEVICES
     assert sum(one["allocatedDevices"] for one in found) == len(claims)

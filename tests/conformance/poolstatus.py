@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import pool_statuses
+from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.model import Claim
+from dragoman.model.slice import parse_slice
 from dragoman.model.taints import parse_taint_rule
 
 Json = dict[str, Any]
@@ -146,7 +145,7 @@ def ours(world: Json, request: Json) -> list[Json]:
     spec = request["spec"]
     facts = PoolFacts(
         slices=[
-            StoredSlice.parse(one, content=True)
+            parse_slice(one)
             for one in world["slices"]
             if one["spec"]["driver"] == spec["driver"]
             and spec.get("poolName") in (None, one["spec"]["pool"]["name"])

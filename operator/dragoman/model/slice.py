@@ -37,6 +37,7 @@ class Slice:
         devices: In the order of the slice.
         shared_counters: `spec.sharedCounters`.
         skip_node_operations: `spec.skipNodeOperations` (1.37, alpha).
+        partition_attribute: `spec.partitionTypeAttribute` (1.37, alpha), empty where unset.
         created: `metadata.creationTimestamp`, empty where unset.
     """
 
@@ -52,6 +53,7 @@ class Slice:
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
+    partition_attribute: str = ""
     created: str = ""
 
     @property
@@ -86,5 +88,6 @@ def parse_slice(document: Document) -> Slice:
             for index, item in enumerate(items(spec, "sharedCounters", "spec."))
         ),
         skip_node_operations=texts(spec, "skipNodeOperations", "spec."),
+        partition_attribute=optional_text(spec, "partitionTypeAttribute", "spec.") or "",
         created=optional_text(metadata, "creationTimestamp", "metadata.") or "",
     )

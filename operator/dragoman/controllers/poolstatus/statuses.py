@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from dragoman import metrics
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import pool_statuses
+from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.inventory.poolstatus.views import Json
 from dragoman.kube.worker import in_daemon_thread
 
@@ -121,7 +120,11 @@ class Statuses:
 
     async def _statuses(self, key: Key) -> list[Json]:
         """Compute; in a thread what takes more than milliseconds."""
-        slices = [one for one in self._devices.slices.store if one.driver == key.driver]
+        slices = [
+            one.content
+            for one in self._devices.slices.store
+            if one.driver == key.driver and one.content is not None
+        ]
         devices = [
             device
             for claim in self._claims

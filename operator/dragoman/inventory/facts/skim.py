@@ -34,7 +34,7 @@ def is_unchanged(line: bytes, stored: Callable[[str], StoredSlice | None]) -> bo
     known = stored(head[1].decode(errors="replace")) if head is not None else None
     if head is None or known is None:
         return False
-    if known.taints or known.partition_attribute or known.content is not None:
+    if known.taints or known.content is not None:
         return False
     spec = line.find(b'"spec":{"driver":"', head.end())
     devices = line.find(b'"devices":[', spec)

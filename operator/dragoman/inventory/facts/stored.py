@@ -35,7 +35,6 @@ class StoredSlice:
         slice_count: `spec.pool.resourceSliceCount`.
         devices: Names of the devices, in their order.
         taints: Taints of the driver, by device; devices without taints are left out.
-        partition_attribute: `spec.partitionTypeAttribute` (1.37, alpha), empty where unset.
         content: The whole slice; None unless a controller needs attributes or counters.
     """
 
@@ -46,7 +45,6 @@ class StoredSlice:
     slice_count: int = 0
     devices: tuple[str, ...] = ()
     taints: Mapping[str, tuple[Taint, ...]] = field(default_factory=lambda: UNTAINTED)
-    partition_attribute: str = ""
     content: Slice | None = field(default=None, repr=False)
 
     @property
@@ -77,7 +75,6 @@ class StoredSlice:
             slice_count=integer(pool, "resourceSliceCount", "spec.pool."),
             devices=names,
             taints=taints,
-            partition_attribute=optional_text(spec, "partitionTypeAttribute", "spec.") or "",
             content=whole,
         )
 

@@ -56,6 +56,11 @@ class Pool:
         return names.pop() or "" if len(names) == 1 else ""
 
     @property
+    def where(self) -> str:
+        """`driver/pool`, for messages."""
+        return f"{self.id.driver}/{self.id.pool}"
+
+    @property
     def usable(self) -> bool:
         """Whether the allocator sees its devices."""
         return self.state is PoolState.COMPLETE

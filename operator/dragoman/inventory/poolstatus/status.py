@@ -6,13 +6,18 @@ that the allocator finds invalid says so, and only shareable devices count in th
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman.allocation.features import profile
-from dragoman.inventory.pools import pools
-from dragoman.inventory.pools.currentpools import CurrentPool, PoolFacts, current_pools
-from dragoman.inventory.poolstatus.views import Json, view_of
+from dragoman.inventory.pools.pools import Pool, invalid_reason, pools
+from dragoman.inventory.poolstatus.views import Json, Used, contents, view_of
+from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
+from dragoman.model.deviceid import PoolID
+from dragoman.model.slice import Slice
 from dragoman.model.taints import DeviceTaintRule
 
 LONGEST_ERROR: Final = 256
@@ -20,6 +25,21 @@ LONGEST_ERROR: Final = 256
 INCOMPLETE: Final = "PoolIncomplete:"
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _PROFILE: Final = profile("1.37")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """What the status of pools is computed from.
+
+    Attributes:
+        slices: Of all pools that are wanted.
+        devices: Allocated devices of all claims.
+        rules: DeviceTaintRules.
+    """
+
+    slices: Iterable[Slice]
+    devices: Iterable[AllocatedDevice] = ()
+    rules: Iterable[DeviceTaintRule] = ()
 
 
 def pool_statuses(
@@ -33,7 +53,9 @@ def pool_statuses(
         views: Whether the server knows the views of partitions and shares (1.37).
     """
     rules = tuple(facts.rules)
-    return [_status(pool, rules, attribute, views=views) for pool in current_pools(facts)]
+    found = pools(facts.slices, _PROFILE)
+    used = _used(found, facts.devices)
+    return [_status(pool, used[pool.id], rules, attribute, views=views) for pool in found]
 
 
 def is_incomplete(status: Json) -> bool:
@@ -41,27 +63,45 @@ def is_incomplete(status: Json) -> bool:
     return str(status.get("validationError", "")).startswith(INCOMPLETE)
 
 
+def _used(found: Iterable[Pool], devices: Iterable[AllocatedDevice]) -> Mapping[PoolID, Used]:
+    """Return the allocated devices of each pool by name, without admin access."""
+    used: dict[PoolID, defaultdict[str, list[AllocatedDevice]]] = {
+        pool.id: defaultdict(list) for pool in found
+    }
+    for device in devices:
+        held = used.get(device.id.pool_id)
+        if held is not None and not device.admin:
+            held[device.id.device].append(device)
+    return used
+
+
 def _status(
-    pool: CurrentPool, rules: tuple[DeviceTaintRule, ...], attribute: str | None, *, views: bool
+    pool: Pool,
+    used: Used,
+    rules: tuple[DeviceTaintRule, ...],
+    attribute: str | None,
+    *,
+    views: bool,
 ) -> Json:
-    first = pool.slices[0]
     status: Json = {
         "driver": pool.id.driver,
         "poolName": pool.id.pool,
-        "generation": first.generation,
+        "generation": pool.generation,
     }
     if pool.node:
         status["nodeName"] = pool.node
-    if pool.missing:
-        seen = f"observed {len(pool.slices)}/{first.slice_count} slices"
+    if len(pool.slices) < pool.wanted:
+        seen = f"observed {len(pool.slices)}/{pool.wanted} slices"
         text = f"{INCOMPLETE} pool {pool.where} is incomplete: {seen} at generation "
-        status["validationError"] = _cut(f"{text}{first.generation}")
+        status["validationError"] = _cut(f"{text}{pool.generation}")
         return status
-    status |= _counts(pool, rules)
-    reason = invalid_reason(pool)
+    status |= _counts(pool, used, rules)
+    # Of more slices than wanted, the allocator waits for others; in-tree they are counted.
+    surplus = len(pool.slices) > pool.wanted
+    reason = invalid_reason(pool.id, pool.slices, _PROFILE) if surplus else pool.reason
     error = f"PoolInvalid: pool {pool.where}: {reason}" if reason else ""
     if views:
-        summary, shareable, problem = view_of(pool, attribute)
+        summary, shareable, problem = view_of(pool, used, attribute)
         error = error or problem
         if summary and not error:
             status["partitionSummary"] = summary
@@ -72,37 +112,31 @@ def _status(
     return status
 
 
-def _counts(pool: CurrentPool, rules: tuple[DeviceTaintRule, ...]) -> Json:
-    devices = pool.contents
+def _counts(pool: Pool, used: Used, rules: tuple[DeviceTaintRule, ...]) -> Json:
+    devices = contents(pool)
     tainted = {
         name
         for name, _, content in devices
-        if (content.taints or rules) and is_tainted(pool, name, content, rules)
+        if (content.taints or rules) and _is_tainted(pool, name, content, rules)
     }
     # Devices that are not published any more count as allocated, as in-tree.
-    free = sum(name not in pool.used and name not in tainted for name, _, _ in devices)
+    free = sum(name not in used and name not in tainted for name, _, _ in devices)
     return {
-        "resourceSliceCount": pool.slices[0].slice_count,
+        "resourceSliceCount": pool.wanted,
         "totalDevices": len(devices),
-        "allocatedDevices": len(pool.used),
+        "allocatedDevices": len(used),
         "availableDevices": free,
         "unavailableDevices": sum(name in tainted for name, _, _ in devices),
     }
 
 
-def is_tainted(
-    pool: CurrentPool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
+def _is_tainted(
+    pool: Pool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
 ) -> bool:
     """Whether the driver or a rule keeps claims without tolerations from a device."""
     return any(one.effect in EFFECTS for one in content.taints) or any(
         rule.taint.effect in EFFECTS and rule.selects((*pool.id, name)) for rule in rules
     )
-
-
-def invalid_reason(pool: CurrentPool) -> str:
-    """Return why the allocator ignores a pool, in its words; empty if it does not."""
-    slices = [one.content for one in pool.slices if one.content is not None]
-    return pools.invalid_reason(pool.id, slices, _PROFILE)
 
 
 def _cut(text: str) -> str:

@@ -3,46 +3,57 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.inventory.pools.counters import Counters
-from dragoman.inventory.pools.currentpools import CurrentPool
+from dragoman.inventory.pools.pools import Pool
+from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
-from dragoman.model.slice import Slice
 
 MOST_ITEMS: Final = 32
 """Items of `partitionSummary` and of `capacity`."""
 Json = dict[str, Any]
+Used = Mapping[str, Sequence[AllocatedDevice]]
+"""Allocated devices of a pool by name, without admin access."""
 
 
-def view_of(pool: CurrentPool, attribute: str | None) -> tuple[list[Json], Json | None, str]:
+def contents(pool: Pool) -> list[tuple[str, str, Content]]:
+    """Return name, own partition attribute and content of each device."""
+    return [
+        (device.name, one.partition_attribute, device.content)
+        for one in pool.slices
+        for device in one.devices
+    ]
+
+
+def view_of(pool: Pool, used: Used, attribute: str | None) -> tuple[list[Json], Json | None, str]:
     """Return the views of partitions and of shares, and the first problem."""
-    declared = any(own for _, own, _ in pool.contents)
+    published = contents(pool)
+    declared = any(own for _, own, _ in published)
     devices = [
         (name, own or ("" if declared else attribute or ""), content)
-        for name, own, content in pool.contents
+        for name, own, content in published
     ]
     summary: list[Json] = []
     problem = ""
     if any(own for _, own, _ in devices):
-        slices = [one.content for one in pool.slices if one.content is not None]
-        if any(one.shared_counters for one in slices):
-            summary, problem = _partitions(pool, devices, slices)
+        if any(one.shared_counters for one in pool.slices):
+            summary, problem = _partitions(pool, used, devices)
         else:
             problem = (
                 f"PartitionTypeMissing: pool {pool.where} declares partitionTypeAttribute but "
                 "publishes no sharedCounters"
             )
-    shareable, excess = _shareable(pool)
+    shareable, excess = _shareable(pool, used, published)
     return summary, shareable, problem or excess
 
 
 def _partitions(
-    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
+    pool: Pool, used: Used, devices: list[tuple[str, str, Content]]
 ) -> tuple[list[Json], str]:
     groups: dict[tuple[str, str], list[tuple[str, Content]]] = {}
     for name, attribute, content in devices:
@@ -62,13 +73,13 @@ def _partitions(
                 f'PartitionCostMismatch: devices of partition type "{kind}" in pool '
                 f"{pool.where} consume different counters"
             )
-    left = _counters(pool, devices, slices)
+    left = _counters(pool, used, devices)
     summary = [
         {
             "attribute": attribute,
             "type": kind,
             "total": len(members),
-            "allocatable": left.most(one for name, one in members if name not in pool.used),
+            "allocatable": left.most(one for name, one in members if name not in used),
         }
         for (attribute, kind), members in sorted(groups.items())
     ]
@@ -80,19 +91,17 @@ def _partitions(
     return summary, ""
 
 
-def _counters(
-    pool: CurrentPool, devices: list[tuple[str, str, Content]], slices: list[Slice]
-) -> Counters:
+def _counters(pool: Pool, used: Used, devices: list[tuple[str, str, Content]]) -> Counters:
     left = Counters(
         {
             (group.name, name): amount.nanos
-            for one in slices
+            for one in pool.slices
             for group in one.shared_counters
             for name, amount in group.counters.items()
         }
     )
     for name, _, content in devices:
-        if name in pool.used:
+        if name in used:
             left.deduct(content)
     return left
 
@@ -114,8 +123,10 @@ def _cost(content: Content) -> frozenset[tuple[str, str, int]]:
     )
 
 
-def _shareable(pool: CurrentPool) -> tuple[Json | None, str]:
-    shareable = {name: content for name, _, content in pool.contents if content.shareable}
+def _shareable(
+    pool: Pool, used: Used, devices: list[tuple[str, str, Content]]
+) -> tuple[Json | None, str]:
+    shareable = {name: content for name, _, content in devices if content.shareable}
     if not shareable:
         return None, ""
     totals: defaultdict[str, list[Quantity]] = defaultdict(list)
@@ -127,20 +138,20 @@ def _shareable(pool: CurrentPool) -> tuple[Json | None, str]:
             f"ShareableSummaryOverCap: pool {pool.where} has {len(totals)} shareable capacity "
             f"keys, exceeding the maximum of {MOST_ITEMS}"
         )
-    used = sum(name in pool.used for name in shareable)
+    shared = sum(name in used for name in shareable)
     return {
-        "fullyAvailableDevices": len(shareable) - used,
-        "partiallyAvailableDevices": used,
-        "capacity": [_capacity(pool, shareable, name, totals[name]) for name in sorted(totals)],
+        "fullyAvailableDevices": len(shareable) - shared,
+        "partiallyAvailableDevices": shared,
+        "capacity": [_capacity(used, shareable, name, totals[name]) for name in sorted(totals)],
     }, ""
 
 
 def _capacity(
-    pool: CurrentPool, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
+    used: Used, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
 ) -> Json:
     consumed = [
         parse_quantity(amount)
-        for device, held in pool.used.items()
+        for device, held in used.items()
         if device in shareable
         for one in held
         for key, amount in one.consumed or ()

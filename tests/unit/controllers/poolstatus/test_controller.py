@@ -8,8 +8,7 @@ import pytest
 from dragoman.cluster.devices import Devices
 from dragoman.controllers.poolstatus import statuses
 from dragoman.controllers.poolstatus.controller import PoolStatusController
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import pool_statuses
+from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from tests.support.clusters import cluster_of

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.inventory.pools.currentpools import PoolFacts
-from dragoman.inventory.poolstatus.status import is_incomplete, pool_statuses
+from dragoman.inventory.poolstatus.status import PoolFacts, is_incomplete, pool_statuses
 from dragoman.model import AllocatedDevice
 from dragoman.model.allocated import Details
+from dragoman.model.slice import Slice, parse_slice
 from dragoman.model.taints import parse_taint_rule
 
 DRIVER = "gpu.example.com"
@@ -22,9 +21,9 @@ def a_slice(
     generation: int = 1,
     count: int = 1,
     **spec: Any,
-) -> StoredSlice:
+) -> Slice:
     items = [{"name": one} if isinstance(one, str) else one for one in devices]
-    return StoredSlice.parse(
+    return parse_slice(
         {
             "metadata": {"name": name, "uid": f"uid-{name}"},
             "spec": {
@@ -34,8 +33,7 @@ def a_slice(
                 "devices": items,
                 **spec,
             },
-        },
-        content=True,
+        }
     )
 
 
@@ -52,7 +50,7 @@ def rule(effect: str = "NoSchedule", **selector: str) -> Any:
     )
 
 
-def status(*slices: StoredSlice, devices: Any = (), rules: Any = (), **more: Any) -> Json:
+def status(*slices: Slice, devices: Any = (), rules: Any = (), **more: Any) -> Json:
     (found,) = pool_statuses(PoolFacts(slices, devices, rules), **more)
     return found
 
@@ -158,7 +156,7 @@ ATTRIBUTE = f"{DRIVER}/profile"
 
 
 @pytest.fixture
-def partitioned() -> tuple[StoredSlice, StoredSlice]:
+def partitioned() -> tuple[Slice, Slice]:
     return (
         a_slice(name="counters", count=2, sharedCounters=COUNTERS),
         a_slice(*PARTITIONS, name="devices", count=2, partitionTypeAttribute=ATTRIBUTE),
@@ -169,7 +167,7 @@ def allocatable(found: Json) -> dict[str, tuple[int, int]]:
     return {one["type"]: (one["total"], one["allocatable"]) for one in found["partitionSummary"]}
 
 
-def test_partitions_are_counted_by_type(partitioned: tuple[StoredSlice, ...]) -> None:
+def test_partitions_are_counted_by_type(partitioned: tuple[Slice, ...]) -> None:
     assert allocatable(status(*partitioned)) == {"big": (2, 2), "small": (2, 2)}
     found = status(*partitioned, devices=used("big-0", "small-0"))
     # 30Gi are left: a big partition does not fit any more.
@@ -177,7 +175,7 @@ def test_partitions_are_counted_by_type(partitioned: tuple[StoredSlice, ...]) ->
     assert found["partitionSummary"][0]["attribute"] == ATTRIBUTE
 
 
-def test_a_server_of_1_36_gets_no_views(partitioned: tuple[StoredSlice, ...]) -> None:
+def test_a_server_of_1_36_gets_no_views(partitioned: tuple[Slice, ...]) -> None:
     assert "partitionSummary" not in status(*partitioned, views=False)
 
 
