@@ -17,13 +17,13 @@ from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 from dragoman.model.allocated import Held
 from dragoman.model.nodes import Node
 from dragoman.model.nodeselector import NodeSelector, NodeSelectorTerm, Requirement
+from dragoman.words.dns import SUBDOMAIN
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SETS: Final = ("In", "NotIn")
 # Compiled on first use, because many clusters have no selector that needs them.
 _INTEGER: Final = r"[+-]?[0-9]{1,40}"
 _NAME: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_PREFIX: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 _ESCAPES: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
@@ -174,9 +174,7 @@ _VALUE: Final = "a valid label must be an empty string or consist of alphanumeri
 
 def _key_problem(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if slash and (
-        not prefix or len(prefix) > 253 or re.fullmatch(_PREFIX, prefix, re.ASCII) is None
-    ):
+    if slash and (not prefix or len(prefix) > 253 or SUBDOMAIN.fullmatch(prefix) is None):
         return "prefix part must be a DNS subdomain"
     if not name or len(name) > 63 or re.fullmatch(_NAME, name, re.ASCII) is None:
         return "name part must consist of alphanumeric characters, '-', '_' or '.'"

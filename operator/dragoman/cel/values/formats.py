@@ -10,17 +10,12 @@ from typing import Final
 
 from dragoman.cel.values.timestamps import civil_nanos
 from dragoman.cel.values.url import url_error
+from dragoman.words.dns import LABEL, LABEL_PATTERN, SUBDOMAIN, SUBDOMAIN_PATTERN
 
-_LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN_TEXT: Final = rf"{_LABEL_TEXT}(\.{_LABEL_TEXT})*"
 _LABEL_1035_TEXT: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_TEXT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 # The same languages as the patterns above, in forms without long backtracking.
-_LABEL: Final = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*", re.ASCII)
-_SUBDOMAIN: Final = re.compile(
-    r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*", re.ASCII
-)
 _LABEL_1035: Final = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
 _UUID: Final = re.compile(
@@ -69,17 +64,17 @@ class NamedFormat:
 
 def _dns_label(text: str) -> list[str]:
     errors = _too_long(text, 63, "characters")
-    if not _LABEL.fullmatch(text):
-        dotted = _SUBDOMAIN.fullmatch(text)
-        rule = _shape(_LABEL_RULE, _LABEL_TEXT, "my-name", "123-abc")
+    if not LABEL.fullmatch(text):
+        dotted = SUBDOMAIN.fullmatch(text)
+        rule = _shape(_LABEL_RULE, LABEL_PATTERN, "my-name", "123-abc")
         errors.append("must not contain dots" if dotted else rule)
     return errors
 
 
 def _dns_subdomain(text: str, unit: str = "characters") -> list[str]:
     errors = _too_long(text, 253, unit)
-    if not _SUBDOMAIN.fullmatch(text):
-        errors.append(_shape(_SUBDOMAIN_RULE, _SUBDOMAIN_TEXT, "example.com"))
+    if not SUBDOMAIN.fullmatch(text):
+        errors.append(_shape(_SUBDOMAIN_RULE, SUBDOMAIN_PATTERN, "example.com"))
     return errors
 
 

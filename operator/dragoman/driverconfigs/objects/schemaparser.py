@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -35,6 +34,7 @@ from dragoman.driverconfigs.objects.driverconfigschema import (
     EntryRules,
     Variable,
 )
+from dragoman.words.dns import SUBDOMAIN
 
 Value = TypeVar("Value", dict[str, Any], list[Any], str, bool)
 
@@ -44,7 +44,6 @@ _EXPECTED: Final[Mapping[type[Any], str]] = {
     str: "a string",
     bool: "true or false",
 }
-_DRIVER: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def parse(document: Mapping[str, Any]) -> DriverConfigSchema:
@@ -137,7 +136,7 @@ class _Reader:
         name = spec.get("driver")
         if name is None:
             self.add("spec.driver", REQUIRED, "")
-        elif not isinstance(name, str) or len(name) > 63 or not _DRIVER.fullmatch(name):
+        elif not isinstance(name, str) or len(name) > 63 or not SUBDOMAIN.fullmatch(name):
             self.add("spec.driver", INVALID, "must be a driver name, as in opaque.driver", name)
         return _string(name)
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from dragoman.cel.values.quantityparser import parse_quantity
+from dragoman.words.dns import SUBDOMAIN
 
 Json = Mapping[str, Any]
 STANDARD: Final = {
@@ -21,7 +22,6 @@ STANDARD: Final = {
 }
 """Attributes of `resource.kubernetes.io`, with their types."""
 STANDARD_DOMAIN: Final = "resource.kubernetes.io"
-DNS: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 MAX_NAME: Final = 63
@@ -198,7 +198,7 @@ def driver_name(name: str) -> str:
     """N1: lower case DNS, at most 63 characters."""
     if len(name) > MAX_NAME:
         return f"{name} has {len(name)} characters, at most {MAX_NAME} are allowed"
-    return "" if DNS.fullmatch(name) else f"{name!r} is not a DNS subdomain in lower case"
+    return "" if SUBDOMAIN.fullmatch(name) else f"{name!r} is not a DNS subdomain in lower case"
 
 
 def own_domain(slices: Sequence[Json]) -> str:

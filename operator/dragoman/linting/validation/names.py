@@ -8,11 +8,8 @@ from typing import Any, Final
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.objects import Object, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
+from dragoman.words.dns import LABEL, SUBDOMAIN
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_SUBDOMAIN: Final = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII
-)
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _LABEL_WORDS: Final = (
@@ -51,14 +48,14 @@ def label_fault(value: str) -> str:
     """Say what is wrong with a DNS label; empty for a good one."""
     if size(value) > MAX_LABEL:
         return f"must be no more than {MAX_LABEL} bytes"
-    return "" if _LABEL.fullmatch(value) else _LABEL_WORDS
+    return "" if LABEL.fullmatch(value) else _LABEL_WORDS
 
 
 def subdomain_fault(value: str) -> str:
     """Say what is wrong with a DNS subdomain; empty for a good one."""
     if size(value) > MAX_SUBDOMAIN:
         return f"must be no more than {MAX_SUBDOMAIN} bytes"
-    return "" if _SUBDOMAIN.fullmatch(value) else _SUBDOMAIN_WORDS
+    return "" if SUBDOMAIN.fullmatch(value) else _SUBDOMAIN_WORDS
 
 
 def qualified_fault(value: str) -> str:
