@@ -51,3 +51,13 @@ def test_shipped_verdicts_name_checks_of_the_kit_and_their_images_stay_in_snapsh
     assert {name for one in shipped for name in one.images} == vocabulary.IMAGES
     titles = {(one.id, one.title) for one in checks.table() if one.level == checks.MUST}
     assert {one for each in shipped for one in each.failed} <= titles
+
+
+def test_the_finding_names_a_pod_that_runs_the_version() -> None:
+    (found,) = (
+        one
+        for one in diagnosis(builders.snapshot(*CASE.bad)).findings
+        if one.id is Id.DRIVER_NOT_CONFORMANT
+    )
+    plugin = next(one for one in CASE.bad if one["kind"] == "Pod")["metadata"]
+    assert f"runs in {plugin['namespace']}/{plugin['name']}, and breaks" in found.message

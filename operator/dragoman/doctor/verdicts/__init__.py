@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -73,8 +73,9 @@ def driver_not_conformant(facts: Facts) -> Iterator[Finding]:
     """A driver runs in a version that breaks rules which the kubelet or an interface depends on."""
     for driver, images in sorted(_images(facts).items()):
         for one in shipped():
-            if one.driver == driver and one.failed and any(map(one.names, images)):
-                yield _finding(one)
+            pods = {pod for image, pods in images.items() if one.names(image) for pod in pods}
+            if one.driver == driver and one.failed and pods:
+                yield _finding(one, sorted(pods))
 
 
 def unknown(facts: Facts) -> tuple[str, ...]:
@@ -88,32 +89,35 @@ def unknown(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _finding(one: Verdict) -> Finding:
+def _finding(one: Verdict, pods: Sequence[str]) -> Finding:
+    where = f"{pods[0]}{f' and {len(pods) - 1} more' if len(pods) > 1 else ''}"
     rules = "; ".join(f"{key}: {title}" for key, title in one.failed[:SHOWN])
     more = f"; and {len(one.failed) - SHOWN} more" if len(one.failed) > SHOWN else ""
     count = f"{len(one.failed)} rule{'s' if len(one.failed) != 1 else ''}"
     return Finding(
         Id.DRIVER_NOT_CONFORMANT,
         Subject(f"{one.driver} {one.version}"),
-        f"this version breaks {count} for drivers: {rules}{more}",
+        f"this version runs in {where}, and breaks {count} for drivers: {rules}{more}",
         f"dragoman conformance --explain {one.failed[0][0]}; ask the driver's makers for a release "
         "that passes",
     )
 
 
-def _images(facts: Facts) -> dict[str, frozenset[str]]:
-    """Return the images of each driver's plugin pods: names with tags, and with digests."""
+def _images(facts: Facts) -> dict[str, dict[str, set[str]]]:
+    """Return the images of each driver's plugins, by name and by digest, with the pods of each."""
     plugins = Plugins.of(facts)
-    found: dict[str, set[str]] = {}
+    found: dict[str, dict[str, set[str]]] = {}
     for pool in facts.inventory.pools.values():
+        images = found.setdefault(pool.id.driver, {})
         for pods in plugins.of_driver(facts, pool):
-            found.setdefault(pool.id.driver, set()).update(_of_pods(pods))
-    return {driver: frozenset(images) for driver, images in found.items()}
+            for pod in pods:
+                for image in _of_pod(pod):
+                    images.setdefault(image, set()).add(pod.key)
+    return found
 
 
-def _of_pods(pods: Iterable[PodFact]) -> Iterator[str]:
-    for pod in pods:
-        for container in listed(part(pod.document, "spec"), "containers"):
-            yield str(container.get("image") or "")
-        for status in listed(part(pod.document, "status"), "containerStatuses"):
-            yield str(status.get("imageID") or "")
+def _of_pod(pod: PodFact) -> Iterator[str]:
+    for container in listed(part(pod.document, "spec"), "containers"):
+        yield str(container.get("image") or "")
+    for status in listed(part(pod.document, "status"), "containerStatuses"):
+        yield str(status.get("imageID") or "")
