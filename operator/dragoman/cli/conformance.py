@@ -33,7 +33,7 @@ Examples:
 Exit status:
   0  every must that was run passed; the report says whether any was not run
   1  a must failed
-  2  bad input, or no control plane
+  2  bad input, no control plane, or no check that could be run
 """
 EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -160,7 +160,7 @@ def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
         found = assets.find(options["assets"], version, say)
         say("starting etcd and kube-apiserver")
         start = time.monotonic()
-        with Plane(found) as plane:
+        with Plane(found, running.SERVER_FLAGS) as plane:
             say(f"the control plane is ready after {time.monotonic() - start:.0f} s")
             report = running.run(plan, plane, _progress)
             for at in range(1, options["repeat"]):
@@ -256,4 +256,7 @@ def _finish(report: Report, options: Mapping[str, Any]) -> None:
         click.echo(
             "A must that was not run leaves the verdict open; the table says what is missing."
         )
+    if not report.count(checks.PASS) + report.count(checks.FAIL):
+        click.echo("No check was run.")
+        sys.exit(2)
     sys.exit(1 if report.count(checks.FAIL, checks.MUST) else 0)

@@ -45,6 +45,7 @@ class Variant:
 
 OF_MANIFESTS = {
     "no-policy": "X1",
+    "create-policy": "X1",
     "wide-role": "X2",
     "narrow-role": "X3",
     "any-class": "N5",
@@ -64,7 +65,7 @@ def profile(*faults: str) -> dict[str, Any]:
     text = (FOLDER / "pretend.yaml").read_text()
     text = text.replace("SOURCE", str(DEVICES)).replace("PLACES", PLACES + options)
     found: dict[str, Any] = yaml.safe_load(text)
-    if "other-format" in faults:
+    if not faults or "other-format" in faults:  # there is no older release of it
         found["oldCommand"] = COMMAND
     return found
 
@@ -90,6 +91,8 @@ def _faulty(found: list[dict[str, Any]], fault: str) -> Iterable[dict[str, Any]]
     for one in found:
         if fault == "no-policy" and one["kind"] in POLICY:
             continue
+        if fault == "create-policy" and one["kind"] == "ValidatingAdmissionPolicy":
+            one["spec"]["matchConstraints"]["resourceRules"][0]["operations"] = ["CREATE"]
         if fault == "wide-role" and one["kind"] == "ClusterRole":
             one["rules"].append({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]})
         if fault == "narrow-role" and one["kind"] == "ClusterRole":

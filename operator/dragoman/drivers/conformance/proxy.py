@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
+import socket
 import ssl
 import threading
 import time
@@ -64,6 +66,7 @@ class Proxy:
     def __init__(self, target: str, authority: str, serving: KeyPair) -> None:
         self.requests: list[Request] = []
         self.fail: Callable[[str, str], int] = lambda _method, _path: 0
+        self._open: set[Any] = set()
         self._running = threading.Event()
         self._running.set()
         self.target = target
@@ -85,6 +88,9 @@ class Proxy:
         self._running.set()
         self._server.shutdown()
         self._server.server_close()
+        for answer in list(self._open):  # a watch would wait for its next event
+            with contextlib.suppress(OSError, AttributeError):
+                answer.connection.sock.shutdown(socket.SHUT_RDWR)
         self._pool.clear()
 
     def pause(self) -> None:
@@ -155,6 +161,16 @@ class Proxy:
         except urllib3.exceptions.HTTPError:
             handler.close_connection = True
             return 0
+        self._open.add(answer)
+        try:
+            self._stream(handler, answer)
+        finally:
+            self._open.discard(answer)
+        status: int = answer.status
+        return status
+
+    def _stream(self, handler: http.server.BaseHTTPRequestHandler, answer: Any) -> None:
+        """Send an answer on, part by part."""
         handler.send_response(answer.status)
         for name, value in answer.headers.items():
             if name.lower() not in _HOP:
@@ -171,7 +187,6 @@ class Proxy:
         except (OSError, urllib3.exceptions.HTTPError):
             handler.close_connection = True
             answer.close()
-        return answer.status
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Outcome, Report
+
+LOG: Final = "the driver's log"
+"""How the step begins that quotes it."""
 
 
 def plain(text: str) -> str:
@@ -119,8 +122,8 @@ def shortened(text: str, size: int) -> str:
 def verdict_file(report: Report, images: Sequence[str] = ()) -> dict[str, Any]:
     """Return what is kept of a report for a driver and its version.
 
-    Text of the driver is left out but for its name and version; reproductions are the kit's own
-    steps. `kubectl dra doctor` reads it.
+    Reproductions are the kit's own steps and what the driver answered, shortened; its log is left
+    out. `kubectl dra doctor` reads it.
 
     Args:
         report: Of the run.
@@ -141,7 +144,9 @@ def verdict_file(report: Report, images: Sequence[str] = ()) -> dict[str, Any]:
                 "id": one.check.id,
                 "level": one.check.level,
                 "title": one.check.title,
-                "reproduction": [shortened(step, 200) for step in one.steps],
+                "reproduction": [
+                    shortened(step, 200) for step in one.steps if not step.startswith(LOG)
+                ],
             }
             for one in report.failed
         ],

@@ -28,6 +28,7 @@ from dragoman.drivers.conformance.checks import (
     digest,
 )
 from dragoman.drivers.conformance.profile import Profile
+from dragoman.drivers.conformance.report import LOG
 from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
 from dragoman.drivers.conformance.site import CLASS, Setting, Site
 from dragoman.drivers.conformance.subject import CommandError
@@ -37,6 +38,8 @@ from dragoman.drivers.throwaway.plane import Plane
 
 SIDE_BY_SIDE: Final = 4
 """Lanes at once; those that wait run beside them."""
+SERVER_FLAGS: Final = ("--runtime-config=api/beta=true",)
+"""Of the API server: policies of drivers must hold in old versions of ResourceSlices too (X1)."""
 ACCOUNT: Final = ("dragoman-conformance", "driver")
 DEFAULT_RULES: Final = (
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["*"]},
@@ -200,8 +203,10 @@ def run_one(site: Site, scenario: Scenario, check: Check) -> Outcome:
         status, reason = NOT_RUN, str(error)
     except (CallError, ApiError, OSError, ValueError, urllib3.exceptions.HTTPError) as error:
         status, reason = FAIL, f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 — a fault of the kit must not lose other outcomes
+        status, reason = NOT_RUN, f"the kit itself failed: {type(error).__name__}: {error}"
     if status == FAIL:
-        site.step(f"the driver's log ends with: {site.tail()}")
+        site.step(f"{LOG} ends with: {site.tail()}")
     steps = tuple(site.steps)
     seconds = time.monotonic() - start
     with contextlib.suppress(

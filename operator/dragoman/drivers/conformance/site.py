@@ -24,7 +24,7 @@ from dragoman.drivers.conformance.profile import Profile
 from dragoman.drivers.conformance.proxy import Proxy
 from dragoman.drivers.conformance.subject import Places, Subject, free_port
 from dragoman.drivers.kubeletplugin import client, messages
-from dragoman.drivers.kubeletplugin.client import CallError, Endpoint
+from dragoman.drivers.kubeletplugin.client import CallError, Endpoint, HealthStream
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PluginInfo, Prepared
 from dragoman.drivers.throwaway.api import ApiError
 from dragoman.drivers.throwaway.plane import Plane
@@ -84,6 +84,7 @@ class Site:
         self._claims: dict[str, Json] = {}
         self._prepared: dict[str, Json] = {}
         self._extra: list[Subject] = []
+        self._streams: list[HealthStream] = []
         self._cleanup = ExitStack()
         self._count = 0
 
@@ -245,14 +246,23 @@ class Site:
         if not self.cdi.is_dir():
             self.cdi.unlink(missing_ok=True)
             self.cdi.with_name("aside").rename(self.cdi)
-        for one in self._extra:
-            one.kill()
-        self._extra.clear()
+        self._end_extra()
         self.start()
         with contextlib.suppress(CallError):
             self.endpoint.prepare((), 5)
             return
         self.restart()
+
+    def _end_extra(self) -> None:
+        """Kill further instances; their sockets would look like a second instance."""
+        for one in self._extra:
+            one.kill()
+        for path in self.registrations() if self._extra else ():
+            try:
+                client.info(path, 10)
+            except CallError:
+                path.unlink(missing_ok=True)
+        self._extra.clear()
 
     def wipe(self) -> None:
         """Kill the driver, and delete its slices, as a kubelet does that starts."""
@@ -470,9 +480,17 @@ class Site:
         need(uid in answer, "the answer has no entry for the claim")
         need(not answer[uid], f"unprepare failed: {answer[uid]}")
 
+    def health(self, service: str) -> HealthStream:
+        """Open a stream of a health service; it ends with the check at the latest."""
+        stream = HealthStream(self.endpoint.socket, service)
+        self._streams.append(stream)
+        return stream
+
     def settle(self) -> None:
-        """Release everything that a check left: claims, documents, pauses."""
+        """Release everything that a check left: claims, documents, streams, pauses."""
         self.proxy.resume()
+        while self._streams:
+            self._streams.pop().close()
         for uid, claim in [*self._prepared.items()]:
             with contextlib.suppress(CallError):
                 self.endpoint.unprepare([reference(claim)], 10)
@@ -522,6 +540,15 @@ class Site:
             self.cdi.unlink()
             aside.rename(self.cdi)
             self.step("bring the CDI folder back")
+
+    @contextmanager
+    def lost(self, device: str) -> Iterator[None]:
+        """Take a device away inside the block, by the profile's commands."""
+        self.shell(self.profile.lose, device=device)
+        try:
+            yield
+        finally:
+            self.shell(self.profile.find, device=device)
 
     # Rest -------------------------------------------------------------------------------------
 

@@ -109,16 +109,20 @@ def channel(socket: Path) -> Iterator[Any]:
 class HealthStream:
     """A stream of NodeWatchResources, read in a thread of its own.
 
+    Args:
+        socket: Of the driver.
+        service: Full name of the health service.
+
     Attributes:
         lists: The lists of devices received so far.
         error: Why it ended; empty while it is open.
     """
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, socket: Path, service: str = messages.HEALTH) -> None:
         self.lists: list[tuple[DeviceHealth, ...]] = []
         self.error = ""
         self._channel = grpc.insecure_channel(f"unix:{socket}")
-        self._answers = self._channel.unary_stream(f"/{messages.HEALTH}/{messages.WATCH}")(b"")
+        self._answers = self._channel.unary_stream(f"/{service}/{messages.WATCH}")(b"")
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 

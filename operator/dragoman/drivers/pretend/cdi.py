@@ -1,7 +1,7 @@
 """What container runtimes read about devices: documents of the Container Device Interface. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +37,11 @@ def file_name(driver: str, uid: str) -> str:
 
 
 def document(
-    driver: str, uid: str, devices: Mapping[tuple[str, str], Any], files: Mapping[str, Path]
+    driver: str,
+    uid: str,
+    devices: Mapping[tuple[str, str], Any],
+    files: Mapping[str, Path],
+    common: Iterable[tuple[Path, str]] = (),
 ) -> dict[str, Any]:
     """Return the description of all devices of a claim.
 
@@ -46,8 +50,12 @@ def document(
         uid: Of the claim.
         devices: Their parameters by name and share.
         files: What is mounted into containers, by device.
+        common: Files for every container that has any device of the claim, and where they are
+            mounted.
     """
+    mounts = [_mount(file, inside) for file, inside in common]
     return {
+        **({"containerEdits": {"mounts": mounts}} if mounts else {}),
         "cdiVersion": CDI_VERSION,
         "kind": kind(driver),
         "devices": [
@@ -67,14 +75,13 @@ def edits(name: str, uid: str, parameters: Any, file: Path) -> dict[str, Any]:
     return {
         "env": [f"{variable}={uid}", f"{variable}_CONFIG={shown}"],
         "deviceNodes": [{"path": f"{NODES}/{name}", "hostPath": "/dev/zero"}],
-        "mounts": [
-            {
-                "hostPath": str(file),
-                "containerPath": f"{INSIDE}/{name}",
-                "options": ["ro", "bind", "nosuid", "nodev"],
-            }
-        ],
+        "mounts": [_mount(file, f"{INSIDE}/{name}")],
     }
+
+
+def _mount(file: Path, inside: str) -> dict[str, Any]:
+    options = ["ro", "bind", "nosuid", "nodev"]
+    return {"hostPath": str(file), "containerPath": inside, "options": options}
 
 
 def without_secrets(value: Any) -> Any:

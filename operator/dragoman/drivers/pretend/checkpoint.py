@@ -94,6 +94,7 @@ def _tree(one: Preparation) -> dict[str, Any]:
         "configs": [[*key, value] for key, value in one.configs.items()],
         "owned": sorted(one.owned),
         "consumed": [list(entry) for entry in one.consumed],
+        "podClaim": one.pod_claim,
     }
 
 
@@ -108,4 +109,5 @@ def _preparation(tree: Mapping[str, Any]) -> Preparation:
         {(name, share): value for name, share, value in tree["configs"]},
         frozenset(tree["owned"]),
         tuple((device, name, amount) for device, name, amount in tree["consumed"]),
+        tree.get("podClaim", ""),
     )

@@ -28,7 +28,8 @@ from dragoman.drivers.kubeletplugin.messages import (
     PluginInfo,
     Prepared,
 )
-from dragoman.drivers.pretend import cdi
+from dragoman.drivers.pretend import cdi, metadata
+from dragoman.drivers.pretend.binding import Binder
 from dragoman.drivers.pretend.checkpoint import Checkpoint, CheckpointError, write_text
 from dragoman.drivers.pretend.faults import Faults
 from dragoman.drivers.pretend.preparation import Facts, Preparation, RefusalError, Validate, prepare
@@ -55,7 +56,7 @@ HEALTH_SECONDS: Final = 10.0
 """Between two health reports without a change: the kubelet's time-out for one is 30 s."""
 SUN_PATH: Final = 107
 """Bytes of the path of a unix socket on Linux."""
-log = logging.getLogger("dragoman.pretend")
+log = logging.getLogger("dragoman.drivers.pretend")
 Devices = int | Sequence[str | Device]
 
 
@@ -128,6 +129,7 @@ class Driver:
         self._numbers = itertools.count(1)
         self._publisher = Publisher(api, lambda: [self.published_pool()], self.render)
         self._watcher: threading.Thread | None = None
+        self._binder = Binder(api, self.pool)
 
     # Life -------------------------------------------------------------------------------------
 
@@ -162,6 +164,7 @@ class Driver:
         self._watcher = threading.Thread(target=self._watch_registry, daemon=True)
         self._watcher.start()
         self._publisher.start()
+        self._binder.start()
 
     def stop(self, *, grace: float = 0.0) -> None:
         """Stop listening, as if the driver's pod had ended; what is prepared stays.
@@ -170,6 +173,7 @@ class Driver:
             grace: Seconds for calls in flight.
         """
         self._stopping.set()
+        self._binder.stop()
         self._publisher.stop()
         self.registration.unlink(missing_ok=True)
         if self._watcher:
@@ -261,7 +265,7 @@ class Driver:
 
     def info(self) -> PluginInfo:
         """Answer GetInfo."""
-        versions = (messages.V1, messages.V1BETA1, messages.HEALTH_VERSION)
+        versions = (messages.V1, messages.V1BETA1, messages.HEALTH_V1, messages.HEALTH)
         return PluginInfo(messages.PLUGIN_TYPE, self.name, str(self.endpoint), versions)
 
     def services(self) -> Mapping[str, Mapping[str, server.Unary]]:
@@ -271,15 +275,20 @@ class Driver:
 
     def streams(self) -> Mapping[str, Mapping[str, server.Stream]]:
         """Return the services that stream."""
-        return {messages.HEALTH: {messages.WATCH: self._health}}
+        methods = {messages.WATCH: self._health}
+        return {messages.HEALTH_V1: methods, messages.HEALTH: methods}
 
     def register(self) -> None:
         """Put the registration socket where the kubelet looks."""
-        methods = {
+        self._servers.append(server.serve(self.registration, self.registrar()))
+
+    def registrar(self) -> Mapping[str, Mapping[str, server.Unary]]:
+        """Return the service of the registration socket."""
+        methods: dict[str, server.Unary] = {
             messages.GET_INFO: lambda _, __: messages.write_info(self.info()),
             messages.NOTIFY: self._registered,
         }
-        self._servers.append(server.serve(self.registration, {messages.REGISTRATION: methods}))
+        return {messages.REGISTRATION: methods}
 
     def _watch_registry(self) -> None:
         """Register again where the kubelet emptied its folder, as it does when it starts."""
@@ -399,11 +408,20 @@ class Driver:
         for name, path in files.items():
             path.parent.mkdir(exist_ok=True)
             write_text(path, f"{ready.claim.namespace}/{ready.claim.name} {name}\n")
-        document = cdi.document(self.name, uid, ready.configs, files)
+        for request in metadata.requests(ready):
+            path = metadata.outside(self.folder, uid, request)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, self.metadata_of(ready, request))
+        common = metadata.mounts(self.name, self.folder, ready)
+        document = cdi.document(self.name, uid, ready.configs, files, common)
         text = json.dumps(document)
         target = self.document_path(uid)
         if not target.exists() or target.read_text() != text:
             write_text(target, text)
+
+    def metadata_of(self, ready: Preparation, request: str) -> str:
+        """Return what a container reads of its devices."""
+        return metadata.text(self.name, ready, request)
 
     def document_path(self, uid: str) -> Path:
         """Return where a claim's CDI document is."""
@@ -435,6 +453,9 @@ class Driver:
         if "/" in claim.uid or not claim.uid:
             return  # not a UID of an object: nothing was prepared for it
         self.document_path(claim.uid).unlink(missing_ok=True)
+        described = self.folder / metadata.FOLDER / claim.uid
+        if described.is_dir():
+            shutil.rmtree(described)
         ready = prepared.pop(claim.uid, None)
         if ready is None:
             return

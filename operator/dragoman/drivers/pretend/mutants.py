@@ -19,7 +19,7 @@ from dragoman.drivers.kubeletplugin.messages import (
     Prepared,
     PreparedDevice,
 )
-from dragoman.drivers.pretend import slicemutants
+from dragoman.drivers.pretend import cdi, slicemutants
 from dragoman.drivers.pretend.checkpoint import CheckpointError
 from dragoman.drivers.pretend.driver import Driver
 from dragoman.drivers.pretend.preparation import Facts, Preparation, RefusalError
@@ -36,6 +36,8 @@ ASKED: Final = {
 LONG: Final = "-of-a-driver-with-a-long-name"
 LATE: Final = 0.5
 """Seconds that a document comes after the answer."""
+CROSSING: Final = 0.1
+"""Seconds between an unprepare and a prepare that cross each other."""
 
 
 class Mutant(Driver):
@@ -48,6 +50,7 @@ class Mutant(Driver):
 
     def __init__(self, api: Api, kubelet: Path, specs: Path, **options: Any) -> None:
         super().__init__(api, kubelet, specs, **options)
+        self._unprepared: dict[str, float] = {}
         self._own = MutantPublisher(api, lambda: [self.published_pool()], self.render)
         self._own.faults = lambda: self.faults
         self._publisher = self._own
@@ -73,8 +76,11 @@ class Mutant(Driver):
             found = replace(found, endpoint=str(self.endpoint.relative_to(self.registry.parent)))
         if "no-version" in self.faults:
             found = replace(found, versions=("1.0.0",))
+        if "no-health-v1" in self.faults:
+            versions = tuple(one for one in found.versions if one != messages.HEALTH_V1)
+            found = replace(found, versions=versions)
         if "no-v1" in self.faults:
-            found = replace(found, versions=(messages.V1BETA1, messages.HEALTH_VERSION))
+            found = replace(found, versions=(messages.V1BETA1, messages.HEALTH))
         return found
 
     @property
@@ -103,14 +109,9 @@ class Mutant(Driver):
         if "upper-case" in self.faults:
             self.name = self.name.capitalize()
             self.pool = replace(self.pool, driver=self.name)
-        if "stale-socket" in self.faults and self.endpoint.exists():
-            raise OSError(f"{self.endpoint}: address already in use")
-        if "single-instance" in self.faults and self.registry.is_dir() and self.others_run():
-            raise OSError("another instance runs")
-        if "needs-api" in self.faults or "needs-node" in self.faults:
-            self._api.get("nodes", self.node)
-        if "fixed-cdi" in self.faults and not self.specs.is_dir():
-            raise OSError(f"{self.specs} does not exist")
+        if "never-binds" in self.faults:
+            self._binder.pool = replace(self._binder.pool, devices=())
+        self._fail_at_start()
         if "early-registration" in self.faults:
             self.registry.mkdir(parents=True, exist_ok=True)
             self.register()
@@ -123,6 +124,17 @@ class Mutant(Driver):
             if fault in self.faults:
                 with contextlib.suppress(ApiError):
                     self._api.request("GET", path)
+
+    def _fail_at_start(self) -> None:
+        """Raise where a fault does not bear what it finds."""
+        if "stale-socket" in self.faults and self.endpoint.exists():
+            raise OSError(f"{self.endpoint}: address already in use")
+        if "single-instance" in self.faults and self.registry.is_dir() and self.others_run():
+            raise OSError("another instance runs")
+        if "needs-api" in self.faults or "needs-node" in self.faults:
+            self._api.get("nodes", self.node)
+        if "fixed-cdi" in self.faults and not self.specs.is_dir():
+            raise OSError(f"{self.specs} does not exist")
 
     def leave(self) -> None:
         """Stop in order."""
@@ -203,7 +215,7 @@ class Mutant(Driver):
 
     @property
     def _ignores_cancel(self) -> bool:
-        return "ignores-cancel" in self.faults or "late-prepare" in self.faults
+        return "ignores-cancel" in self.faults
 
     def _altered(self, one: PreparedDevice) -> PreparedDevice:
         """Return a device as a fault answers it."""
@@ -215,6 +227,8 @@ class Mutant(Driver):
             one = replace(one, requests=tuple(f"{name}/big" for name in one.requests))
         if "no-share" in self.faults:
             one = replace(one, share="")
+        if "shared-names" in self.faults:
+            one = replace(one, cdi=(cdi.device_id(self.name, "all", one.device),))
         if "answers-differ" in self.faults:
             self._counted += 1
             one = replace(one, cdi=(*one.cdi, *(f"{name}-{self._counted}" for name in one.cdi)))
@@ -303,6 +317,8 @@ class Mutant(Driver):
             fresh = threading.current_thread().name != "MainThread" and not self._restoring(ready)
             if not fresh:
                 return
+        if "late-prepare" in self.faults:
+            self._finish_late(ready)
         if "late-document" in self.faults and not known:
             threading.Timer(LATE, self._described_late, [ready]).start()
             return
@@ -339,6 +355,12 @@ class Mutant(Driver):
         with contextlib.suppress(OSError):
             super().describe(ready)
 
+    def metadata_of(self, ready: Preparation, request: str) -> str:
+        """Return what a container reads of its devices."""
+        if "foreign-metadata" in self.faults:
+            ready = replace(ready, claim=replace(ready.claim, uid="of-another-claim"))
+        return super().metadata_of(ready, request)
+
     # Unprepare --------------------------------------------------------------------------------
 
     def unprepare_one(self, claim: ClaimReference) -> str:
@@ -353,6 +375,7 @@ class Mutant(Driver):
         if "share-ends-all" in self.faults and known:
             self._end_shares(claim)
         found = super().unprepare_one(claim)
+        self._unprepared[claim.uid] = time.monotonic()
         if known and "follows-paths" in self.faults:
             with contextlib.suppress(OSError, ValueError):
                 (self.folder / claim.name).unlink()
@@ -362,6 +385,11 @@ class Mutant(Driver):
                 prepared.pop(claim.uid, None)
                 self._checkpoint.write(prepared)
         return found
+
+    def _finish_late(self, ready: Preparation) -> None:
+        """Finish again what an unprepare has crossed."""
+        if time.monotonic() - self._unprepared.get(ready.claim.uid, 0) < CROSSING:
+            threading.Timer(LATE, self._described_late, [ready]).start()
 
     def _seen(self, claim: ClaimReference) -> bool:
         return any(one.verb == "unprepare" and one.claim.uid == claim.uid for one in self.deeds)
@@ -476,6 +504,8 @@ class Mutant(Driver):
         found = super().health()
         if "half-health" in self.faults:
             found = found[: len(found) // 2]
+        if "one-health-change" in self.faults and self.faults.unhealthy:
+            found = [one for one in found if one.device in self.faults.unhealthy]
         if "old-health" in self.faults:
             found = [replace(one, updated=1) for one in found]
         if "always-healthy" in self.faults:

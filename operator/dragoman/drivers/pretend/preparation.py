@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
@@ -15,6 +15,7 @@ Result = Mapping[str, Any]
 """One of `status.allocation.devices.results`."""
 Validate = Callable[[Any], str]
 """Returns what is wrong with opaque parameters; the empty text for none."""
+POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Preparation:
         owned: Names of the devices that no other claim may have: neither those under admin
             access, nor shares of a divided one.
         consumed: Capacity that shares consume, as (device, capacity, amount).
+        pod_claim: The claim's name in its pod's spec, where a template made it.
     """
 
     claim: ClaimReference
@@ -35,6 +37,7 @@ class Preparation:
     configs: Mapping[tuple[str, str], Any]
     owned: frozenset[str]
     consumed: tuple[tuple[str, str, str], ...] = ()
+    pod_claim: str = ""
 
 
 class RefusalError(ValueError):
@@ -95,7 +98,9 @@ def prepare(
     )
     _refuse_overuse(consumed, facts)
     devices = tuple(prepared_device(reference, one, facts.driver) for one in results)
-    return Preparation(reference, devices, configs, owned, consumed)
+    annotations = (claim or {}).get("metadata", {}).get("annotations") or {}
+    pod_claim = str(annotations.get(POD_CLAIM, ""))
+    return Preparation(reference, devices, configs, owned, consumed, pod_claim)
 
 
 def allocation_of(reference: ClaimReference, claim: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from dragoman.drivers.pretend.slices import Manifest
 
+SHARE: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 Change = Callable[[list[Manifest], float], list[Manifest]]
 
 
@@ -160,7 +162,8 @@ def document(text: str, mutants: Iterable[str], uid: str) -> str:
             tree.pop("kind", None)
         if name == "shared-names":
             for device in tree["devices"]:
-                device["name"] = device["name"].replace(f"{uid}-", "")
+                shown = device["name"].removeprefix(f"{uid}-")
+                device["name"] = f"all-{SHARE.sub('', shown)}"
         if name == "mounts-root":
             mount = {"hostPath": "/", "containerPath": "/host"}
             tree["devices"][0]["containerEdits"]["mounts"].append(mount)

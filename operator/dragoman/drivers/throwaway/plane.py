@@ -122,16 +122,16 @@ class Plane:
         self._wait_ready(started)
         return started
 
-    def kubeconfig(self, path: Path, url: str, token: str) -> Path:
-        """Write a kubeconfig of a token's user for a server of this authority."""
-        authority = str(self.authority.certificate)
+    def kubeconfig(self, path: Path, url: str = "", token: str = "") -> Path:
+        """Write a kubeconfig of a token's user, or an administrator's, for one of the servers."""
+        authority, server = str(self.authority.certificate), url or self.server.url
         document = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [
-                {"name": "it", "cluster": {"server": url, "certificate-authority": authority}}
+                {"name": "it", "cluster": {"server": server, "certificate-authority": authority}}
             ],
-            "users": [{"name": "it", "user": {"token": token}}],
+            "users": [{"name": "it", "user": {"token": token or self._token}}],
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
             "current-context": "it",
         }

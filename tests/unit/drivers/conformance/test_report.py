@@ -2,14 +2,18 @@
 
 import json
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from dragoman.drivers.conformance import checks, report
+from dragoman.drivers.conformance import checks, report, running
 from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Outcome, Report
 from dragoman.drivers.conformance.folder import Event
-from dragoman.drivers.conformance.scenarios import all_scenarios, cdi
+from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios, cdi
+from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.pretend.faults import MUTANTS, broken_check
+from tests.e2e.conformance import kit
 
 
 def outcomes(**given: str) -> tuple[Outcome, ...]:
@@ -53,8 +57,26 @@ def test_every_check_has_a_scenario() -> None:
     assert {one.id for one in checks.table()} == all_scenarios().keys()
 
 
-def test_every_fault_breaks_a_check_that_exists() -> None:
-    assert {broken_check(name) for name in MUTANTS} <= checks.by_id().keys()
+def test_every_check_that_can_fail_has_a_fault() -> None:
+    broken = {one.check for one in kit.variants()}
+    assert {broken_check(name) for name in MUTANTS} <= broken
+    assert broken == {one.id for one in checks.table() if one.level != checks.INFO}
+
+
+def test_a_fault_of_the_kit_is_no_verdict_on_the_driver() -> None:
+    site = SimpleNamespace(steps=[], ready=lambda: None, settle=lambda: None)
+    wrong = Scenario("I3", lambda _: dict[str, str]()["missing"], "main", waits=False)
+    found = running.run_one(cast(Site, site), wrong, checks.by_id()["I3"])
+    assert found.status == NOT_RUN
+    assert found.reason == "the kit itself failed: KeyError: 'missing'"
+
+
+def test_a_verdict_file_has_steps_without_the_log() -> None:
+    steps = ("SIGKILL", f"{report.LOG} ends with: secret")
+    (failed,) = report.verdict_file(
+        Report("d", "1", (Outcome(checks.by_id()["I3"], FAIL, "why", steps),))
+    )["failed"]
+    assert failed["reproduction"] == ["SIGKILL"]
 
 
 @pytest.mark.parametrize(

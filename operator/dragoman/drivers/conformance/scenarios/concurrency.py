@@ -17,6 +17,8 @@ CALLERS: Final = 8
 CLAIMS: Final = 32
 ROUNDS: Final = 200
 STEPS: Final = 500
+LATE_SECONDS: Final = 1.0
+"""For work that goes on after its call was answered."""
 
 
 def _same(found: list[Prepared | str | None]) -> None:
@@ -107,6 +109,8 @@ def crossing(site: Site) -> str:
         # Whatever the order was: a last unprepare must leave nothing.
         site.endpoint.unprepare([reference(claim)])
         need(not site.claim_ids(claim), "CDI devices are left after the last unprepare")
+    time.sleep(LATE_SECONDS)
+    need(not site.claim_ids(claim), "CDI devices appeared after the last unprepare")
     site.prepared(claim)
     return f"{rounds} rounds"
 
@@ -157,7 +161,7 @@ def walk(site: Site) -> str:
     """A random walk keeps: prepared claims, documents and withheld devices agree."""
     names = site.take(min(4, len(site.devices())))
     chance = random.Random(8)
-    steps = 60 if site.setting.quick else STEPS
+    steps = 120 if site.setting.quick else STEPS
     holders: dict[str, Any] = {}
     for step in range(steps):
         name = chance.choice(names)

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 
 from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.kubeletplugin import messages
 from dragoman.drivers.kubeletplugin.client import HealthStream
+from dragoman.drivers.kubeletplugin.messages import DeviceHealth
 
 LIST_SECONDS = 30.0
 
 
-def _stream(site: Site) -> HealthStream:
+def _announced(site: Site) -> list[str]:
+    """Return the health services that the driver announces, the newest first."""
     assert site.info is not None
-    if messages.HEALTH_VERSION not in site.info.versions:
+    known: tuple[str, ...] = (messages.HEALTH_V1, messages.HEALTH)
+    found = [one for one in known if one in site.info.versions]
+    if not found:
         raise NotRunError("no health service in supported_versions")
-    stream = HealthStream(site.endpoint.socket)
+    return found
+
+
+def _stream(site: Site, service: str = "") -> HealthStream:
+    stream = site.health(service or _announced(site)[-1])
     site.wait(lambda: stream.lists or stream.error, LIST_SECONDS, "the first list of the stream")
     need(stream.lists, f"the health stream ended: {stream.error}")
     return stream
@@ -25,16 +34,37 @@ def _stream(site: Site) -> HealthStream:
 
 @scenario("H1", "mock")
 def whole_list(site: Site) -> str:
-    """The stream has a complete list."""
+    """Every list of the stream is complete: the first one, and the one after a change."""
     stream = _stream(site)
-    found = {one.device for one in stream.lists[0]}
-    stream.close()
-    missing = site.devices().keys() - found
+    devices = site.devices().keys()
+    _complete(devices, stream.lists[0], "the first list")
+    if not site.profile.fail:
+        return f"{len(devices)} devices; no `device.fail`: no change was tried"
+    (name,) = site.take(1)
+    before = len(stream.lists)
+    site.shell(site.profile.fail, device=name)
+    try:
+        changed = site.wait(
+            lambda: next((one for one in stream.lists[before:] if _fails(name, one)), None),
+            LIST_SECONDS,
+            f"a list after {name} failed",
+        )
+    finally:
+        site.shell(site.profile.heal, device=name)
+    _complete(devices, changed or (), f"the list after {name} failed")
+    return f"{len(devices)} devices"
+
+
+def _complete(devices: Iterable[str], found: Sequence[DeviceHealth], what: str) -> None:
+    missing = {*devices} - {one.device for one in found}
     need(
         not missing,
-        f"{len(missing)} devices are not in the list, such as {min(missing, default='')}",
+        f"{len(missing)} devices are not in {what}, such as {min(missing, default='')}",
     )
-    return f"{len(found)} devices"
+
+
+def _fails(device: str, found: Sequence[DeviceHealth]) -> bool:
+    return any(one.device == device and one.health == messages.UNHEALTHY for one in found)
 
 
 @scenario("H2", "mock")
@@ -42,11 +72,9 @@ def several(site: Site) -> None:
     """Streams one after another, and two at once."""
     for _ in range(3):
         _stream(site).close()
-    first, second = _stream(site), _stream(site)
+    first, _ = _stream(site), _stream(site)
     time.sleep(1)  # for a driver that ends the first one soon
     need(not first.error, f"a second stream ends the first: {first.error}")
-    first.close()
-    second.close()
 
 
 @scenario("H3", "mock")
@@ -63,7 +91,6 @@ def named(site: Site) -> None:
         )
         bound = max(one.timeout, 30) + 5
         need(abs(now - one.updated) < bound, f"last_updated_time of {one.device} is {one.updated}")
-    stream.close()
 
 
 @scenario("H4", "mock")
@@ -77,24 +104,18 @@ def failing_device(site: Site) -> str:
     start = time.monotonic()
     site.shell(site.profile.fail, device=name)
 
-    def unhealthy() -> bool:
-        return any(
-            one.device == name and one.health == messages.UNHEALTHY for one in stream.lists[-1]
-        )
-
     try:
-        site.wait(unhealthy, 30, f"{name} to be UNHEALTHY")
+        site.wait(lambda: _fails(name, stream.lists[-1]), 30, f"{name} to be UNHEALTHY")
         site.wait(lambda: site.devices().get(name) != before, 30, f"a taint or attribute of {name}")
     finally:
         site.shell(site.profile.heal, device=name)
-        stream.close()
     return f"{time.monotonic() - start:.1f} s"
 
 
 @scenario("H5", "mock")
-def health_v1(site: Site) -> None:
-    """The v1 service of Kubernetes 1.37 is served too."""
-    assert site.info is not None
-    if messages.HEALTH_VERSION not in site.info.versions:
-        raise NotRunError("no health service in supported_versions")
-    raise NotRunError("dra-health v1 needs Kubernetes 1.37")
+def both_versions(site: Site) -> None:
+    """Kubelets from 1.37 on ask for v1, those before for v1alpha1: both send lists."""
+    found = _announced(site)
+    for service in (messages.HEALTH_V1, messages.HEALTH):
+        need(service in found, f"supported_versions has {found[0]}, but not {service}")
+        _stream(site, service).close()

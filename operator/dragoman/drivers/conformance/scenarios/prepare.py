@@ -181,10 +181,9 @@ def gone_device(site: Site) -> None:
         need(site.refused(claim), "prepared a device that was never published")
         return
     claim = site.claim(name)
-    site.shell(site.profile.lose, device=name)
-    site.wait(lambda: name not in site.devices(), 30, f"{name} to leave the slices")
-    error = site.refused(claim)
-    site.shell(site.profile.find, device=name)
+    with site.lost(name):
+        site.wait(lambda: name not in site.devices(), 30, f"{name} to leave the slices")
+        error = site.refused(claim)
     need(error, "prepared a device that is gone")
     need(name in error, f"the error does not name {name}: {error}")
 
@@ -204,7 +203,7 @@ def odd_requests(site: Site) -> None:
         "bytes that are no message": b"\xff\xff\xff",
     }
     services = [messages.SERVICES[one] for one in site.info.versions] if site.info else []
-    for service in filter(lambda one: one != messages.HEALTH, services):
+    for service in filter(lambda one: one in {messages.DRA, messages.DRA_V1BETA1}, services):
         for what, body in odd.items():
             for method in (messages.PREPARE, messages.UNPREPARE):
                 try:

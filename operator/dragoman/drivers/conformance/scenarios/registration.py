@@ -15,9 +15,10 @@ from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.conformance.subject import STOP_SECONDS
 from dragoman.drivers.kubeletplugin import client, messages
-from dragoman.drivers.kubeletplugin.client import CallError, Endpoint, HealthStream
+from dragoman.drivers.kubeletplugin.client import CallError, Endpoint
 
 KUBELET: Final = "/var/lib/kubelet"
+HEALTH: Final = {messages.HEALTH, messages.HEALTH_V1}
 POD_UID: Final = "0" * 36
 SUN_PATH: Final = 107
 LISTEN_SECONDS: Final = 0.05
@@ -76,10 +77,9 @@ def versions(site: Site) -> str:
     )
     for version in listed:
         service = messages.SERVICES.get(version)
-        if service == messages.HEALTH:
-            stream = HealthStream(site.endpoint.socket)
+        if service in HEALTH:
+            stream = site.health(service)
             site.wait(lambda: stream.lists or stream.error, 30, "the health stream")  # noqa: B023
-            stream.close()
             need(stream.lists, f"{version} is listed, but {stream.error}")
         elif service:
             try:
@@ -92,8 +92,7 @@ def versions(site: Site) -> str:
 @scenario("R5", "registration")
 def order(site: Site) -> None:
     """The service answers when the registration socket appears."""
-    assert site.info is not None
-    path = Path(site.info.endpoint)
+    path = site.endpoint.socket
     site.subject.kill()
     for socket in (path, *site.registry.glob("*.sock")):
         socket.unlink(missing_ok=True)

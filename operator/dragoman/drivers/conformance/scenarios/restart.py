@@ -122,10 +122,9 @@ def checkpoint_of_gone_device(site: Site) -> None:
     (name,) = site.take(1)
     claim = site.claim(name)
     site.prepared(claim)
-    site.shell(site.profile.lose, device=name)
-    site.restart()
-    site.unprepared(claim)
-    site.shell(site.profile.find, device=name)
+    with site.lost(name):
+        site.restart()
+        site.unprepared(claim)
     site.wait(lambda: name in site.devices(), 30, f"{name} to be published again")
 
 

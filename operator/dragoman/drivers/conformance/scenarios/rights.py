@@ -11,7 +11,7 @@ from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site, reference, renamed
 from dragoman.drivers.kubeletplugin.client import CallError
-from dragoman.drivers.throwaway.api import ApiError
+from dragoman.drivers.throwaway.api import Api, ApiError
 
 RBAC: Final = "rbac.authorization.k8s.io"
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
@@ -39,35 +39,58 @@ def roles(manifests: Any) -> Iterator[Mapping[str, Any]]:
 
 
 @scenario("X1", "published")
-def other_nodes(site: Site) -> None:
+def other_nodes(site: Site) -> str:
     """The driver's account cannot touch slices of another node."""
     if not site.setting.shipped:
         raise NotRunError("without --manifests there is no shipped policy")
     as_driver = site.setting.plane.api(token=site.token)
-    allowed = []
+    allowed, tried = [], []
     for version in VERSIONS:
-        name = f"foreign-{version}-{site.node}"
-        manifest = {
-            "apiVersion": f"resource.k8s.io/{version}",
-            "kind": "ResourceSlice",
-            "metadata": {"name": name},
-            "spec": {
-                "driver": site.driver,
-                "nodeName": "another-node",
-                "pool": {"name": "another-node", "generation": 1, "resourceSliceCount": 1},
-                "devices": [],
-            },
-        }
         path = f"/apis/resource.k8s.io/{version}/resourceslices"
         try:
-            as_driver.request("POST", path, manifest)
+            made = site.api.request("POST", path, _foreign(site, version, "made"))
         except ApiError as error:
-            if error.code in {403, 404, 422}:  # 404: the version is not served
-                continue
-            raise NotRunError(f"{version}: {error}") from error
-        allowed.append(version)
-        site.api.delete("resourceslices", name)
-    need(not allowed, f"its account may create slices of another node by {', '.join(allowed)}")
+            if error.code != 404:
+                raise
+            continue  # the version is not served
+        own = f"{path}/{made['metadata']['name']}"
+        changed = {**made, "metadata": {**made["metadata"], "labels": {"dragoman.dev/x": "y"}}}
+        tries = {
+            "create": ("POST", path, _foreign(site, version, "new")),
+            "update": ("PUT", own, changed),
+            "delete": ("DELETE", own, None),
+        }
+        for verb, (method, where, body) in tries.items():
+            site.step(f"as the driver's account: {method} {where}")
+            if _permitted(as_driver, method, where, body):
+                allowed.append(f"{verb} ({version})")
+        tried.append(version)
+        for name in ("made", "new"):
+            site.api.delete("resourceslices", f"{name}-{version}-{site.node}")
+    as_driver.close()
+    need(not allowed, f"its account may, with slices of another node: {', '.join(allowed)}")
+    return f"by {', '.join(tried)}"
+
+
+def _permitted(api: Api, method: str, path: str, body: Any) -> bool:
+    try:
+        api.request(method, path, body)
+    except ApiError as error:
+        if error.code in {403, 422}:  # 422: a policy that answers Invalid
+            return False
+        raise
+    return True
+
+
+def _foreign(site: Site, version: str, name: str) -> Mapping[str, Any]:
+    pool = {"name": "another-node", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": site.driver, "nodeName": "another-node", "pool": pool, "devices": []}
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{name}-{version}-{site.node}"},
+        "spec": spec,
+    }
 
 
 @scenario("X2", "published")

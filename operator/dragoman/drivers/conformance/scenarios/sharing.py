@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
 from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.scenarios.prepare import shared_device
 from dragoman.drivers.conformance.site import Site, new_uid
 
-MAX_BYTES = 10 * 1024
+MAX_BYTES: Final = 10 * 1024
+BINDING: Final = ("bindingConditions", "bindingFailureConditions")
+BINDING_SECONDS: Final = 60.0
+"""A tenth of the scheduler's default time-out: nothing has to be attached here."""
+METADATA: Final = "/var/run/kubernetes.io/dra-device-attributes/"
+"""Where containers find metadata of devices (k8s.io/dynamic-resource-allocation/api/metadata)."""
 
 
 @scenario("A1")
@@ -94,25 +105,93 @@ def device_status(site: Site) -> str:
     return f"{len(entries)} entries"
 
 
-@scenario("A6")
-def binding_conditions(site: Site) -> None:
-    """Declared binding conditions are set."""
-    found = [name for name, one in site.devices().items() if one.get("bindingConditions")]
-    if not found:
+@scenario("A6", "operation")
+def binding_conditions(site: Site) -> str:
+    """Declared binding conditions are set true, or one of the failure conditions is."""
+    declared = ((name, one) for name, one in site.devices().items() if one.get("bindingConditions"))
+    name, device = next(declared, ("", {}))
+    if not name:
         raise NotRunError("no published device has bindingConditions")
-    raise NotRunError("needs a scheduler that waits for bindingConditions")
+    wanted, failures = (device.get(key) or [] for key in BINDING)
+    own = {"request": "r0", "driver": site.driver, "pool": device["pool"], "device": name}
+    given = {key: device[key] for key in BINDING if device.get(key)}
+    claim = site.allocate(site.claim(allocate=False), [{**own, **given}])
+    start = time.monotonic()
+
+    def decided() -> bool:
+        found = _conditions(site, claim, name)
+        return all(found.get(one) == "True" for one in wanted) or any(
+            found.get(one) == "True" for one in failures
+        )
+
+    site.wait(decided, BINDING_SECONDS, f"{', '.join(wanted)} of {name} in status.devices")
+    return f"after {time.monotonic() - start:.1f} s"
 
 
-@scenario("A7")
-def metadata(site: Site) -> None:
-    """Device metadata files are there with the answer."""
-    folder = site.kubelet / "plugins" / site.driver
-    claim = site.claim(*site.take(1))
-    uid = claim["metadata"]["uid"]
-    site.prepared(claim)
-    found = [one for one in folder.rglob("*metadata*") if uid in str(one) and one.is_file()]
-    if not found:
-        raise NotRunError("the driver writes no metadata (EnableDeviceMetadata)")
+def _conditions(site: Site, claim: Mapping[str, Any], device: str) -> dict[str, str]:
+    """Return the status of each condition of a claim's device."""
+    seen = site.api.get("resourceclaims", claim["metadata"]["name"], site.namespace)
+    return {
+        condition["type"]: condition["status"]
+        for one in seen["status"].get("devices") or ()
+        if (one["driver"], one["device"]) == (site.driver, device)
+        for condition in one.get("conditions") or ()
+    }
+
+
+@scenario("A7", "operation")
+def metadata(site: Site) -> str:
+    """Device metadata is there with the answer, is the claim's, and is gone afterwards."""
+    names = site.take(1)
+    claim = site.claim(*names)
+    ids = {one for device in site.prepared(claim) for one in device.cdi}
+    files = [*_metadata_files(site.cdi_documents().values(), ids)]
+    if not files:
+        raise NotRunError("no CDI document mounts metadata of devices (EnableDeviceMetadata)")
+    for path in files:
+        problem = wrong_metadata(path.read_text(), claim["metadata"], site.driver, names)
+        need(not problem, f"{path.name}: {problem}")
     site.unprepared(claim)
-    left = [one for one in found if one.exists()]
+    left = [one.name for one in files if one.exists()]
     need(not left, f"{left[:1]} is left after the unprepare")
+    return f"{len(files)} files"
+
+
+def _metadata_files(documents: Iterable[Any], ids: Collection[str]) -> Iterator[Path]:
+    """Yield what the documents of CDI ids mount as metadata of devices. Pure."""
+    for tree in filter(None, documents):
+        chosen = [one for one in tree["devices"] if f"{tree['kind']}={one['name']}" in ids]
+        for edits in [tree, *chosen] if chosen else []:
+            for one in (edits.get("containerEdits") or {}).get("mounts") or ():
+                if str(one.get("containerPath")).startswith(METADATA):
+                    yield Path(one["hostPath"])
+
+
+def wrong_metadata(text: str, meta: Mapping[str, Any], driver: str, devices: Sequence[str]) -> str:
+    """Return what is wrong with a file of metadata; the empty text for nothing. Pure.
+
+    The file is a stream of the same object in several versions, as Go's helper writes it.
+
+    Args:
+        text: Of the file.
+        meta: The claim's metadata.
+        driver: Its devices count.
+        devices: Allocated to the claim's only request.
+    """
+    decoder, rest, count = json.JSONDecoder(), text.strip(), 0
+    while rest:
+        try:
+            tree, end = decoder.raw_decode(rest)
+            group, kind = str(tree["apiVersion"]).partition("/")[0], tree["kind"]
+            uid = tree["metadata"]["uid"]
+            found = [(d["driver"], d["name"]) for r in tree["requests"] for d in r["devices"]]
+        except (ValueError, KeyError, TypeError) as error:
+            return f"no DeviceMetadata: {error!r}"
+        if (group, kind) != ("metadata.resource.k8s.io", "DeviceMetadata"):
+            return f"{tree['apiVersion']} {kind} is no DeviceMetadata"
+        if uid != meta["uid"]:
+            return f"it is of claim {uid}, not {meta['uid']}"
+        if found != [(driver, one) for one in devices]:
+            return f"its devices are {found}, not {list(devices)}"
+        rest, count = rest[end:].strip(), count + 1
+    return "" if count else "it is empty"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import threading
@@ -10,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-import urllib3
+from urllib3.exceptions import HTTPError
 
 from dragoman.drivers.conformance import slicerules
 from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import START_SECONDS, Site
+from dragoman.drivers.throwaway.api import ApiError
 from dragoman.drivers.throwaway.plane import PlaneError
 
+SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 QUIET_SECONDS: Final = 300.0
 NARROW: Final = (
     "--feature-gates=DRAPartitionableDevices=false,DRAConsumableCapacity=false",
@@ -37,29 +40,30 @@ def watched(site: Site) -> Iterator[list[Mapping[str, Any]]]:
     stop = threading.Event()
 
     def follow() -> None:
-        version = site.api.request("GET", "/apis/resource.k8s.io/v1/resourceslices", limit=1)
-        version = version["metadata"]["resourceVersion"]
-        try:
-            for line in site.api.stream(
-                "/apis/resource.k8s.io/v1/resourceslices",
-                watch="true",
-                resourceVersion=version,
-                fieldSelector=f"spec.nodeName={site.node}",
-            ):
+        listed = site.api.request("GET", SLICES, limit=1)
+        version = listed["metadata"]["resourceVersion"]
+        began.set()
+        while not stop.is_set():  # watches are short, so that the thread ends with the block
+            query = {"resourceVersion": version, "fieldSelector": f"spec.nodeName={site.node}"}
+            for line in site.api.stream(SLICES, watch="true", timeoutSeconds=1, **query):
                 event = json.loads(line)
+                version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] in {"ADDED", "MODIFIED"}:
                     events.append(event["object"])
-                if stop.is_set():
-                    return
-        except (OSError, ValueError, urllib3.exceptions.HTTPError):
-            return
 
-    threading.Thread(target=follow, daemon=True).start()
-    time.sleep(0.3)
+    def followed() -> None:
+        with contextlib.suppress(ApiError, OSError, LookupError, ValueError, HTTPError):
+            follow()
+
+    began = threading.Event()
+    thread = threading.Thread(target=followed, daemon=True)
+    thread.start()
+    began.wait(START_SECONDS)
     try:
         yield events
     finally:
         stop.set()
+        thread.join(START_SECONDS)
 
 
 @scenario("S2", "slices")
@@ -78,9 +82,8 @@ def generation(site: Site) -> str:
         )
         if site.profile.lose:
             (name,) = site.take(1)
-            site.shell(site.profile.lose, device=name)
-            site.wait(lambda: name not in site.devices(), REPAIR_SECONDS, f"{name} to go")
-            site.shell(site.profile.find, device=name)
+            with site.lost(name):
+                site.wait(lambda: name not in site.devices(), REPAIR_SECONDS, f"{name} to go")
             site.wait(lambda: name in site.devices(), REPAIR_SECONDS, f"{name} to come")
         time.sleep(1)
     states = [first, *(one for one in events if one["spec"]["driver"] == site.driver)]
@@ -155,9 +158,8 @@ def lost_and_found(site: Site) -> str:
         raise NotRunError("the profile has no device.lose")
     (name,) = site.take(1)
     start = time.monotonic()
-    site.shell(site.profile.lose, device=name)
-    site.wait(lambda: name not in site.devices(), 30, f"{name} to leave the slices")
-    site.shell(site.profile.find, device=name)
+    with site.lost(name):
+        site.wait(lambda: name not in site.devices(), 30, f"{name} to leave the slices")
     site.wait(lambda: name in site.devices(), 30, f"{name} to come back")
     return f"{time.monotonic() - start:.1f} s"
 
