@@ -115,7 +115,7 @@ class Finding:
     Attributes:
         id: Which.
         subject: About which object.
-        message: What is the case, without a full stop.
+        message: What is wrong, without a full stop.
         remedy: What to do about it, often a command.
         since: Since when, as an API timestamp; empty where that is unknown.
         public: The message without names of other namespaces than the subject's, for Events; empty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ SHOWN: Final = 3
 """Problems of one kind that are written out."""
 NAMED: Final = 100
 """Objects of further problems of a kind that are named; `doctor` prints all of them."""
+_COMMAND: Final = re.compile(r"(kubectl (?:[^;:]|:(?! ))+)")
 _SEVERE: Final = frozenset({Severity.ERROR, Severity.WARNING})
 
 
@@ -27,7 +29,7 @@ class Problem:
         severity: `error` or `warning`.
         id: Of the finding.
         about: Its object.
-        message: What is the case.
+        message: What is wrong.
         remedy: What to do about it.
         since: Since when, as an API timestamp; empty where that is unknown.
     """
@@ -53,6 +55,12 @@ class Kind:
     id: str
     first: tuple[Problem, ...]
     more: tuple[str, ...]
+
+
+def typed(remedy: str) -> tuple[tuple[str, bool], ...]:
+    """Split a remedy into texts and the commands in it, which end before `; ` and `: `."""
+    parts = _COMMAND.split(remedy)
+    return tuple((part, bool(index % 2)) for index, part in enumerate(parts) if part)
 
 
 def kinds(found: Iterable[Problem]) -> tuple[Kind, ...]:

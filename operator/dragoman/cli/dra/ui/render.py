@@ -18,7 +18,7 @@ from markupsafe import Markup
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import GROUPS, Row
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
-from dragoman.cli.dra.ui.problems import NAMED, kinds
+from dragoman.cli.dra.ui.problems import NAMED, kinds, typed
 from dragoman.cli.dra.ui.reasons import reason
 from dragoman.cli.terminal import plain
 
@@ -187,6 +187,7 @@ def _environment() -> Environment:
     made.filters["item"] = lambda line: line.removeprefix(ITEM)
     made.filters["reason"] = reason
     made.filters["command"] = _command
+    made.filters["typed"] = typed
     made.filters["rendered"] = lambda found: Markup(report(found))  # noqa: S704 — rendered below
     return made
 
