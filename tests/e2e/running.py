@@ -94,6 +94,11 @@ class OperatorProcess(Process):
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def waited_for_processor(self) -> float:
+        """Return the seconds for which its event loop could have run, and others did."""
+        delay = Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]
+        return int(delay) / 1e9
+
     def said(self) -> str:
         """Return all that it has logged; what others of its name logged before is left out."""
         return self.log.read_bytes()[self._from :].decode(errors="replace")

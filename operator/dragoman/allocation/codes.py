@@ -107,13 +107,23 @@ class Reason(NamedTuple):
     def __str__(self) -> str:
         if "message" in self.details:
             return str(self.details["message"])
-        text = _TEXTS[self.code]
+        text = WORDS[self.code].text
         if self.code is Code.CONSTRAINT_FAILED and "values" in self.details:
             text = _VALUES
         # A condition may lack the message at the end.
         text = text.format_map(_Details(self)).rstrip(": ")
         where = self.device or self.pool
         return f"{where}: {text}" if where else text
+
+    def short(self) -> str:
+        """Say what stands in the way without numbers and names of claims."""
+        details = _Details(self)
+        details["capacity"] = str(self.details.get("capacity")).rpartition("/")[2]
+        return WORDS[self.code].short.format_map(details) or str(self.code)
+
+    def kind(self) -> tuple[Any, ...]:
+        """Return what reasons of one group have in common: the code, and some details."""
+        return (self.code, *map(self.details.get, WORDS[self.code].same))
 
     def document(self) -> dict[str, Any]:
         """Return the reason as JSON, without what is empty."""
@@ -149,41 +159,107 @@ _VALUES = (
     "{kind} #{index} compares {attribute} of {wanted} devices, whose values do not go together "
     "(devices by value: {values})"
 )
-_TEXTS: Mapping[Code, str] = {
-    Code.CLASS_NOT_FOUND: "DeviceClass {class} does not exist",
-    Code.FEATURE_DISABLED: "feature gate {gate} is off",
-    Code.TOO_MANY_DEVICES: "a claim holds at most 32 devices",
-    Code.INVALID_REQUEST: "the scheduler does not understand the request",
-    Code.NO_SLICE_FOR_NODE: "no ResourceSlice offers devices on the node",
-    Code.NODE_SELECTOR_INVALID: "a ResourceSlice has an invalid node selector",
-    Code.POOL_INCOMPLETE: "the pool is incomplete: {have} of {want} slices of generation "
-    "{generation}",
-    Code.POOL_INVALID: "the pool is invalid: {reason}",
-    Code.POOL_OBSOLETE: "slice {slice} has generation {generation}, other nodes have {newer}",
-    Code.NOT_ENOUGH_DEVICES: "the request wants {wanted} devices, {usable} of {seen} can serve it",
-    Code.SELECTOR_REJECTED: "selector #{index} of {origin} is false: {expression} (read: {values})",
-    Code.CEL_ERROR: "a CEL expression fails",
-    Code.NODE_MISMATCH: "the device belongs to other nodes than {node}",
-    Code.DEVICE_IN_USE: "the device is in use by {holders}",
-    Code.NODE_OPERATIONS: "the node does not declare DRAOptionalNodeOperations ({operations})",
-    Code.CAPACITY_UNKNOWN: "the device has no capacity {capacity}",
-    Code.CAPACITY_POLICY: "the request policy of capacity {capacity} forbids {rounded} "
-    "(requested: {requested})",
-    Code.CAPACITY_EXCEEDED: "capacity {capacity} has {free} of {value} free, the request takes "
-    "{rounded} (held by {holders})",
-    Code.CAPACITY_ERROR: "the amount of capacity cannot be computed",
-    Code.COUNTERS_EXCEEDED: "counter {counter} of {set} has {free} left, the device needs {need} "
-    "(held by {holders})",
-    Code.INCOMPATIBLE_GROUPS: "devices of other compatibility groups than {groups} are in use",
-    Code.TAINT_NOT_TOLERATED: "taint {key}={value}:{effect} is not tolerated",
-    Code.CONSTRAINT_FAILED: "the device has no attribute {attribute}, which {kind} #{index} needs",
-    Code.NO_COMBINATION: "devices serve each request alone, but not all requests together "
-    "(wanted: {counts}; usable: {usable}, {devices} different ones)",
-    Code.NODE_SELECTOR_MISMATCH: "the claim is allocated for other nodes than {node}",
-    Code.CLAIM_ALLOCATING: "the claim is being allocated for another pod",
-    Code.BINDING_PENDING: "the device is not ready: waits for {conditions}",
-    Code.BINDING_FAILED: "binding failed: condition {condition} is true: {reason}: {text}",
-    Code.BINDING_TIMEOUT: "the device was not ready within {seconds} s after {since}: {conditions}",
-    Code.TIMEOUT: "the search takes more than {steps} steps, or {looks} looks at devices; "
-    "kube-scheduler times out",
+
+
+class Words(NamedTuple):
+    """What is said of a code; names in braces are details.
+
+    Attributes:
+        text: A sentence with numbers and names.
+        short: The same in an Event, without numbers and names of claims; empty for the code.
+        same: Details in which reasons of one group are equal.
+    """
+
+    text: str
+    short: str = ""
+    same: tuple[str, ...] = ()
+
+
+WORDS: Mapping[Code, Words] = {
+    Code.CLASS_NOT_FOUND: Words("DeviceClass {class} does not exist"),
+    Code.FEATURE_DISABLED: Words(
+        "feature gate {gate} is off", "feature gate {gate} is off", ("gate",)
+    ),
+    Code.TOO_MANY_DEVICES: Words("a claim holds at most 32 devices"),
+    Code.INVALID_REQUEST: Words("the scheduler does not understand the request"),
+    Code.NO_SLICE_FOR_NODE: Words("no ResourceSlice offers devices on the node", "no devices"),
+    Code.NODE_SELECTOR_INVALID: Words("a ResourceSlice has an invalid node selector"),
+    Code.POOL_INCOMPLETE: Words(
+        "the pool is incomplete: {have} of {want} slices of generation {generation}",
+        "pool incomplete",
+        ("have", "want"),
+    ),
+    Code.POOL_INVALID: Words("the pool is invalid: {reason}", "pool invalid", ("reason",)),
+    Code.POOL_OBSOLETE: Words(
+        "slice {slice} has generation {generation}, other nodes have {newer}", "pool obsolete"
+    ),
+    Code.NOT_ENOUGH_DEVICES: Words(
+        "the request wants {wanted} devices, {usable} of {seen} can serve it"
+    ),
+    Code.SELECTOR_REJECTED: Words(
+        "selector #{index} of {origin} is false: {expression} (read: {values})",
+        "selector false",
+        ("origin", "index"),
+    ),
+    Code.CEL_ERROR: Words("a CEL expression fails", "selector fails", ("origin", "index")),
+    Code.NODE_MISMATCH: Words("the device belongs to other nodes than {node}"),
+    Code.DEVICE_IN_USE: Words("the device is in use by {holders}", "in use"),
+    Code.NODE_OPERATIONS: Words(
+        "the node does not declare DRAOptionalNodeOperations ({operations})",
+        "node operations missing",
+    ),
+    Code.CAPACITY_UNKNOWN: Words(
+        "the device has no capacity {capacity}", "no capacity {capacity}", ("capacity",)
+    ),
+    Code.CAPACITY_POLICY: Words(
+        "the request policy of capacity {capacity} forbids {rounded} (requested: {requested})",
+        "amount of {capacity} not allowed",
+        ("capacity",),
+    ),
+    Code.CAPACITY_EXCEEDED: Words(
+        "capacity {capacity} has {free} of {value} free, the request takes "
+        "{rounded} (held by {holders})",
+        "too little {capacity} left",
+        ("capacity",),
+    ),
+    Code.CAPACITY_ERROR: Words("the amount of capacity cannot be computed"),
+    Code.COUNTERS_EXCEEDED: Words(
+        "counter {counter} of {set} has {free} left, the device needs {need} (held by {holders})",
+        "too little {counter} left in {set}",
+        ("set", "counter"),
+    ),
+    Code.INCOMPATIBLE_GROUPS: Words(
+        "devices of other compatibility groups than {groups} are in use",
+        "other compatibility groups in use",
+    ),
+    Code.TAINT_NOT_TOLERATED: Words(
+        "taint {key}={value}:{effect} is not tolerated", same=("key", "value", "effect")
+    ),
+    Code.CONSTRAINT_FAILED: Words(
+        "the device has no attribute {attribute}, which {kind} #{index} needs",
+        "no attribute {attribute}",
+        ("attribute",),
+    ),
+    Code.NO_COMBINATION: Words(
+        "devices serve each request alone, but not all requests together "
+        "(wanted: {counts}; usable: {usable}, {devices} different ones)",
+        "no combination for all requests",
+    ),
+    Code.NODE_SELECTOR_MISMATCH: Words("the claim is allocated for other nodes than {node}"),
+    Code.CLAIM_ALLOCATING: Words("the claim is being allocated for another pod"),
+    Code.BINDING_PENDING: Words(
+        "the device is not ready: waits for {conditions}", same=("conditions",)
+    ),
+    Code.BINDING_FAILED: Words(
+        "binding failed: condition {condition} is true: {reason}: {text}",
+        same=("condition", "reason"),
+    ),
+    Code.BINDING_TIMEOUT: Words(
+        "the device was not ready within {seconds} s after {since}: {conditions}",
+        same=("conditions",),
+    ),
+    Code.TIMEOUT: Words(
+        "the search takes more than {steps} steps, or {looks} looks at devices; "
+        "kube-scheduler times out"
+    ),
 }

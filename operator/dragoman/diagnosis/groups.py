@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,26 +14,9 @@ from dragoman.inventory.inventory import Inventory
 
 _POOLS: Final = frozenset({Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE})
 _CODES: Final = tuple(Code)
-_SAME: Final[Mapping[Code, tuple[str, ...]]] = {
-    Code.SELECTOR_REJECTED: ("origin", "index"),
-    Code.CEL_ERROR: ("origin", "index"),
-    Code.TAINT_NOT_TOLERATED: ("key", "value", "effect"),
-    Code.CAPACITY_UNKNOWN: ("capacity",),
-    Code.CAPACITY_POLICY: ("capacity",),
-    Code.CAPACITY_EXCEEDED: ("capacity",),
-    Code.COUNTERS_EXCEEDED: ("set", "counter"),
-    Code.CONSTRAINT_FAILED: ("attribute",),
-    Code.FEATURE_DISABLED: ("gate",),
-    Code.POOL_INCOMPLETE: ("have", "want"),
-    Code.POOL_INVALID: ("reason",),
-    Code.BINDING_PENDING: ("conditions",),
-    Code.BINDING_FAILED: ("condition", "reason"),
-    Code.BINDING_TIMEOUT: ("conditions",),
-}
-"""Details in which reasons of one group are equal."""
 
 Kind = tuple[Any, ...]
-"""A code and the details of `_SAME`."""
+"""A code, and details in which reasons of one group are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +51,12 @@ def _key(node: NodeAnswer) -> Kind:
     if isinstance(node.outcome, FatalError):
         return ("fatal",)
     shown = tuple(
-        (one.name, frozenset(map(kind, one.reasons)), _shortage(one)) for one in concerned(node)
+        (one.name, frozenset(map(Reason.kind, one.reasons)), _shortage(one))
+        for one in concerned(node)
     )
-    others = frozenset(map(kind, node.others))
+    others = frozenset(map(Reason.kind, node.others))
     large = isinstance(node.outcome, BudgetExceeded)
     return (node.pinned, shown, tuple(map(_names, short_of(node))), others, large)
-
-
-def kind(reason: Reason) -> Kind:
-    """Return what reasons of one group have in common."""
-    return (reason.code, *(reason.details.get(name) for name in _SAME.get(reason.code, ())))
 
 
 def _shortage(request: RequestAnswer) -> tuple[int, int] | None:
@@ -177,7 +156,7 @@ def _request_parts(
         for one in node.requests:
             if (one.claim, one.name) in names:
                 for reason in one.reasons:
-                    merged[kind(reason)].setdefault((node.node, reason.device), reason)
+                    merged[reason.kind()].setdefault((node.node, reason.device), reason)
     for found in sorted((list(one.values()) for one in merged.values()), key=_order):
         yield str(found[0].code), wording.of_devices(inventory, found)
 
@@ -191,9 +170,9 @@ def _pool_parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple
     for node in nodes:
         for reason in node.others:
             if reason.code in _POOLS:
-                merged[kind(reason)].append(reason)
+                merged[reason.kind()].append(reason)
             elif reason.code is Code.NO_SLICE_FOR_NODE:
-                merged[kind(reason)] = [reason]
+                merged[reason.kind()] = [reason]
     for found in merged.values():
         code = found[0].code
         text = wording.broken_pools(inventory, found) if code in _POOLS else wording.words(found[0])

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation import BudgetExceeded, Code, Reason
+from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
-from dragoman.diagnosis.groups import concerned, kind, short_of
+from dragoman.diagnosis.groups import concerned, short_of
 from dragoman.diagnosis.obstacles import Code as ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
@@ -41,6 +42,13 @@ _CONTROLLER: Final = frozenset(
     }
 )
 """Obstacles that the scheduler has not looked at, or about which the claim controller posts."""
+_POOLS: Final = (
+    Code.POOL_INCOMPLETE,
+    Code.POOL_INVALID,
+    Code.POOL_OBSOLETE,
+    Code.NO_SLICE_FOR_NODE,
+)
+"""What is said of pools, in this order."""
 _NEVER_MEANT: Final = frozenset({Code.NODE_MISMATCH})
 
 Phrase = tuple[str, str]
@@ -141,7 +149,7 @@ def _of_requests(node: NodeAnswer) -> Iterator[Phrase]:
     short = short_of(node)
     if not short:
         if any(one.devices for one in node.requests):
-            yield str(Code.NO_COMBINATION), "no combination for all requests"
+            yield str(Code.NO_COMBINATION), WORDS[Code.NO_COMBINATION].short
         return
     several = len(node.requests) > 1
     for found in short:
@@ -159,47 +167,24 @@ def _of_rivals(found: Rivals) -> Iterator[Phrase]:
         return
     order = list(Code)
     reasons = (one for request in found.requests for one in request.reasons)
-    kinds = {kind(one): one for one in reasons if one.code not in _NEVER_MEANT}
-    for one in sorted(kinds.values(), key=lambda one: (order.index(one.code), str(kind(one)))):
+    kinds = {one.kind(): one for one in reasons if one.code not in _NEVER_MEANT}
+    for one in sorted(kinds.values(), key=lambda one: (order.index(one.code), str(one.kind()))):
         yield str(one.code), _words(one)
 
 
 def _of_pools(node: NodeAnswer) -> Iterator[Phrase]:
-    codes = {one.code for one in node.others}
-    if Code.POOL_INCOMPLETE in codes:
-        yield str(Code.POOL_INCOMPLETE), "pool incomplete"
-    if Code.POOL_INVALID in codes:
-        yield str(Code.POOL_INVALID), "pool invalid"
-    if Code.POOL_OBSOLETE in codes:
-        yield str(Code.POOL_OBSOLETE), "pool obsolete"
+    codes = {one.code for one in node.others} & {*_POOLS[:3]}
     if not node.requests or not any(one.devices for one in node.requests):
-        yield str(Code.NO_SLICE_FOR_NODE), "no devices"
+        codes.add(Code.NO_SLICE_FOR_NODE)
+    for one in sorted(codes, key=_POOLS.index):
+        yield str(one), WORDS[one].short
 
 
 def _words(reason: Reason) -> str:
     """Describe an obstacle without numbers and names of claims."""
-    details = reason.details
-    match reason.code:
-        case Code.SELECTOR_REJECTED:
-            return "selector false"
-        case Code.DEVICE_IN_USE:
-            return "in use"
-        case Code.TAINT_NOT_TOLERATED:
-            return _tainted(details)
-        case Code.CAPACITY_EXCEEDED:
-            return f"too little {_short(details.get('capacity'))} left"
-        case Code.CAPACITY_UNKNOWN:
-            return f"no capacity {_short(details.get('capacity'))}"
-        case Code.CAPACITY_POLICY:
-            return f"amount of {_short(details.get('capacity'))} not allowed"
-        case Code.COUNTERS_EXCEEDED:
-            return f"too little {details.get('counter')} left in {details.get('set')}"
-        case Code.CONSTRAINT_FAILED:
-            return f"no attribute {details.get('attribute')}"
-        case Code.FEATURE_DISABLED:
-            return f"feature gate {details.get('gate')} is off"
-        case _:
-            return _SPACED.get(reason.code, str(reason.code))
+    if reason.code is Code.TAINT_NOT_TOLERATED:
+        return _tainted(reason.details)
+    return reason.short()
 
 
 def _tainted(details: Mapping[str, Any]) -> str:
@@ -207,17 +192,6 @@ def _tainted(details: Mapping[str, Any]) -> str:
         return f"reserved for {UNSEEN}"
     value = f"={details['value']}" if details.get("value") else ""
     return f"tainted {details.get('key')}{value}:{details.get('effect')}"
-
-
-_SPACED: Final = {
-    Code.INCOMPATIBLE_GROUPS: "other compatibility groups in use",
-    Code.NODE_OPERATIONS: "node operations missing",
-    Code.CEL_ERROR: "selector fails",
-}
-
-
-def _short(name: Any) -> str:
-    return str(name).rpartition("/")[2]
 
 
 def _values(nodes: Iterable[NodeAnswer]) -> str:

@@ -120,12 +120,14 @@ def play(plane: ControlPlane, seed: int, totals: Counter[str]) -> float:
                 fault(setup)
             everything.calm()
             took = setup.calm()
+            waited = setup.operator.waited_for_processor()
         finally:
             everything.end()
         totals.update(everything.done)
         totals.update(rounds=1, faults=len(faults), pods=setup.workload.made)
         totals["left to kubelets"] += everything.terminating
         print(f"  settled after {took:.1f} s; {dict(everything.done)}", flush=True)
+        print(f"  operator waited {waited:.1f} s for a processor since its last start", flush=True)
         print(f"  last: {'; '.join(setup.last)}", flush=True)
     return took
 
