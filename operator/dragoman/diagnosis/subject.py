@@ -6,7 +6,7 @@ Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dragoman.allocation as api
 from dragoman.diagnosis.obstacles import (
@@ -23,6 +23,7 @@ from dragoman.inventory.facts.parser import pod_fact
 from dragoman.inventory.usage.waiting import gated
 from dragoman.model.claim import Claim
 from dragoman.model.holder import ClaimEntry
+from dragoman.model.taints import RESERVATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,23 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
         )
         found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
     if claim.held is None:
-        found.append(Wanted(claim, entry.name, entry.template_name or ""))
+        found.append(Wanted(_shared(world, pod, claim), entry.name, entry.template_name or ""))
     else:
         found.append(claim)
     return tuple(found)
+
+
+def _shared(world: World, pod: PodFact, claim: Claim) -> Claim:
+    """Return a claim without the toleration of its pod's own reservation, while there is none.
+
+    So pods alike share their answers, although each tolerates another reservation.
+    """
+    plain, uid = claim.spec.plain, pod.pod.metadata.uid
+    if plain is None or claim.spec.reservations != {uid}:
+        return claim
+    if any(one.taint.key == RESERVATION and one.taint.value == uid for one in world.rules):
+        return claim
+    return replace(claim, spec=plain)
 
 
 def _is_made_for(pod: PodFact, claim: Claim) -> bool:

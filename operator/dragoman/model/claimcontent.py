@@ -24,7 +24,7 @@ from dragoman.model.fields import (
 )
 from dragoman.model.nodeselector import node_selector
 from dragoman.model.requests import ClaimConfig, ClaimSpec, Constraint, ExactRequest, Request
-from dragoman.model.taints import parse_toleration
+from dragoman.model.taints import RESERVATION, parse_toleration
 
 _specs: WeakValueDictionary[bytes, ClaimSpec] = WeakValueDictionary()
 """Specs by JSON text, while any claim has them."""
@@ -82,8 +82,33 @@ def parse_spec(document: Document) -> ClaimSpec:
     spec = _specs.get(key)
     if spec is None:
         # A copy of the document: the caller may change its own, and the cache is shared by all.
-        spec = _specs[key] = _read_spec(orjson.loads(key))
+        spec = _read_spec(orjson.loads(key))
+        if RESERVATION.encode() in key:
+            spec = _with_plain(spec, orjson.loads(key))
+        _specs[key] = spec
     return spec
+
+
+def _with_plain(spec: ClaimSpec, document: Document) -> ClaimSpec:
+    """Return a spec that knows itself without tolerations of reservations."""
+    uids: set[str] = set()
+    for request in (document.get("devices") or {}).get("requests") or ():
+        for one in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
+            found = one.get("tolerations") or ()
+            own = [toleration for toleration in found if _of_reservation(toleration)]
+            uids.update(str(toleration["value"]) for toleration in own)
+            if own and len(own) == len(found):
+                del one["tolerations"]
+            elif own:
+                one["tolerations"] = [toleration for toleration in found if toleration not in own]
+    if not uids:
+        return spec
+    return replace(spec, reservations=frozenset(uids), plain=parse_spec(document))
+
+
+def _of_reservation(toleration: Document) -> bool:
+    operator = toleration.get("operator") or "Equal"
+    return toleration.get("key") == RESERVATION and operator == "Equal" and "value" in toleration
 
 
 def _read_spec(document: Document) -> ClaimSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.model.fields import Document
@@ -96,11 +96,16 @@ class ClaimSpec:
         requests: `spec.devices.requests`.
         constraints: `spec.devices.constraints`.
         config: `spec.devices.config`.
+        reservations: UIDs of pods whose reservations some request tolerates.
+        plain: The same without these tolerations, which claims of one template share; None where
+            there are none.
     """
 
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     config: tuple[ClaimConfig, ...] = ()
+    reservations: frozenset[str] = frozenset()
+    plain: ClaimSpec | None = field(default=None, repr=False)
 
 
 NO_SPEC: Final = ClaimSpec()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from dragoman.model.fields import (
     Document,
@@ -12,6 +13,9 @@ from dragoman.model.fields import (
     require_object,
     text,
 )
+
+RESERVATION: Final = "dragoman.dev/preemption"
+"""Key of the taint of a reserved device; the value is the UID of the pod that it is for."""
 
 
 @dataclass(frozen=True, slots=True)

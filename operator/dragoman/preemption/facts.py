@@ -122,9 +122,9 @@ def priority_of(pod: Document) -> int:
 
 def managed_by_kueue(pod: Document) -> bool:
     """Whether Kueue decides when a reduced pod may start."""
-    metadata = mapping(pod, "metadata")
+    labels = mapping(mapping(pod, "metadata"), "labels", "metadata.")
     gates = items(mapping(pod, "spec"), "schedulingGates", "spec.")
-    return KUEUE in mapping(metadata, "labels", "metadata.") or any(
+    return any(one in labels for one in KUEUE) or any(
         str(one.get("name")).startswith("kueue.x-k8s.io/") for one in gates
     )
 

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from dragoman.allocation import TimeBudget, TooExpensiveError
+from dragoman.allocation import DeviceID, TimeBudget, TooExpensiveError
+from dragoman.diagnosis.subject import Subject, of_pod
+from dragoman.inventory.facts.parser import parse
+from dragoman.model.claimcontent import parse_spec
+from dragoman.model.taints import RESERVATION
 from dragoman.preemption import planner
 from dragoman.preemption.candidates import Why
 from dragoman.preemption.planner import Outcome, Plan
 from dragoman.preemption.policy import Code, Policy, Select
+from dragoman.preemption.reservation import rule_manifest, toleration
 from dragoman.preemption.spending import Spending
-from tests.support.worlds.inventory import DRIVER, claim, device_class, held, pool
+from tests.support.manifests import Json
+from tests.support.worlds.inventory import DRIVER, claim, device_class, held, pool, snapshot
 from tests.support.worlds.preemption import budget, holding, node, planned, running, waiting
 
 ONE = (device_class(), node("n"))
@@ -238,6 +244,14 @@ def test_what_is_not_simulated_is_reported_and_nothing_else() -> None:
     assert not made.only_reported
 
 
+@pytest.mark.parametrize("label", ["managed", "podset", "queue-name", "pod-group-name"])
+def test_plans_for_pods_of_kueue_are_only_reported(label: str) -> None:
+    labels = {f"kueue.x-k8s.io/{label}": "x"}
+    made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1, labels=labels))
+    assert made.outcome is Outcome.PLANNED
+    assert [one.code for one in made.only_reported] == [Code.KUEUE]
+
+
 def test_a_plan_has_a_limit_of_victims() -> None:
     pods = [one for index in range(3) for one in holding(f"p{index}", "n", [index])]
     made = planned(*ONE, pool("n", 3), *pods, *waiting(3), policy=Policy(max_victims=2))
@@ -412,3 +426,25 @@ def test_pods_that_end_already_are_waited_for_on_any_node(
     ]
     made = planned(device_class(), node(name), pool(name, 1), *ends, *others, *waiting(1))
     assert made.outcome is Outcome.WAITS
+
+
+def test_pods_alike_share_what_they_request_although_each_tolerates_its_own_reservation() -> None:
+    def subject(uid: str, *more: Json) -> Subject:
+        made = waiting(1)
+        exactly = made[1]["spec"]["devices"]["requests"][0]["exactly"]
+        exactly["tolerations"] = [toleration(uid)]
+        world = parse(snapshot(*ONE, pool("n", 1), *made, *more))
+        return of_pod(world, world.pods["ns/train"])
+
+    world = parse(snapshot(*ONE, pool("n", 1), *waiting(1)))
+    plain = of_pod(world, world.pods["ns/train"]).claims[0].spec
+    own = world.pods["ns/train"].pod.metadata.uid
+    assert subject(own).claims[0].spec is plain
+    assert subject("of-another").claims[0].spec is not plain
+    # Users write the key wherever they like.
+    for devices in (None, {}, {"config": [{"opaque": {"driver": RESERVATION}}]}):
+        assert parse_spec({"devices": devices}).plain is None
+    reserved = rule_manifest("resource.k8s.io/v1beta2", DeviceID(DRIVER, "n", "device-0"), own)
+    (request,) = subject(own, reserved).claims[0].spec.requests
+    assert request.exactly is not None
+    assert [one.value for one in request.exactly.tolerations] == [own]

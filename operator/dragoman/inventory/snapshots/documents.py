@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.inventory.snapshots.versions import upgraded
+from dragoman.model.taints import RESERVATION
 
 Document = Mapping[str, Any]
 Tree = bool | Mapping[str, Any] | list[Any]
@@ -22,14 +23,17 @@ DEVICE: Final = "dragoman.dev/device"
 OVERLAPPED: Final = "dragoman.dev/overlapped"
 MAINTENANCE: Final = "dragoman.dev/maintenance"
 PREEMPTIBLE: Final = "dragoman.dev/preemptible"
-PREEMPTION: Final = "dragoman.dev/preemption"
+PREEMPTION: Final = RESERVATION
 """Taint and label of rules that reserve devices; the value is the UID of the pod."""
 MIRROR: Final = "kubernetes.io/config.mirror"
 """Of a pod that the kubelet read from a file of its node."""
 REGISTRATION: Final = "plugins_registry"
 """The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""
-KUEUE: Final = "kueue.x-k8s.io/managed"
-"""Label of a pod whose place in the cluster Kueue decides."""
+KUEUE: Final = (
+    *("kueue.x-k8s.io/managed", "kueue.x-k8s.io/podset"),
+    *("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"),
+)
+"""Labels of pods whose place Kueue decides: plain pods, and those of Jobs that it admits."""
 GANGS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 """Labels by which pods name their gang to the scheduler plugin Coscheduling."""
 WELL_KNOWN_LABELS: Final = frozenset(
@@ -292,7 +296,7 @@ def _selector_keys(value: Any) -> Iterator[str]:
 
 def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
-    found = {KUEUE, MAINTENANCE, *GANGS}
+    found = {*KUEUE, MAINTENANCE, *GANGS}
     for budget in budgets:
         spec = budget.get("spec")
         selector = spec.get("selector") if isinstance(spec, Mapping) else None
