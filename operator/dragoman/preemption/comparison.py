@@ -10,7 +10,7 @@ from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.stored import Journal, digest
 
 _ROOM: Final = frozenset({Outcome.FITS, Outcome.WAITS, Outcome.SCHEDULER})
-_PLACING: Final = frozenset({Code.NO_CLAIM, Code.NOMINATED})
+_PLACING: Final = frozenset({Code.NO_CLAIM, Code.NOMINATED, Code.PLACED})
 
 
 def sight_of(made: Plan, journal: Journal) -> Look:
@@ -39,5 +39,5 @@ def sight_of(made: Plan, journal: Journal) -> Look:
 
 
 def _being_placed(made: Plan) -> bool:
-    """Whether the scheduler has allocated the pod's claims by now, or has promised it a node."""
+    """Whether the scheduler has allocated the pod's claims by now, or found it a node."""
     return all(one.code in _PLACING for one in made.reasons)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman.preemption.candidates import Candidate
 from dragoman.preemption.stored import Journal, Limits, Phase
 
+EVERY: Final = ""
+"""Stands for all namespaces."""
 HOUR: Final = 3600.0
 OWNER_RESTS: Final = 600.0
 """Seconds in which a controller loses pods to one preemption only."""
@@ -25,11 +27,18 @@ class Budget:
         journals: Of the last hour, ended ones as well.
         limits: What is allowed.
         now: Unix time.
+        deleted: Others of the last hour, whose objects are gone: what they did counts.
     """
 
     journals: Sequence[Journal]
     limits: Limits
     now: float
+    deleted: Sequence[Journal] = ()
+
+    @property
+    def all(self) -> tuple[Journal, ...]:
+        """Every preemption of the last hour."""
+        return (*self.journals, *self.deleted)
 
     @property
     def running(self) -> list[Journal]:
@@ -37,16 +46,26 @@ class Budget:
         return [one for one in self.journals if one.running]
 
     @property
-    def paused(self) -> str:
-        """Why no preemption begins for any pod; empty while they may."""
+    def paused(self) -> frozenset[str]:
+        """The namespaces for whose pods none begins after failures; with `EVERY`, for no pod.
+
+        One namespace says something about itself alone: its tenants can make their own preemptions
+        fail. Objects that are deleted do not count, so that an administrator can end a pause.
+        """
         ended = sorted(
             (one for one in self.journals if one.phase in {Phase.PLACED, Phase.FAILED}),
             key=lambda one: one.ended,
         )
+        found = {name for name in {one.namespace for one in ended} if self._failed(ended, name)}
         last = ended[-self.limits.failures :]
-        if len(last) == self.limits.failures and all(one.phase is Phase.FAILED for one in last):
-            return f"the last {len(last)} preemptions failed"
-        return ""
+        if self._failed(ended) and len({one.namespace for one in last}) > 1:
+            found.add(EVERY)
+        return frozenset(found)
+
+    def _failed(self, ended: Sequence[Journal], namespace: str = "") -> bool:
+        """Whether the last preemptions failed, of a namespace or of all."""
+        own = [one for one in ended if namespace in {"", one.namespace}][-self.limits.failures :]
+        return len(own) == self.limits.failures and all(one.phase is Phase.FAILED for one in own)
 
     def evictions(self, namespace: str = "") -> int:
         """Return how many evictions there were in the last hour, or are to come.
@@ -54,9 +73,7 @@ class Budget:
         Args:
             namespace: Of the pods that they are for; empty for all.
         """
-        return sum(
-            self._evictions(one) for one in self.journals if namespace in {"", one.namespace}
-        )
+        return sum(self._evictions(one) for one in self.all if namespace in {"", one.namespace})
 
     def _evictions(self, journal: Journal) -> int:
         recent = sum(1 for done in journal.evictions if self.now - done.at < HOUR)
@@ -64,7 +81,7 @@ class Budget:
 
     def attempt(self, uid: str) -> int:
         """Return the number of the next plan for a pod."""
-        return max((one.attempt for one in self.journals if one.pod_uid == uid), default=0) + 1
+        return max((one.attempt for one in self.all if one.pod_uid == uid), default=0) + 1
 
     def resting(self, journal: Journal | None = None) -> dict[str, float]:
         """Return when each controller lost a pod last, by the digest of its UID.
@@ -73,7 +90,7 @@ class Budget:
             journal: Its own evictions are left out.
         """
         found: dict[str, float] = {}
-        for one in self.journals:
+        for one in self.all:
             if journal is not None and one.uid == journal.uid:
                 continue
             for done in one.evictions:
@@ -81,26 +98,24 @@ class Budget:
                     found[done.owner] = max(done.at, found.get(done.owner, 0.0))
         return found
 
-    def refusals(
-        self, namespace: str, uid: str, candidate: Candidate, started: Iterable[str] = ()
-    ) -> Iterator[str]:
+    def refusals(self, namespace: str, uid: str, candidate: Candidate) -> Iterator[str]:
         """Yield why a preemption may not begin now.
 
         Args:
             namespace: Of the pod that waits.
             uid: Of that pod.
             candidate: The plan.
-            started: Nodes on which a preemption has begun since the journals were read.
         """
-        if self.paused:
-            yield f"{self.paused}: delete their DevicePreemptions once the cause is found"
+        if self.paused & {namespace, EVERY}:
+            failed = f"the last {self.limits.failures} preemptions failed"
+            yield f"{failed}: delete their DevicePreemptions once the cause is found"
         yield from self._of_pod(uid)
-        running, begun = self.running, list(started)
-        if len(running) + len(begun) >= self.limits.parallel:
+        running = self.running
+        if len(running) >= self.limits.parallel:
             yield f"{self.limits.parallel} preemptions are under way, the most at a time"
         if any(one.namespace == namespace for one in running):
             yield "another preemption for this namespace is under way"
-        if candidate.node in {*begun, *(one.node for one in running)}:
+        if candidate.node in {one.node for one in running}:
             yield f"another preemption on node {candidate.node} is under way"
         yield from self._too_many(namespace, len(candidate.victims))
 
@@ -115,7 +130,7 @@ class Budget:
             yield f"{self.limits.per_hour} pods in an hour are the most in the cluster"
 
     def _of_pod(self, uid: str) -> Iterator[str]:
-        own = [one for one in self.journals if one.pod_uid == uid]
+        own = [one for one in self.all if one.pod_uid == uid]
         if any(one.running for one in own):
             yield "a preemption for the pod is under way"
             return

@@ -94,6 +94,7 @@ class Seen:
         rules: Name and UID of the rules that reserve devices for the pod, by device.
         look: The plan computed again; None where none was computed for this step.
         limits: For the time limit.
+        drained: A reserved device that others take out of service: they win.
     """
 
     journal: Journal
@@ -104,6 +105,7 @@ class Seen:
     rules: Mapping[DeviceID, tuple[str, str]] = field(default_factory=dict)
     look: Look | None = None
     limits: Limits = DEFAULT_LIMITS
+    drained: DeviceID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,9 @@ def _end(seen: Seen) -> Step | None:
     if seen.node:
         text = f"placed on {seen.node}"
         return _ended(seen, Phase.PLACED, text)
+    if seen.drained is not None:
+        phase = Phase.FAILED if journal.evictions else Phase.ABORTED
+        return _ended(seen, phase, f"device {seen.drained} is taken out of service by a rule")
     if seen.now < deadline(journal, seen.limits):
         return None
     count = len(journal.evictions)

@@ -116,10 +116,8 @@ def with_toleration(spec: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
     return made
 
 
-def out_of_service(
-    rules: Iterable[TaintRule], devices: Sequence[DeviceID]
-) -> tuple[DeviceID, str] | None:
-    """Return a device that another rule keeps claims away from, and the rule's name.
+def out_of_service(rules: Iterable[TaintRule], devices: Sequence[DeviceID]) -> DeviceID | None:
+    """Return a device that another rule keeps claims away from; None where none is.
 
     A drain or a DeviceMaintenance of a reserved device wins over the reservation.
     """
@@ -128,5 +126,5 @@ def out_of_service(
             continue
         for device in devices:
             if rule.selects(device):
-                return device, rule.name
+                return device
     return None

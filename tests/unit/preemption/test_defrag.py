@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -155,17 +156,23 @@ def test_plans_have_as_few_moves_as_brute_force_finds() -> None:
         for name, room in rooms.items():
             given += [node(name), pool(name, room)]
             taken = 0
-            while taken < room - 1 and len(pods) < 8 and rng.random() < 0.9:
+            used = rng.randint(1, room)
+            while taken < used and len(pods) < 8:
                 units = rng.randint(1, min(3, room - taken))
                 pod = f"p{len(pods)}"
                 given += user(pod, name, range(taken, taken + units))
                 pods.append((pod, name, units))
                 taken += units
-        need = rng.randint(3, 6)
+        free = [
+            room - sum(units for _, on, units in pods if on == name) for name, room in rooms.items()
+        ]
+        # Mostly more than any node has free, and no more than all have together.
+        need = max(free) + rng.choice((0, 1, 1, 1, 2, 2))
         wanted = brute(rooms, pods, need)
         made = moves(*given, *waiting(need))
         assert made.complete
         got = None if made.outcome is Outcome.NONE else len(made.moves)
         assert got == wanted, (rooms, pods, need)
         sizes.append(wanted)
-    assert sum(bool(one) for one in sizes) > WORLDS / 10
+    assert sum(bool(one) for one in sizes) > WORLDS / 4
+    print(f"{WORLDS} worlds, seed 5: {dict(Counter(sizes))} by the moves that are needed")

@@ -247,6 +247,10 @@ def test_a_pod_that_the_scheduler_places_is_no_failure() -> None:
     made = planned(device_class(), node("n"), pool("n", 1), promised, asked, only="n")
     assert sight_of(made, begun).sight is Sight.ROOM
     assert sight_of(made, stored()).sight is Sight.CHANGED
+    # It got its node between the read of the pod and that of the cluster.
+    there = {**pod, "spec": {**pod["spec"], "nodeName": "n"}}
+    made = planned(device_class(), node("n"), pool("n", 1), there, allocated, only="n")
+    assert sight_of(made, begun).sight is Sight.ROOM
 
 
 def test_no_plan_for_another_node_than_the_journals() -> None:
@@ -320,7 +324,18 @@ def test_a_drain_wins_over_a_reservation() -> None:
     ours = parse(snapshot(rule("dragoman.dev/preemption"))).rules
     assert out_of_service(ours, (GPU,)) is None
     drained = parse(snapshot(rule("dragoman.dev/maintenance"))).rules
-    assert out_of_service(drained, (GPU,)) == (GPU, "r")
+    assert out_of_service(drained, (GPU,)) == GPU
+    for phase, evictions, ends in (
+        (Phase.RESERVING, (), Phase.ABORTED),
+        (Phase.EVICTING, (GONE,), Phase.FAILED),
+        (Phase.PLACING, (GONE,), Phase.FAILED),
+    ):
+        journal = replace(READY, phase=phase, evictions=evictions)
+        seen = Seen(journal, NOW, rules=RULES, drained=GPU)
+        assert kinds(seen)[:2] == [DeleteRule, DeleteRule]
+        assert fields(seen)["phase"] == ends.value
+        assert f"device {GPU} is taken out of service" in str(fields(seen)["message"])
+        assert fields(replace(seen, node="n"))["phase"] == Phase.PLACED.value
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -369,6 +384,26 @@ def test_three_failures_in_a_row_stop_all() -> None:
     assert "the last 3 preemptions failed" in refusal(*failed)
     assert refusal(*failed, ended(3, Phase.PLACED)) == ""
     assert refusal(*failed[:2], ended(3, Phase.ABORTED)) == ""
+
+
+def test_failures_of_one_namespace_stop_its_own_preemptions() -> None:
+    theirs = [replace(ended(one, Phase.FAILED), namespace="theirs") for one in range(4)]
+    assert refusal(*theirs) == ""
+    assert Budget(theirs, Limits(), 1100.0).paused == {"theirs"}
+    own = [replace(one, namespace="ns") for one in theirs]
+    assert "the last 3 preemptions failed" in refusal(*own)
+    assert "the last 3 preemptions failed" in refusal(*theirs[:2], ended(9, Phase.FAILED))
+
+
+def test_what_was_evicted_counts_without_its_object() -> None:
+    many = tuple(Eviction(str(one), "uid-b", 500.0) for one in range(30))
+    gone = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns", pod_uid="uid-train")
+    budget = Budget((), Limits(), 1100.0, (gone,))
+    found = list(budget.refusals("ns", "uid-train", PLAN))
+    assert any("for pods of the namespace" in one for one in found)
+    assert any("30 pods in an hour" in one for one in found)
+    assert budget.attempt("uid-train") == 2
+    assert budget.resting() == {"uid-b": 500.0}
 
 
 def test_one_preemption_for_a_node_a_namespace_and_a_pod() -> None:

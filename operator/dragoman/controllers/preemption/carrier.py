@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
+from dragoman.allocation import DeviceTaintRule as TaintRule
 from dragoman.cluster.reader import Reader
 from dragoman.controllers.maintenance.writer import Outcome, Result, evict
 from dragoman.controllers.preemption.claimstates import claim_states
@@ -42,7 +43,7 @@ from dragoman.preemption.protocol import (
     TellVictim,
     step,
 )
-from dragoman.preemption.reservation import rule_manifest
+from dragoman.preemption.reservation import out_of_service, rule_manifest
 from dragoman.preemption.stored import FINALIZER, Journal, Limits, Phase, timestamp
 
 LOOK_AGAIN: Final = 3.0
@@ -89,14 +90,23 @@ class Carrier:
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
 
-    async def advance(self, journal: Journal, rules: Rules) -> Step:
+    async def advance(
+        self, journal: Journal, rules: Rules, others: Iterable[TaintRule] = ()
+    ) -> Step:
         """Take one step of a preemption; return what was to be done.
+
+        Args:
+            journal: The preemption.
+            rules: Those of reservations.
+            others: All other DeviceTaintRules.
 
         Raises:
             ApiError: A request failed; the step is repeated later.
             NotLeadingError: Another process leads by now.
         """
         seen = await self._seen(journal, rules.get(journal.pod_uid, {}))
+        if drained := out_of_service(others, journal.devices):
+            seen = replace(seen, drained=drained)
         found = step(seen)
         if found.look:
             now = time.monotonic()
@@ -289,11 +299,18 @@ def _gone(pod: Mapping[str, Any], uid: str) -> bool:
     )
 
 
-async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rules) -> None:
-    """Take a step of each preemption; one that fails keeps no other one back."""
+async def advance_all(
+    carrier: Carrier, journals: Iterable[Journal], rules: Rules, others: Iterable[TaintRule] = ()
+) -> bool:
+    """Take a step of each preemption; one that fails keeps no other one back.
+
+    Returns:
+        Whether something was written, so that a further step may follow at once.
+    """
+    progressed = False
     found = list(journals)
     results = await asyncio.gather(
-        *(carrier.advance(one, rules) for one in found), return_exceptions=True
+        *(carrier.advance(one, rules, others) for one in found), return_exceptions=True
     )
     for journal, result in zip(found, results, strict=True):
         if isinstance(result, ApiError):
@@ -304,4 +321,6 @@ async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rule
             # A fault that one object causes keeps no other preemption, nor the plans, back.
             log.error("Cannot take a preemption further", pod=journal.key, exc_info=result)
         elif result.actions:
+            progressed = True
             log.debug("Took a preemption further", pod=journal.key, why=result.reason)
+    return progressed

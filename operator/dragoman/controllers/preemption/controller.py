@@ -43,6 +43,8 @@ STORED_TICK: Final = 1.0
 """Seconds between looks at pods that another controller watches, which cost no request."""
 ACTIVE_TICK: Final = 0.5
 """Seconds between two steps of preemptions that are under way."""
+NEXT_TICK: Final = 0.1
+"""The same after a step that wrote something."""
 INTERVAL: Final = 60.0
 """Seconds between two passes while the same pods wait."""
 AGAIN: Final = 10.0
@@ -130,7 +132,7 @@ class PreemptionController:
     @property
     def _pause(self) -> float:
         if self._preemptions is not None and self._preemptions.active:
-            return min(ACTIVE_TICK, self._tick)
+            return min(NEXT_TICK if self._preemptions.progressed else ACTIVE_TICK, self._tick)
         stored = self._preemptions is not None and self._stored() is not None
         return min(STORED_TICK, self._tick) if stored else self._tick
 
@@ -253,20 +255,18 @@ class PreemptionController:
         await preemptions.refresh()
         self._later = False
         held: dict[str, str] = {}
-        started: list[str] = []
         for plan in found.plans:
             if plan.outcome is not Outcome.PLANNED or plan.chosen is None:
                 continue
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
             why = self._why_only_reported(plan, found)
-            if not why and (why := await preemptions.why_not(plan, devices, started)):
+            if not why and (why := await preemptions.why_not(plan, devices)):
                 self._later = True
             if not why:
                 await take_over(self._client, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
             held[pod.uid] = why
-            started += [] if why else [plan.chosen.node]
         return held
 
     def _stand_down_if(self, shown: Sequence[Evidence]) -> None:

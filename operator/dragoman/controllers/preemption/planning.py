@@ -23,7 +23,7 @@ from dragoman.preemption.intree import Evidence, evidence
 from dragoman.preemption.planner import Outcome, Plan, plan
 from dragoman.preemption.policy import Policy, ineligible, report_only
 from dragoman.preemption.protocol import Look, Sight
-from dragoman.preemption.reservation import devices_to_reserve, out_of_service
+from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, digest
 
 NEEDED: Final = (
@@ -169,9 +169,6 @@ def looked(
     pod = next((one for one in world.pods.values() if _is_of(one, journal)), None)
     if pod is None:
         return Look(Sight.UNKNOWN)
-    found = out_of_service(world.rules, journal.devices)
-    if found is not None:
-        return Look(Sight.CHANGED, why=f"device {found[0]} is taken out of service by a rule")
     subject = of_pod(world, pod)
     if held := tuple(report_only(pod)):
         return Look(Sight.CHANGED, why=held[0].text)

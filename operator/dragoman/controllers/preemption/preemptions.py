@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
+from dragoman.allocation import DeviceTaintRule as TaintRule
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
 from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
 from dragoman.model.fields import MalformedObjectError
+from dragoman.model.taints import parse_taint_rule
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.limits import HOUR, OWNER_RESTS, Budget
 from dragoman.preemption.planner import Plan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
-from dragoman.preemption.stored import ENDED, PREEMPT, Journal, mode_of
+from dragoman.preemption.stored import ENDED, PREEMPT, Journal, Phase, mode_of
 
 _CONFLICT: Final = 409
 REFUSED: Final = frozenset({400, 403, 422})
@@ -36,18 +38,23 @@ class Preemptions:
         carrier: Takes preemptions further.
         policy: What is allowed.
         journals: As they were read last.
+        progressed: Whether the last steps wrote something, so that further ones may follow.
     """
 
     client: Client
     carrier: Carrier
     policy: Policy
     journals: tuple[Journal, ...] = ()
+    progressed: bool = False
     _rules: dict[str, dict[DeviceID, tuple[str, str]]] = field(default_factory=dict)
+    _others: tuple[TaintRule, ...] = ()
+    _deleted: dict[str, Journal] = field(default_factory=dict)
 
     @property
     def budget(self) -> Budget:
-        """What the journals allow."""
-        return Budget(self.journals, self.carrier.limits, self.carrier.clock())
+        """What the journals allow, and what this process knows of deleted ones."""
+        deleted = tuple(self._deleted.values())
+        return Budget(self.journals, self.carrier.limits, self.carrier.clock(), deleted)
 
     @property
     def active(self) -> bool:
@@ -62,10 +69,13 @@ class Preemptions:
     async def refresh(self) -> None:
         """Read rules, then journals: a rule that has no journal here is a stray one."""
         rules: dict[str, dict[DeviceID, tuple[str, str]]] = {}
-        path = self.carrier.rules.path()
-        async for page in pages(self.client, path, labelSelector=TAINT_KEY):
+        others = []
+        async for page in pages(self.client, self.carrier.rules.path()):
             for item in page.get("items") or ():
-                _add(rules, item)
+                if TAINT_KEY in (item["metadata"].get("labels") or {}):
+                    _add(rules, item)
+                else:
+                    others.append(parse_taint_rule(item))
         journals = []
         async for page in pages(self.client, DEVICEPREEMPTIONS.path()):
             for item in page.get("items") or ():
@@ -74,36 +84,49 @@ class Preemptions:
                         journals.append(Journal.parse(item))
                     except MalformedObjectError as error:
                         log.warning("Cannot read a DevicePreemption", error=str(error))
-        self._rules, self.journals = rules, tuple(journals)
+        self._keep_deleted({one.uid for one in journals})
+        self._rules, self._others, self.journals = rules, tuple(others), tuple(journals)
+
+    def _keep_deleted(self, present: Collection[str]) -> None:
+        """Keep for an hour what was evicted for pods whose objects are gone.
+
+        Users who may delete the pods or objects of a namespace must not reset limits.
+        """
+        now = self.carrier.clock()
+        for one in self.journals:
+            if one.uid not in present and one.evictions:
+                done = one.phase in ENDED
+                self._deleted[one.uid] = (
+                    one if done else replace(one, phase=Phase.ABORTED, ended=now)
+                )
+        self._deleted = {uid: one for uid, one in self._deleted.items() if now - one.ended < HOUR}
 
     async def advance(self) -> None:
         """Take each preemption a step further; release what no preemption reserves."""
-        await advance_all(self.carrier, [one for one in self.journals if one.active], self._rules)
-        active = {one.pod_uid for one in self.journals if one.active}
+        active = [one for one in self.journals if one.active]
+        self.progressed = await advance_all(self.carrier, active, self._rules, self._others)
+        reserving = {one.pod_uid for one in active}
         for uid, rules in self._rules.items():
-            if uid not in active:
+            if uid not in reserving:
                 for name, rule in rules.values():
                     await self.carrier.delete_rule(name, rule)
         await self._forget()
 
     async def advance_one(self, journal: Journal) -> None:
         """Take one preemption a step further, and nothing else."""
-        await advance_all(self.carrier, [journal], self._rules)
+        await advance_all(self.carrier, [journal], self._rules, self._others)
 
-    async def why_not(
-        self, plan: Plan, reserved: Sequence[DeviceID], started: Sequence[str]
-    ) -> str:
+    async def why_not(self, plan: Plan, reserved: Sequence[DeviceID]) -> str:
         """Return why a preemption does not begin now; empty where it may.
 
         Args:
             plan: With victims.
             reserved: What it would reserve.
-            started: Nodes on which a preemption has begun in this pass.
         """
         chosen = plan.chosen
         assert chosen is not None  # only plans with victims begin
         pod = plan.subject.pod.pod.metadata
-        refusals = self.budget.refusals(pod.namespace, pod.uid, chosen, started)
+        refusals = self.budget.refusals(pod.namespace, pod.uid, chosen)
         if refusal := next(refusals, ""):
             return f"Nothing is evicted now: {refusal}"
         if len(reserved) > MOST_RULES:
@@ -125,6 +148,7 @@ class Preemptions:
                 raise
             return "Another process has begun a preemption for the pod"
         self.journals = (*self.journals, Journal.parse(stored))
+        self.progressed = True
         log.info("Preemption begins", pod=plan.subject.pod.key, node=made["spec"]["node"])
         return ""
 
