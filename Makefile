@@ -166,8 +166,9 @@ test-preemption: controlplane ## Play RUNS random preemptions from SEED on with 
 	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1)
 
 .PHONY: test-defrag
-test-defrag: setup ## Compare plans of moves with brute force in 1,000 small worlds
-	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q tests/unit/preemption/test_defrag.py
+test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 small worlds, and carry out MOVES of them
+	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q -s tests/unit/preemption/test_defrag.py
+	@DRAGOMAN_MOVES=$(or $(MOVES),100) $(PYTEST) -q -s tests/e2e/preemption/test_moves.py
 
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)

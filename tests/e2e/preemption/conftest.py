@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.charts.rendering import NAMESPACE, RELEASE, render
 from tests.e2e.maintenance.ward import Site, Ward, served
 from tests.e2e.rbac import (
     EXPLAIN_RULES,
@@ -60,3 +62,27 @@ def ward(preempting: Site) -> Iterator[Ward]:
     made = Ward(preempting.plane, nodes=1, devices=1)
     yield made
     made.clear_devices()
+
+
+@pytest.fixture(scope="module")
+def policies(preempting: Site) -> Iterator[None]:
+    """Install the chart's admission policies, for the users of these tests."""
+    values = {
+        "preemption": {
+            "mode": "on",
+            "admissionPolicy": {"tolerations": True},
+            "claimControllers": [preempting.operator.user.name],
+        }
+    }
+    kept = [one for one in render(values) if "AdmissionPolicy" in one["kind"]]
+    assert len(kept) == 6
+    text = json.dumps(kept).replace(
+        f"system:serviceaccount:{NAMESPACE}:{RELEASE}-preemption", PREEMPTION_ACCOUNT
+    )
+    api = preempting.plane.api()
+    for one in json.loads(text):
+        api.apply(one)
+    yield
+    for one in kept:
+        plural = one["kind"].lower() + "s"
+        api.delete(plural.replace("policys", "policies"), one["metadata"]["name"])

@@ -43,7 +43,9 @@ LEFT_AFTER: Final = 5.0
 TROUBLE: Final = (ApiError, OSError, HTTPError)
 """What a test meets while the API server starts again."""
 KEY: Final = "dragoman.dev/preemption"
-KINDS: Final = ("plain", "plain", "templates", "shared claims", "partitions", "shares")
+KINDS: Final = ("plain", "budgets", "templates", "shared claims", "partitions", "shares")
+PROTECTED: Final = 3
+"""Pods of a PodDisruptionBudget."""
 DONE = Path("build/preemption-races")
 GATES: Final = {
     "DRADeviceTaintRules": True,
@@ -64,6 +66,7 @@ class Run:
         outcome: placed, lost, late.
         seconds: From the first refusal to the node.
         released: Seconds from the release of the last victim's claim to the node.
+        evicted: Seconds from the first refusal to the first eviction.
         problems: What must not be.
         detail: What there was when it was too late.
     """
@@ -74,6 +77,7 @@ class Run:
     outcome: str = ""
     seconds: float = 0.0
     released: float = 0.0
+    evicted: float = 0.0
     problems: list[str] = field(default_factory=list)
     detail: str = ""
 
@@ -96,6 +100,8 @@ class World:
         self.driver = f"{self.name}.example.com"
         self.need = self.random.randint(1, 2)
         self.victims: dict[str, str] = {}
+        self.protected: frozenset[str] = frozenset()
+        self.least = 0
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -132,6 +138,8 @@ class World:
             self._retried(lambda one=one: api.create(one))
         names = [one["metadata"]["name"] for one in pods]
         wait_for(lambda: all(self._node(one) for one in names), PATIENCE, f"{name}: low pods")
+        if self.run.kind == "budgets":
+            self._protect(self.random.sample(names, PROTECTED))
         self.victims = {one: api.get("pods", one, name)["metadata"]["uid"] for one in names}
         for index in range(self.random.randint(0, 2)):
             self._competitor(f"before-{index}", [])
@@ -192,6 +200,34 @@ class World:
             for user in range(users)
         ]
 
+    def _protect(self, names: Sequence[str]) -> None:
+        """Let a budget keep all but one of some pods, or all of them."""
+        api, allowed = self.api, self.random.randint(0, 1)
+        self.protected = frozenset(names)
+        self.least = len(names) - allowed
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        for one in names:
+            api.patch("pods", one, self.name, {"metadata": {"labels": {"app": "kept"}}})
+            body = {"status": ready}
+            api.patch("pods", one, self.name, body, kind="strategic", subresource="status")
+        selector = {"matchLabels": {"app": "kept"}}
+        made = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "kept", "namespace": self.name},
+            "spec": {"minAvailable": self.least, "selector": selector},
+        }
+        api.create(made)
+
+        def counted() -> bool:
+            status = api.get("poddisruptionbudgets", "kept", self.name).get("status", {})
+            return (status.get("currentHealthy"), status.get("disruptionsAllowed")) == (
+                len(names),
+                allowed,
+            )
+
+        wait_for(counted, PATIENCE, f"{self.name}: the disruption controller")
+
     def _competitor(self, name: str, tolerations: Sequence[Json]) -> None:
         claim = objects.claim(name, self.name, self.name)
         if tolerations:
@@ -210,7 +246,7 @@ class World:
 
     def _watch(self) -> None:
         run, began = self.run, time.monotonic()
-        released = 0.0
+        released = refused = 0.0
         while time.monotonic() - began < PATIENCE:
             time.sleep(0.1)
             with suppress(*TROUBLE):
@@ -218,6 +254,10 @@ class World:
                     run.outcome, run.seconds = "placed", time.monotonic() - began
                     run.released = time.monotonic() - released if released else 0.0
                     break
+                if not refused and self._refused():
+                    refused = time.monotonic()
+                elif refused and not run.evicted and self._evicted():
+                    run.evicted = time.monotonic() - refused
                 if not released and self._released():
                     released = time.monotonic()
         else:
@@ -226,6 +266,17 @@ class World:
         self._stop.set()
         time.sleep(0.5)
         self._judge()
+
+    def _refused(self) -> bool:
+        """Whether the scheduler has refused the pod that waits."""
+        conditions = self.api.get("pods", "train", self.name)["status"].get("conditions", ())
+        return any(one["type"] == "PodScheduled" for one in conditions)
+
+    def _evicted(self) -> bool:
+        """Whether a pod of low priority has been evicted."""
+        pods = self.api.list("pods", self.name)
+        alive = {one["metadata"]["uid"] for one in pods}
+        return not set(self.victims.values()) <= alive
 
     def _released(self) -> bool:
         """Whether the claims of all pods that were evicted are released."""
@@ -266,6 +317,10 @@ class World:
             missing = set(journals[0]["spec"]["victimDigests"]) - gone
             if missing and asked:
                 run.problems.append(f"{len(missing)} victims of the plan are left")
+        if self.protected:
+            left = {name for name in self.protected if self.victims[name] in alive}
+            if len(left) < self.least:
+                run.problems.append(f"a budget of {self.least} pods has {len(left)}")
         run.problems += self.doubles()
 
     def doubles(self) -> list[str]:
@@ -392,6 +447,7 @@ def stage() -> Iterator[ControlPlane]:
         runtime_config=served,
         audit=False,
     ) as plane:
+        plane.start_controllers("budgets", ("disruption-controller",))
         install(plane)
         yield plane
 
@@ -402,6 +458,7 @@ def summary(runs: Sequence[Run]) -> Json:
     honest = [one for one in played if one.thief == ""]
     placed = [one for one in honest if one.outcome == "placed"]
     took = sorted(one.released for one in placed if one.released)
+    asked = sorted(one.evicted for one in placed if one.evicted)
     return {
         "runs": len(runs),
         "problems": sum(bool(one.problems) for one in runs),
@@ -412,6 +469,8 @@ def summary(runs: Sequence[Run]) -> Json:
         "lost to thieves": sum(one.outcome == "lost" for one in runs),
         "released to bound p50": round(took[len(took) // 2], 2) if took else None,
         "released to bound p99": round(took[int(len(took) * 0.99)], 2) if took else None,
+        "refused to evicted p50": round(asked[len(asked) // 2], 2) if asked else None,
+        "refused to evicted p99": round(asked[int(len(asked) * 0.99)], 2) if asked else None,
         "kinds": dict(Counter(one.kind for one in runs)),
     }
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
-from dragoman.preemption.reservation import toleration
-from tests.charts.rendering import NAMESPACE, RELEASE, render
+from dragoman.preemption.reservation import requests_of, toleration
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
 from tests.e2e.rbac import OPERATOR_RULES, PREEMPTION_ACCOUNT
@@ -82,6 +80,104 @@ def test_the_command_needs_no_operator_that_preempts(preempting: Site, ward: War
         preempting.operator.start()
 
 
+def begun(ward: Ward) -> Json:
+    """Wait until the only preemption of the namespace has evicted a pod; return it."""
+
+    def found() -> list[Json]:
+        journals = ward.api.list(PREEMPTIONS, ward.name)
+        return [one for one in journals if one.get("status", {}).get("phase") == "Placing"]
+
+    (journal,) = wait_for(found, 60, "an eviction")
+    return journal
+
+
+def reservations(ward: Ward, journal: Json) -> list[Json]:
+    """Return the rules of a preemption."""
+    uid = journal["spec"]["pod"]["uid"]
+    return ward.api.list("devicetaintrules", labelSelector=f"dragoman.dev/preemption={uid}")
+
+
+@pytest.fixture
+def lingering(ward: Ward) -> Iterator[Json]:
+    """Let a pod wait for the device of a pod that is evicted and does not end; yield the journal.
+
+    Its finalizer stands for a container that takes its time.
+    """
+    kept = {"metadata": {"finalizers": ["a.example/slow"]}}
+    ward.pod("low", priorityClassName="low")
+    ward.placed("low")
+    ward.api.patch("pods", "low", ward.name, kept)
+    ward.pod("train", priorityClassName="high")
+    yield begun(ward)
+    ward.api.patch("pods", "low", ward.name, {"metadata": {"finalizers": None}})
+
+
+def test_abort_releases_the_devices_of_a_preemption_under_way(ward: Ward, lingering: Json) -> None:
+    assert reservations(ward, lingering)
+
+    said = ward.dra("preempt", "train", "--abort")
+
+    assert "its devices are released" in said.output + said.errors
+    assert not reservations(ward, lingering)
+    assert ward.api.find(PREEMPTIONS, lingering["metadata"]["name"], ward.name) is None
+
+
+def test_a_drain_wins_over_a_preemption_under_way(ward: Ward, lingering: Json) -> None:
+    ward.dra("drain", ward.device(), "--force", "--timeout", "1s", expected=(1,))
+
+    journal = ended(ward)
+    assert journal["metadata"]["uid"] == lingering["metadata"]["uid"]
+    assert journal["status"]["phase"] == "Failed"
+    assert f"device {ward.device()} is taken out of service" in journal["status"]["message"]
+    kept = [one["spec"]["taint"]["key"] for one in ward.api.list("devicetaintrules")]
+    assert kept == ["dragoman.dev/maintenance"]
+
+
+def with_cpu(ward: Ward, name: str, cpu: int, priority: str, *, device: bool = True) -> Json:
+    """Create a pod that requests cores; a node has a thousand."""
+    more = {"templates": {"gpu": "one"}} if device else {}
+    made = objects.pod(name, ward.name, priorityClassName=priority, **more)
+    made["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": str(cpu)}
+    return ward.api.create(made)
+
+
+def node_of(ward: Ward, name: str) -> str:
+    """Return the node of a pod, empty where it has none."""
+    return str(ward.api.get("pods", name, ward.name)["spec"].get("nodeName") or "")
+
+
+def test_where_cpu_alone_is_short_the_scheduler_preempts(ward: Ward) -> None:
+    with_cpu(ward, "busy", 900, "low", device=False)
+    wait_for(lambda: node_of(ward, "busy"), message="a node for the pod without devices")
+    with_cpu(ward, "train", 500, "high")
+
+    assert ward.placed("train")
+
+    assert ward.api.find("pods", "busy", ward.name) is None
+    assert not ward.api.list(PREEMPTIONS, ward.name)
+
+
+def test_the_scheduler_preempts_for_cpu_that_runs_short_meanwhile(ward: Ward) -> None:
+    api, name = ward.api, ward.name
+    since = ward.plane.audit.mark()
+    with_cpu(ward, "low", 100, "low")
+    device = ward.placed("low")["low"]
+    api.patch("pods", "low", name, {"metadata": {"finalizers": ["a.example/slow"]}})
+    with_cpu(ward, "train", 500, "high")
+    begun(ward)
+    with_cpu(ward, "busy", 900, "low", device=False)
+    wait_for(lambda: node_of(ward, "busy"), message="a node for the pod without devices")
+
+    api.patch("pods", "low", name, {"metadata": {"finalizers": None}})
+
+    assert ward.placed("train") == {"train": device}
+    assert api.find("pods", "busy", name) is None
+    journal = ended(ward)
+    assert journal["status"]["phase"] == "Placed"
+    assert [one["name"] for one in journal["spec"]["victims"]] == ["low"]
+    assert ward.plane.audit.counts(PREEMPTION_ACCOUNT, since)["create pods/eviction"] == 1
+
+
 def refusal(ward: Ward, name: str) -> str:
     """Return what the scheduler says of a pod, empty before it has tried."""
     status = ward.api.get("pods", name, ward.name).get("status", {})
@@ -89,30 +185,6 @@ def refusal(ward: Ward, name: str) -> str:
 
 
 # Policies -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def policies(preempting: Site) -> Iterator[None]:
-    """Install the chart's admission policies, for the users of these tests."""
-    values = {
-        "preemption": {
-            "mode": "on",
-            "admissionPolicy": {"tolerations": True},
-            "claimControllers": [preempting.operator.user.name],
-        }
-    }
-    kept = [one for one in render(values) if "AdmissionPolicy" in one["kind"]]
-    assert len(kept) == 6
-    text = json.dumps(kept).replace(
-        f"system:serviceaccount:{NAMESPACE}:{RELEASE}-preemption", PREEMPTION_ACCOUNT
-    )
-    api = preempting.plane.api()
-    for one in json.loads(text):
-        api.apply(one)
-    yield
-    for one in kept:
-        plural = one["kind"].lower() + "s"
-        api.delete(plural.replace("policys", "policies"), one["metadata"]["name"])
 
 
 @pytest.mark.usefixtures("policies")
@@ -160,6 +232,18 @@ def test_policies_keep_reservations_to_their_pods(preempting: Site, ward: Ward) 
     assert tolerated == [toleration(train["metadata"]["uid"])]
     since = {one.what for one in ward.plane.audit.writes(PREEMPTION_ACCOUNT, namespace=name)}
     assert "delete resourceclaims" not in since
+
+    # Alternatives tolerate it as well, beside what they tolerate already.
+    several = objects.claim("several", name, name)
+    first: Json = {"name": "first", "deviceClassName": name}
+    second = {**first, "name": "second"}
+    second["tolerations"] = [{"key": "k", "operator": "Exists"}]
+    several["spec"]["devices"]["requests"] += [{"name": "b", "firstAvailable": [first, second]}]
+    several["metadata"]["ownerReferences"] = [pod]
+    requests = controller.create(several, dryRun="All")["spec"]["devices"]["requests"]
+    given = [*requests_of({"devices": {"requests": requests}})]
+    assert [one["tolerations"][-1] for one in given] == [toleration("u")] * 3
+    assert [len(one["tolerations"]) for one in given] == [1, 1, 2]
 
 
 def refused(api: Api, manifest: Json) -> None:
