@@ -9,7 +9,7 @@ from typing import Any, Final
 from dragoman.cel.errors import OperationError
 from dragoman.cel.state import State, spend_steps
 from dragoman.cel.types import Type
-from dragoman.cel.values.regex import Regex, compile_regex
+from dragoman.cel.values.regex import STEPS_PER_MATCH, Regex, compile_regex
 
 PATTERN_FUNCTIONS: Final = frozenset(("matches", "find", "findAll"))
 
@@ -44,8 +44,8 @@ class Patterns:
                 raise OperationError("no such overload")
             if method is None:
                 return regex.find_all(text, *limit, pay=partial(spend_steps, state))
-            if len(text) > _SHORT:
-                spend_steps(state, regex.match_steps(text))
+            if len(text) > _SHORT or name == "find":
+                spend_steps(state, STEPS_PER_MATCH + regex.match_steps(text))
             return method(regex, text)
 
         return run

@@ -54,7 +54,7 @@ def _ordered(item: Any) -> Any:
 
 
 def _is_sorted(state: State, items: list[Any]) -> bool:
-    spend_steps(state, _STEPS_PER_ORDERED * len(items))
+    spend_steps(state, _STEPS_PER_ORDERED * (len(items) + 1))
     ordered = map(_ordered, _fitting(items))
     return all(_compared(one, two) <= 0 for one, two in pairwise(ordered))
 
@@ -71,7 +71,7 @@ def _extreme(name: str, sign: int) -> Callable[[State, list[Any]], Any]:
     def extreme(state: State, items: list[Any]) -> Any:
         if not items:
             raise OperationError(f"{name} called on empty list")
-        spend_steps(state, _STEPS_PER_ORDERED * len(items))
+        spend_steps(state, _STEPS_PER_ORDERED * (len(items) + 1))
         found = _fitting(items)[0]
         for item in map(_ordered, items):
             if _compared(found, item) == sign:

@@ -11,6 +11,8 @@ from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
 
 _COMPILING: Final = 2
 """Plain steps of one of a compilation: that is a microsecond, others take half of it."""
+_CALL: Final = 10
+"""Plain steps of a compilation, however short the pattern is."""
 
 
 def _compiled(state: State, pattern: str) -> Regex:
@@ -20,7 +22,7 @@ def _compiled(state: State, pattern: str) -> Regex:
     except OperationError:
         spend_steps(state, failed_steps(pattern))
         raise
-    spend_steps(state, _COMPILING * regex.steps)
+    spend_steps(state, _CALL + _COMPILING * regex.steps)
     return regex
 
 

@@ -26,7 +26,8 @@ SMALL_MEMORY: Final = 128 * 1024
 _MEMORY: Final = 2 * 1024 * 1024
 """Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
 some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is an error here."""
-_STEPS_PER_MATCH: Final = 3
+STEPS_PER_MATCH: Final = 3
+"""Plain steps of a search, however short the text is."""
 _MATCHES_MAX: Final = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
 _INSTRUCTIONS_PER_STEP: Final = 2
@@ -123,7 +124,7 @@ class Regex:
         position, previous_end = 0, -1
         while position <= len(data) and (limit < 0 or len(found) < limit):
             # A search can read the whole rest of the text, as in Go.
-            pay(_STEPS_PER_MATCH + (len(data) - position) * self._size // _WORK_PER_STEP)
+            pay(STEPS_PER_MATCH + (len(data) - position) * self._size // _WORK_PER_STEP)
             start, end = self._span(data, position)
             if start == _NO_MATCH:
                 break

@@ -64,7 +64,7 @@ def last_index_of(text: str, part: str, offset: int | None = None) -> int:
 
 def _rfind(text: str, part: str) -> int:
     """Return the last place of a part. Python's `rfind` takes the product of the two lengths."""
-    if len(part) < _SHORT_PART:
+    if len(part) < _SHORT_PART or len(part) > len(text):
         return text.rfind(part)
     place = text[::-1].find(part[::-1])
     return place if place < 0 else len(text) - len(part) - place

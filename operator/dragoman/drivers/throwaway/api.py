@@ -20,6 +20,8 @@ Json = dict[str, Any]
 Objects = list[Json]
 Result = TypeVar("Result")
 CONNECTIONS = 16
+DELETIONS = 5
+"""Requests for the deletion of many objects."""
 PATCHES = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
@@ -253,9 +255,19 @@ class Api:
         return deleted
 
     def delete_all(self, resource: str, namespace: str | None = None, **options: Any) -> None:
-        """Delete every object of a kind in the namespace with one request."""
+        """Delete every object of a kind in the namespace.
+
+        The API server ends a request after a minute; the next one finds what is left.
+        """
         path = self.resource(resource).path(namespace)
-        self.request("DELETE", path, options or None, timeout=300)
+        for left in reversed(range(DELETIONS)):
+            try:
+                self.request("DELETE", path, options or None, timeout=300)
+            except ApiError as error:
+                if error.code != 504 or not left:
+                    raise
+            else:
+                return
 
     def home(self, manifest: Mapping[str, Any]) -> Resource:
         """Return where a manifest belongs: in exactly the version that it names."""
