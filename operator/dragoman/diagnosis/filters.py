@@ -112,9 +112,7 @@ def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bo
     claim = world.claims.get(f"{pod.pod.metadata.namespace}/{pod.pod.published_name(entry)}")
     if claim is None or claim.held is None or node not in world.nodes:
         return False
-    reserved = claim.is_reserved_for(pod.pod.metadata.uid) or any(
-        one.is_pod_group and one.name == pod.pod.group_name for one in claim.consumers
-    )
+    reserved = claim.is_reserved_for(pod.pod.metadata.uid, pod.pod.group_name)
     return reserved and usable_on(claim.held, world.nodes[node].node)
 
 

@@ -94,9 +94,7 @@ def full(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Obstacle]:
 def _not_reserved(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Claim]:
     """Yield claims that are reserved neither for a pod nor for its PodGroup."""
     for one in allocated:
-        consumers = one.consumers
-        group = any(has.is_pod_group and has.name == pod.pod.group_name for has in consumers)
-        if not group and not one.is_reserved_for(pod.pod.metadata.uid):
+        if not one.is_reserved_for(pod.pod.metadata.uid, pod.pod.group_name):
             yield one
 
 

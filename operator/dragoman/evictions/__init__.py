@@ -12,7 +12,7 @@ from dragoman.evictions.claims import claim_due
 from dragoman.evictions.conditions import ConditionPlan, Counts, plan_rule_status
 from dragoman.evictions.facts import Due, Facts, Reason
 from dragoman.evictions.planner import Eviction, plan_evictions
-from dragoman.evictions.pods import consumers, is_exempt, pod_due, used_claims
+from dragoman.evictions.pods import is_exempt, pod_due, used_claims
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.preview import Preview, preview
 from dragoman.evictions.rules import ActiveRules, evicts
@@ -28,7 +28,6 @@ __all__ = [
     "Preview",
     "Reason",
     "claim_due",
-    "consumers",
     "evicts",
     "is_exempt",
     "plan_evictions",

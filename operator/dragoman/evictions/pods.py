@@ -46,7 +46,7 @@ def used_claims(pod: Pod, claim_of: ClaimLookup, *, groups: bool) -> Iterator[Cl
             continue
         if entry.claim_name is None and not _generated_for(pod, claim, groups=groups):
             continue
-        if _reserved_for(pod, claim, groups=groups):
+        if claim.is_reserved_for(pod.metadata.uid, pod.group_name if groups else None):
             yield claim
     if pod.extended_claim is None:
         return
@@ -67,35 +67,3 @@ def _generated_for(pod: Pod, claim: Claim, *, groups: bool) -> bool:
         and owner.is_pod_group
         and owner.name == pod.group_name
     )
-
-
-def _reserved_for(pod: Pod, claim: Claim, *, groups: bool) -> bool:
-    return any(
-        one.uid == pod.metadata.uid or (groups and one.is_pod_group and one.name == pod.group_name)
-        for one in claim.consumers
-    )
-
-
-def consumers(
-    claim: Claim,
-    pod_of: Callable[[Place], Pod | None],
-    pods_of_group: Callable[[Place], list[Pod]],
-    *,
-    groups: bool,
-) -> Iterator[Pod]:
-    """Yield the pods that a claim is reserved for, those of its PodGroups too.
-
-    Args:
-        claim: Any claim.
-        pod_of: Returns a pod by namespace and name.
-        pods_of_group: Returns the pods of a PodGroup by namespace and name.
-        groups: Whether PodGroups have claims.
-    """
-    namespace = claim.metadata.namespace
-    for consumer in claim.consumers:
-        if consumer.is_pod:
-            pod = pod_of((namespace, consumer.name))
-            if pod is not None and pod.metadata.uid == consumer.uid:
-                yield pod
-        elif groups and consumer.is_pod_group:
-            yield from pods_of_group((namespace, consumer.name))

@@ -188,9 +188,12 @@ class Claim:
         """Whether the claim is controlled by the object with this UID."""
         return self.metadata.owner is not None and self.metadata.owner.uid == owner_uid
 
-    def is_reserved_for(self, uid: str) -> bool:
-        """Whether the consumer with this UID holds a reservation."""
-        return any(consumer.uid == uid for consumer in self.consumers)
+    def is_reserved_for(self, uid: str, group: str | None = None) -> bool:
+        """Whether the consumer with this UID holds a reservation, or a PodGroup of this name."""
+        return any(
+            one.uid == uid or (group is not None and one.is_pod_group and one.name == group)
+            for one in self.consumers
+        )
 
 
 def asks_admin_access(spec: Document, within: str) -> bool:

@@ -1,9 +1,10 @@
 """Pods, as far as their resource claims are concerned."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
+from dragoman.model.claim import Claim
 from dragoman.model.fields import Document, items, mapping, optional_number, optional_text
 from dragoman.model.holder import Holder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
@@ -105,3 +106,26 @@ def _stock_stamp(metadata: Document) -> str:
         if entry.get("manager") == STOCK_MANAGER:
             return optional_text(entry, "time", "metadata.managedFields[].") or ""
     return ""
+
+
+def users(
+    claim: Claim,
+    pod_of: Callable[[tuple[str, str]], Pod | None],
+    pods_of_group: Callable[[tuple[str, str]], Iterable[Pod]],
+) -> Iterator[Pod]:
+    """Yield the pods that a claim is reserved for, those of its PodGroups too.
+
+    Args:
+        claim: Any claim.
+        pod_of: Returns a pod by namespace and name.
+        pods_of_group: Returns the pods of a PodGroup by namespace and name.
+    """
+    namespace = claim.metadata.namespace
+    for consumer in claim.consumers:
+        place = (namespace, consumer.name)
+        if consumer.is_pod_group:
+            yield from pods_of_group(place)
+        elif consumer.is_pod:
+            pod = pod_of(place)
+            if pod is not None and pod.metadata.uid == consumer.uid:
+                yield pod

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from dragoman.controllers.evictions.state import EvictionState, Place, Planned
-from dragoman.evictions import claim_due, consumers, is_exempt, pod_due
+from dragoman.evictions import claim_due, is_exempt, pod_due
 from dragoman.evictions.conditions import PERIOD
 from dragoman.evictions.facts import Due
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod
+from dragoman.model.pod import users
 
 
 class Key(NamedTuple):
@@ -129,13 +130,12 @@ class Observer:
 
     def _evaluate_consumers(self, *claims: Claim | None) -> None:
         state = self.state
+        served = state.cluster.groups_served
         found = {
             pod.metadata.uid: pod
             for claim in claims
             if claim is not None
-            for pod in consumers(
-                claim, state.pod, state.members, groups=state.cluster.groups_served
-            )
+            for pod in users(claim, state.pod, lambda one: state.members(one) if served else [])
         }
         for pod in found.values():
             self.evaluate_pod(pod)

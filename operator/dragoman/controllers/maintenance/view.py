@@ -24,6 +24,7 @@ from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold, Kind
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
 from dragoman.model.deviceid import DeviceID
+from dragoman.model.pod import users
 
 Listener = Callable[[frozenset[DeviceID] | None], None]
 """Receives the devices that a changed claim has or had; None where a rule changed."""
@@ -127,18 +128,14 @@ class View:
 
     def pods_of(self, claims: Iterable[Claim]) -> Mapping[str, Pod]:
         """Return the pods that claims are reserved for, by UID."""
-        found: dict[str, Pod] = {}
-        for claim in claims:
-            namespace = claim.metadata.namespace
-            for consumer in claim.consumers:
-                if consumer.is_pod_group:
-                    members = self.pods.store.find("group", (namespace, consumer.name))
-                    found |= {pod.metadata.uid: pod for pod in members}
-                    continue
-                pod = self.pods.store.get(namespace, consumer.name)
-                if pod is not None and pod.metadata.uid == consumer.uid:
-                    found[consumer.uid] = pod
-        return found
+        pods = self.pods.store
+        return {
+            pod.metadata.uid: pod
+            for claim in claims
+            for pod in users(
+                claim, lambda place: pods.get(*place), lambda group: pods.find("group", group)
+            )
+        }
 
     def newest(self) -> str:
         """Return when the newest pod was created, by the server's clock."""
