@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -25,9 +24,10 @@ TARGET: Final = 1000
 INTERACTION: Final = 100
 """Milliseconds from a click to the frame that shows what it did."""
 _DRAGOMAN: Final = (sys.executable, "-m", "dragoman")
-_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-_READY: Final = "document.getElementById('shown')?.textContent"
-"""True when the filters have run for the first time."""
+_PAINT: Final = """() => new Promise((done) => new PerformanceObserver((list) => {
+    const [found] = list.getEntriesByName('first-contentful-paint');
+    if (found) done(found.startTime);
+}).observe({ type: 'paint', buffered: true }))"""
 
 _CLICKS: Final = {
     "filter": "document.querySelector('[name=state][value=used]')",
@@ -46,11 +46,13 @@ def served(snapshot: Path) -> Iterator[str]:
     """Serve the page of a snapshot; yield its address."""
     command = [*_DRAGOMAN, "ui", "--no-browser", "--snapshot", str(snapshot)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found is not None
-        yield found[0]
-        process.send_signal(signal.SIGINT)
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            process.terminate()
 
 
 def paints(address: str) -> Iterator[float]:
@@ -59,7 +61,6 @@ def paints(address: str) -> Iterator[float]:
         for _ in range(ROUNDS + 1):
             window = Window(browser)
             window.page.goto(address)
-            window.page.wait_for_function(f"({_PAINT}) > 0")
             yield float(window.page.evaluate(_PAINT))
             window.close()
 
@@ -69,7 +70,7 @@ def interactions(address: str) -> dict[str, float]:
     with launched() as browser:
         window = Window(browser)
         window.page.goto(address)
-        window.page.wait_for_function(_READY)
+        window.page.locator("#shown").filter(has_text="devices").wait_for()  # the filters have run
         found = {
             name: statistics.median(
                 float(window.page.evaluate(_UNTIL_SHOWN.replace("TARGET", target)))
