@@ -24,6 +24,7 @@ FOLLOWS: Final[dict[str, dict[str, str]]] = {
         ("A4", "P11", "X5"), "claims that were refused are unprepared there too"
     ),
     "needs-object": {ANY: "the device of a claim that was deleted stays in use"},
+    "keeps-deleted": {ANY: "the device of a claim that was deleted stays in use"},
     "frees-on-failure": {"U7": "the claim is forgotten, and its files stay"},
     "answers-differ": dict.fromkeys(("I2", "I5"), "ids of its answers are defined nowhere"),
     "races": dict.fromkeys(("I1", "I5"), "ids of its answers are defined nowhere"),
