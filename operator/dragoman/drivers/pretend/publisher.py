@@ -30,7 +30,6 @@ class Publisher:
 
     Attributes:
         complete: Set when everything was published once.
-        writes: How often something was written.
         settled: By node: the pool that was published, its generation, and the API server's
             generation of each slice.
     """
@@ -49,7 +48,6 @@ class Publisher:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.complete = threading.Event()
-        self.writes = 0
         self._noted = False
 
     def start(self) -> None:
@@ -73,14 +71,13 @@ class Publisher:
         """Delete all slices of the driver on its nodes."""
         names = [one["metadata"]["name"] for found in self._listed().values() for one in found]
         with ThreadPoolExecutor(CONNECTIONS) as threads:
-            for _ in threads.map(lambda name: self.api.delete(RESOURCE, name), names):
-                self.writes += 1
+            [*threads.map(lambda name: self.api.delete(RESOURCE, name), names)]
 
     def step(self) -> None:
         """Bring the API server's slices to what is to be published, once."""
         listed = self._listed()
-        for pool in self._pools():
-            self.settle(pool, listed.get(pool.node, []))
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            [*threads.map(lambda one: self.settle(one, listed.get(one.node, [])), self._pools())]
         self.complete.set()
 
     def forget(self) -> None:
@@ -126,37 +123,35 @@ class Publisher:
         if (before and before[0] != pool) or (there and not before and not same(wanted, there)):
             generation += 1
         wanted = self.render(pool, generation, self.owner(pool.node))
-        self._write(wanted, {one["metadata"]["name"]: one for one in there})
-        kept = {one["metadata"]["name"] for one in wanted}
-        after = self._listed()[pool.node]
-        self.settled[pool.node] = (
-            pool,
-            generation,
-            {
-                one["metadata"]["name"]: one["metadata"].get("generation", 0)
-                for one in after
-                if one["metadata"]["name"] in kept
-            },
-        )
+        written = self._write(wanted, {one["metadata"]["name"]: one for one in there})
+        self.settled[pool.node] = (pool, generation, written)
 
-    def _write(self, wanted: Sequence[Manifest], there: Mapping[str, Mapping[str, Any]]) -> None:
-        def write(manifest: Manifest) -> None:
-            found = there.get(manifest["metadata"]["name"])
+    def _write(
+        self, wanted: Sequence[Manifest], there: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, int]:
+        """Write what differs; return the API server's generation of each slice."""
+
+        def write(manifest: Manifest) -> tuple[str, int]:
+            made = found = there.get(manifest["metadata"]["name"])
             if found is None:
-                self._note_dropped(manifest, self.api.create(manifest))
+                made = self.api.create(manifest)
+                self._note_dropped(manifest, made)
             elif not same([manifest], [found]):
                 version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-                self.api.update({**manifest, "metadata": {**manifest["metadata"], **version}})
-            else:
-                return
-            self.writes += 1
+                made = self.api.update(
+                    {**manifest, "metadata": {**manifest["metadata"], **version}}
+                )
+            meta = (made or {})["metadata"]
+            return meta["name"], meta.get("generation", 0)
 
-        with ThreadPoolExecutor(CONNECTIONS) as threads:
-            [*threads.map(write, wanted)]
-        surplus = there.keys() - {one["metadata"]["name"] for one in wanted}
-        for name in surplus:
+        if len(wanted) == 1:
+            written = dict(map(write, wanted))
+        else:
+            with ThreadPoolExecutor(CONNECTIONS) as threads:
+                written = dict(threads.map(write, wanted))
+        for name in there.keys() - written.keys():
             self.api.delete(RESOURCE, name)
-            self.writes += 1
+        return written
 
     def _note_dropped(self, sent: Manifest, stored: Mapping[str, Any]) -> None:
         """Log once which fields the API server does not know, or has switched off."""
