@@ -228,6 +228,9 @@ def _end(seen: Seen) -> Step | None:
     text = f"not placed within {seconds} s after {count} eviction{plural}"
     if seen.look is not None and seen.look.why:
         text += f": {seen.look.why}"
+    elif journal.phase is Phase.EVICTING and journal.message:
+        # A refused eviction; beside it, a message has room for 100 characters more.
+        text += f": {journal.message[:900]}"
     return _ended(seen, Phase.FAILED, text)
 
 

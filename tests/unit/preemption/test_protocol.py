@@ -153,6 +153,12 @@ def test_the_time_limit_counts_from_the_evictions() -> None:
     }
 
 
+def test_a_failure_names_the_budget_that_kept_a_pod() -> None:
+    budget = "Cannot evict pod as it would violate the pod's disruption budget."
+    late = replace(READY, phase=Phase.EVICTING, evictions=(GONE,), message=budget, deadline=110.0)
+    assert str(fields(Seen(late, 111.0, rules=RULES))["message"]).endswith(f": {budget}")
+
+
 def test_no_time_limit_is_beyond_the_longest_preemption() -> None:
     limits = Limits(timeout=60.0, max_grace=600.0, release=10.0)
     forged = replace(READY, phase=Phase.PLACING, deadline=10.0**15, evictions=(GONE,))
