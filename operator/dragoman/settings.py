@@ -200,7 +200,7 @@ class Settings:
     takeover_after: float = 300.0
     safe_release: bool = False
     safe_release_grace: float = 600.0
-    safe_release_margin: float = 60.0
+    safe_release_margin: float = 90.0
     podgroup_claims: PodGroupClaims = "auto"
     leader_elect: bool = True
     lease_duration: float = 15.0

@@ -9,7 +9,7 @@ from typing import Literal
 from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
 from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
-from dragoman.claims.saferelease import Left, NodeNotStored, SafeRelease, may_run
+from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, may_run
 from dragoman.model import Claim, Consumer, Node, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from dragoman.model.departure import record, recorded
@@ -73,7 +73,7 @@ def _may_run(facts: ClaimFacts, safe: SafeRelease, consumer: Consumer) -> bool |
         if read.resource == "nodes"
     }
     verdict = may_run(facts.claim, consumer, safe, nodes)
-    if isinstance(verdict, NodeNotStored):
+    if isinstance(verdict, ReadNode):
         return LiveRead("nodes", "", verdict.name)
     return verdict if verdict is not None else False
 

@@ -8,13 +8,13 @@ from dragoman.model import Claim, Consumer, Node
 from dragoman.model.departure import Departure, epoch, recorded, timestamp
 from dragoman.model.pod import DEFAULT_GRACE
 
-MARGIN = 60.0
+MARGIN = 90.0
 """Seconds that a kubelet has after the grace period. Within them it notices a dead connection to
-the API server (45 s) and unprepares what its last run left (60 s), and a Node turns not Ready whose
-container runtime is down (40 s); a restart of less than 25 s may go unnoticed."""
+the API server (45 s), a Node turns not Ready whose container runtime is down (40 s), and a kubelet
+whose restart went unnoticed (25 s) unprepares what its last run left (60 s)."""
 NODE_SKEW = 60.0
-"""Seconds by which a Node must be younger than the allocation to be another machine: the clocks of
-the scheduler and of the API server differ."""
+"""Seconds by which a Node must be younger than the allocation to be another one than the record's:
+the clocks of the scheduler and of the API server differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class SafeRelease:
         seen: Other departures that this process saw, by UID of the pod.
         missed: Pods whose departure it did not see, by UID, as it first missed them; a pod that is
             not in it is missed now.
-        nodes: Nodes by name.
+        nodes: Nodes by name, as stored: they keep a claim, and release none.
+        ready_again: When nodes were seen to become Ready, by UID of the Node.
         alive: What is known of kubelets, by name of the node.
         unseen_grace: Seconds that are taken as the grace period of a pod that left unseen.
         margin: Seconds that a kubelet has after the grace period.
@@ -39,6 +40,7 @@ class SafeRelease:
     seen: Mapping[str, Departure] = field(default_factory=dict)
     missed: Mapping[str, Departure] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
+    ready_again: Mapping[str, float] = field(default_factory=dict)
     alive: Mapping[str, Alive] = field(default_factory=dict)
     unseen_grace: float = 600.0
     margin: float = MARGIN
@@ -70,18 +72,18 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeNotStored:
-    """The node must be read live: only the API server knows that it does not exist."""
+class ReadNode:
+    """The node must be read live: a watch may lag, and only the API server knows what exists."""
 
     name: str
 
 
-Verdict = Left | NodeNotStored | None
+Verdict = Left | ReadNode | None
 """None where the consumer is released."""
 
 
 def may_run(
-    claim: Claim, consumer: Consumer, safe: SafeRelease, missing_nodes: Mapping[str, Node | None]
+    claim: Claim, consumer: Consumer, safe: SafeRelease, live_nodes: Mapping[str, Node | None]
 ) -> Verdict:
     """Return why the containers of a pod that left may still run; None where they do not.
 
@@ -89,7 +91,7 @@ def may_run(
         claim: That the pod is a consumer of.
         consumer: The pod.
         safe: What is known.
-        missing_nodes: Results of live reads of nodes that are not in `safe.nodes`.
+        live_nodes: Results of live reads of nodes.
     """
     if not claim.allocated or consumer.uid in safe.ended:
         return None
@@ -97,17 +99,46 @@ def may_run(
     if not (claim.node_name or (departure.node and consumer.uid in safe.seen)):
         # A node that only the record names is no proof: users of the namespace can write it.
         return Left(consumer, departure, "its devices have no node, and its departure was not seen")
-    node = safe.nodes.get(departure.node)
-    if node is None:
-        if departure.node not in missing_nodes:
-            return NodeNotStored(departure.node)
-        node = missing_nodes[departure.node]
-    if node is None or node.out_of_service or _is_another(claim, node, departure):
+    name = departure.node
+    is_live, known = name in live_nodes, bool(departure.node_uid)
+    node = live_nodes[name] if is_live else safe.nodes.get(name)
+    if not is_live and (node is None or not known):
+        return ReadNode(name)
+    if node is None or node.out_of_service:
+        verdict: Verdict = None
+    elif known:
+        verdict = _on_node(consumer, departure, node, safe)
+    else:
+        verdict = _first_look(claim, consumer, departure, node, safe)
+    return ReadNode(name) if verdict is None and not is_live else verdict
+
+
+def _first_look(
+    claim: Claim, consumer: Consumer, departure: Departure, node: Node, safe: SafeRelease
+) -> Verdict:
+    """Judge by a Node that was read after the pod had left: it is the pod's, or a later one.
+
+    The record names the one that an earlier leader read. Users of the namespace can write it, and
+    a kubelet can register its Node again while pods run: so the Node must be younger, too.
+    """
+    written = recorded(claim.left_consumers).get(consumer.uid)
+    before = written.node_uid if written is not None and _is_possible(claim, written) else ""
+    if before not in {"", node.metadata.uid} and _is_younger(node, claim):
         return None
-    return _on_node(consumer, departure, node, safe)
+    return _on_node(consumer, replace(departure, node_uid=node.metadata.uid), node, safe)
+
+
+def _is_younger(node: Node, claim: Claim) -> bool:
+    created = epoch(node.metadata.created)
+    begun = epoch(claim.allocated_at or claim.metadata.created)
+    return created is not None and begun is not None and created > begun + NODE_SKEW
 
 
 def _on_node(consumer: Consumer, departure: Departure, node: Node, safe: SafeRelease) -> Verdict:
+    if node.metadata.uid != departure.node_uid:
+        return None  # it was deleted since, and created again
+    again = safe.ready_again.get(node.metadata.uid)
+    node = node if again is None else node.ready_not_before(again)
     ready_since = epoch(node.ready_since) if node.ready else None
     if ready_since is None:
         return Left(
@@ -130,19 +161,6 @@ def _on_node(consumer: Consumer, departure: Departure, node: Node, safe: SafeRel
     return renews if alive.until < ends else None
 
 
-def _is_another(claim: Claim, node: Node, departure: Departure) -> bool:
-    """Whether the Node was made after the pod had begun to run: the machine was given up.
-
-    The record has no part in it, because users of the namespace can write it.
-    """
-    created, allocated = epoch(node.metadata.created), epoch(claim.allocated_at)
-    if created is None:
-        return False
-    if allocated is not None and created > allocated + NODE_SKEW:
-        return True
-    return departure.node_uid not in {"", node.metadata.uid} and created >= int(departure.left)
-
-
 def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
     """Return how a pod left: as seen, else as recorded where that is possible, else as missed."""
     seen = safe.seen.get(consumer.uid)
@@ -163,12 +181,11 @@ def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure
 
 
 def _missed_now(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
-    node = safe.nodes.get(claim.node_name)
     return Departure(
         uid=consumer.uid,
         pod=consumer.name,
         node=claim.node_name,
-        node_uid=node.metadata.uid if node is not None else "",
+        node_uid="",
         grace=safe.unseen_grace,
         left=safe.now,
     )

@@ -24,7 +24,7 @@ class Departure:
         uid: Of the pod.
         pod: Its name.
         node: Its node; empty where that is not known.
-        node_uid: UID of the Node at that time, as this process saw it; empty where it did not.
+        node_uid: UID of the Node as it was first read after that; empty where it was not yet.
         grace: Seconds that its containers have to end.
         left: When it left, or was first missed; seconds since the epoch.
     """
@@ -38,8 +38,10 @@ class Departure:
 
     def is_about(self, other: "Departure") -> bool:
         """Whether two departures are about the same event: replicas see it at different times."""
-        same = (self.uid, self.node, self.grace) == (other.uid, other.node, other.grace)
-        return same and abs(self.left - other.left) < SAME_EVENT
+        same = (self.uid, self.node, self.node_uid, self.grace)
+        if same != (other.uid, other.node, other.node_uid, other.grace):
+            return False
+        return abs(self.left - other.left) < SAME_EVENT
 
     def waits(self, namespace: str) -> str:
         """Say what a claim waits for, as in `waits for node-4 to end ml/trainer-0`."""
@@ -51,6 +53,7 @@ class Departure:
             "uid": self.uid,
             "pod": self.pod,
             "node": self.node,
+            "nodeUID": self.node_uid,
             "graceSeconds": self.grace,
             "left": timestamp(self.left),
         }
@@ -105,11 +108,12 @@ def _parse(item: Any) -> Departure | None:
     if not all(isinstance(text, str) for text in texts):
         return None
     uid, pod, node, moment = map(str, texts)
-    left, grace = epoch(moment), item.get("graceSeconds")
+    left, grace, node_uid = epoch(moment), item.get("graceSeconds"), item.get("nodeUID")
     if not isinstance(grace, int | float) or isinstance(grace, bool):
         return None
     if not uid or left is None or not 0 <= grace < float("inf"):
         return None
     if node and not _NODE_NAME.fullmatch(node):
         return None
-    return Departure(uid, pod, node, "", float(grace), left)
+    node_uid = node_uid if isinstance(node_uid, str) else ""
+    return Departure(uid, pod, node, node_uid, float(grace), left)

@@ -46,7 +46,9 @@ def reserved(*consumers: PodObject, allocated: float = NOW - 60, **annotations: 
 
 
 def facts(safe: SafeRelease, mine: Claim | None = None, **more: Any) -> ClaimFacts:
-    """Return the facts of a claim whose pod `trainer-0` is known to be deleted."""
+    """Return the facts of a claim whose pod `trainer-0` is deleted; a live read finds its node."""
+    read = LiveRead("nodes", "", "node-4")
+    more = {"live": {read: safe.nodes["node-4"]} if "node-4" in safe.nodes else {}, **more}
     return ClaimFacts(
         claim=mine or reserved(left_consumers=record([departure()])),
         pods={OTHER.name: Pod.parse(OTHER.document)},
@@ -72,7 +74,7 @@ def releases(plan: Plan) -> bool:
 def test_a_departure_is_recorded_before_anything_else() -> None:
     (action,) = plan_claim(facts(safe(at=0), reserved())).actions
     assert isinstance(action, RecordDepartures)
-    assert recorded(action.text) == {TRAINER.uid: departure(node_uid="")}
+    assert recorded(action.text) == {TRAINER.uid: departure()}
     assert action.document()["metadata"]["resourceVersion"] == "1"
 
 
@@ -99,14 +101,16 @@ def test_on_a_ready_node_the_grace_period_and_then_a_sign_of_life(
 
 def test_the_time_begins_again_when_the_node_becomes_ready() -> None:
     again = node(since=NOW + 1000)
-    assert not releases(plan_claim(facts(safe(at=1089, alive=1089, here=again))))
-    assert releases(plan_claim(facts(safe(at=1090, alive=1090, here=again))))
+    late = 1000 + 30 + MARGIN
+    assert not releases(plan_claim(facts(safe(at=late - 1, alive=late - 1, here=again))))
+    assert releases(plan_claim(facts(safe(at=late, alive=late, here=again))))
 
 
 def test_the_time_begins_again_when_the_kubelet_is_back() -> None:
-    assert not releases(plan_claim(facts(safe(at=1089, alive=1089, since=1000))))
-    assert releases(plan_claim(facts(safe(at=1090, alive=1090, since=1000))))
-    assert not releases(plan_claim(facts(replace(safe(at=1090), alive={}))))
+    late = 1000 + 30 + MARGIN
+    assert not releases(plan_claim(facts(safe(at=late - 1, alive=late - 1, since=1000))))
+    assert releases(plan_claim(facts(safe(at=late, alive=late, since=1000))))
+    assert not releases(plan_claim(facts(replace(safe(at=late), alive={}))))
 
 
 def test_a_node_that_is_not_ready_keeps_the_claim_and_says_for_whom() -> None:
@@ -136,24 +140,49 @@ def test_another_node_of_the_same_name_frees_at_once() -> None:
     assert releases(plan_claim(facts(safe(at=9, here=new))))
 
 
-@pytest.mark.parametrize(("younger", "freed"), [(NODE_SKEW, False), (NODE_SKEW + 1, True)])
-def test_a_node_that_is_younger_than_the_allocation_is_another(younger: float, freed: bool) -> None:
-    metadata = {"creationTimestamp": timestamp(NOW - 60 + younger)}
-    mine = reserved(left_consumers=record([departure()]))
-    unseen = safe(at=9, seen={}, here=node(ready=False, metadata=metadata))
-    assert releases(plan_claim(facts(unseen, mine))) is freed
+NEW = node(ready=False, uid="new", metadata={"creationTimestamp": timestamp(NOW + 5)})
+
+
+def test_a_node_that_its_kubelet_registered_again_while_the_pod_ran_is_no_other() -> None:
+    for known in ("seen", "missed"):
+        left: dict[str, Any] = {"seen": {}, known: {TRAINER.uid: departure(node_uid="")}}
+        plan = plan_claim(facts(safe(at=9, here=NEW, **left), reserved()))
+        assert not releases(plan)
+        assert [one.departure.node_uid for one in plan.left] == ["new"]
 
 
 def test_a_node_that_was_made_anew_since_it_was_first_missed_is_another() -> None:
-    new = node(ready=False, uid="new", metadata={"creationTimestamp": timestamp(NOW + 5)})
+    mine = reserved(left_consumers=record([departure()]))
     first = {TRAINER.uid: departure()}
-    mine = reserved(allocated=NOW + 1e6, left_consumers=record([departure()]))
-    assert releases(plan_claim(facts(safe(at=9, seen={}, missed=first, here=new), mine)))
-    assert not releases(plan_claim(facts(safe(at=9, seen={}, here=new), mine)))
+    assert releases(plan_claim(facts(safe(at=9, seen={}, missed=first, here=NEW), mine)))
+
+
+@pytest.mark.parametrize(("younger", "freed"), [(NODE_SKEW, False), (NODE_SKEW + 1, True)])
+def test_another_operator_knows_the_node_by_the_record_and_its_age(
+    younger: float, freed: bool
+) -> None:
+    metadata = {"creationTimestamp": timestamp(NOW - 60 + younger)}
+    later = node(ready=False, uid="new", metadata=metadata)
+    mine = reserved(left_consumers=record([departure()]))
+    assert releases(plan_claim(facts(safe(at=9, seen={}, here=later), mine))) is freed
+
+
+@pytest.mark.parametrize(
+    "now",
+    [node(since=NOW + 85), node(ready=False)],
+    ids=["Ready again since a moment", "not Ready"],
+)
+def test_what_is_stored_of_a_node_releases_nothing(now: Node) -> None:
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    read = LiveRead("nodes", "", "node-4")
+    for stored in (node(), node(taints=[taint]), NEW):
+        late = safe(at=30 + MARGIN, alive=30 + MARGIN, here=stored)
+        assert plan_claim(facts(late, live={})).live_reads == (read,)
+        assert not releases(plan_claim(facts(late, live={read: now})))
 
 
 def test_a_record_alone_never_says_where_a_pod_was() -> None:
-    forged = record([departure(node="no-such-node")])
+    forged = record([departure(node="no-such-node", node_uid="")])
     mine = replace(reserved(left_consumers=forged), node_name="")
     plan = plan_claim(facts(safe(at=1e6, seen={}), mine))
     assert not plan.actions
@@ -194,7 +223,7 @@ def test_a_claim_whose_record_is_refused_is_planned_without() -> None:
     assert not plan.actions
     assert len(plan.left) == 1
     assert "403 Forbidden" in plan.pending[0].message
-    done = safe(at=90, alive=90, unrecorded="403 Forbidden")
+    done = safe(at=30 + MARGIN, alive=30 + MARGIN, unrecorded="403 Forbidden")
     assert releases(plan_claim(facts(done, reserved())))
 
 

@@ -111,12 +111,11 @@ class SafeReleaser:
             return
         # It may have left before: a restored backup brings pods back.
         self._ended.pop(uid, None)
-        node = self._store.get("", last.node_name)
         self._seen[uid] = Departure(
             uid=uid,
             pod=last.metadata.name,
             node=last.node_name,
-            node_uid=node.metadata.uid if node is not None else "",
+            node_uid="",
             grace=max(last.grace, known.grace if known is not None else 0.0),
             left=self.clock(),
         )
@@ -134,6 +133,7 @@ class SafeReleaser:
             seen={uid: self._seen[uid] for uid in uids if uid in self._seen},
             missed={uid: self._missed[uid] for uid in uids if uid in self._missed},
             nodes=nodes,
+            ready_again=self._ready_again,
             alive=dict(self._alive(nodes)),
             unseen_grace=self.options.unseen_grace,
             margin=self.options.margin,
@@ -149,7 +149,8 @@ class SafeReleaser:
             return
         self.left[key] = plan.left
         for one in plan.left:
-            self._missed.setdefault(one.consumer.uid, one.departure)
+            known = self._seen if one.consumer.uid in self._seen else self._missed
+            known[one.consumer.uid] = one.departure
 
     def record_refused(self, key: Key, why: str) -> None:
         """Go on without the record of a claim: this process remembers how its pods left."""
@@ -228,15 +229,11 @@ class SafeReleaser:
         for name in {claim.node_name, *(one.node for one in departures)}:
             node = self._store.get("", name)
             if node is not None:
-                yield self._as_observed(node)
-
-    def _as_observed(self, node: Node) -> Node:
-        """Return a node that is Ready not before it was seen to become so, whatever its clock."""
-        again = self._ready_again.get(node.metadata.uid)
-        return node if again is None else node.ready_not_before(again)
+                yield node
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        if old is not None and new is not None and new.ready and not old.ready:
+        if old is not None and new is not None and _is_ready_again(old, new):
+            # Whatever its own clock says; a list may also hide that it was not Ready in between.
             self._ready_again[new.metadata.uid] = self.clock()
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._ready_again.pop(old.metadata.uid, None)
@@ -290,7 +287,16 @@ def _note(namespace: str, departure: Departure) -> str:
     )
 
 
+def _is_ready_again(old: Node, new: Node) -> bool:
+    return new.ready and (not old.ready or old.ready_since != new.ready_since)
+
+
 def _state(node: Node | None) -> Mapping[str, Any] | None:
     if node is None:
         return None
-    return {"uid": node.metadata.uid, "ready": node.ready, "out": node.out_of_service}
+    return {
+        "uid": node.metadata.uid,
+        "ready": node.ready,
+        "since": node.ready_since,
+        "out": node.out_of_service,
+    }

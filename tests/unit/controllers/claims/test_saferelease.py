@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.claims import LiveRead, Plan, RecordDepartures
+from dragoman.claims.saferelease import MARGIN
 from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
@@ -81,14 +82,19 @@ class Operator:
             else:
                 self.cluster.claims.changed(Claim.parse(one.document))
 
-    def node(self, *, ready: bool = True, uid: str = "node-uid", made: str = "") -> None:
-        condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": MADE}
+    def node(
+        self, *, ready: bool = True, uid: str = "node-uid", made: str = "", since: str = ""
+    ) -> None:
+        condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": since or MADE}
         metadata = {"name": "node-4", "uid": uid, "creationTimestamp": made or MADE}
         document = {"metadata": metadata, "status": {"conditions": [condition]}}
         self.cluster.nodes.changed(Node.parse(document))
 
     def plan(self) -> Plan:
-        live = LiveReads({POD: Pod.parse(pod("trainer-0", uid="new").document)})
+        """Plan with live reads that find another pod, and the node as it is stored."""
+        replaced = Pod.parse(pod("trainer-0", uid="new").document)
+        node = self.cluster.nodes.store.get("", "node-4")
+        live = LiveReads({POD: replaced, LiveRead("nodes", "", "node-4"): node})
         plan = self.gatherer.plan(KEY, live)
         assert plan is not None
         return plan
@@ -145,7 +151,7 @@ async def test_a_pod_that_was_replaced_unseen_is_waited_for(operator: Operator) 
 
 async def test_a_kubelet_that_lives_on_after_the_deadline_frees(operator: Operator) -> None:
     operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
-    await operator.beats(8)
+    await operator.beats(11)
     assert operator.waits()
     await operator.passes(10)
     assert operator.waits()
@@ -174,7 +180,18 @@ async def test_a_node_that_comes_back_has_the_whole_time_whatever_its_clock_says
     operator.now += 1000
     operator.node(ready=True)
     await operator.beats(5)
-    assert operator.plan().pending[0].after == pytest.approx(30 + 60 - 40, abs=12)
+    assert operator.plan().pending[0].after == pytest.approx(30 + MARGIN - 40, abs=12)
+
+
+async def test_a_list_that_hides_that_a_node_was_not_ready_begins_the_time_again(
+    operator: Operator,
+) -> None:
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
+    assert operator.waits()
+    await operator.beats(8)
+    operator.node(since=timestamp(MIDNIGHT - 3600))
+    await operator.beats(8)
+    assert operator.waits()
 
 
 async def test_many_leases_are_read_with_one_list(operator: Operator) -> None:
@@ -220,7 +237,7 @@ async def test_a_kubelet_that_was_silent_has_the_whole_time_from_its_return(
     assert operator.waits()
     await operator.beats(2)
     await operator.passes(145)  # the kubelet is down, its Node still Ready
-    await operator.beats(10)
+    await operator.beats(12)
     assert operator.waits()
     await operator.beats(3)
     assert not operator.waits()
@@ -232,9 +249,9 @@ async def test_an_operator_without_history_counts_from_the_first_sign_of_life(
     left = record([replace(LEFT, left=operator.now - 3600)])
     operator.state.pods.drop(NAMESPACE, "trainer-0", TRAINER.uid)
     operator.see(MINE.annotated(LEFT_CONSUMERS_ANNOTATION, left))
-    await operator.beats(9)
+    await operator.beats(11)
     assert operator.waits()
-    await operator.beats(3)
+    await operator.beats(4)
     assert not operator.waits()
 
 
@@ -283,7 +300,7 @@ async def test_a_record_that_cannot_be_written_is_made_up_for_by_memory(operator
     plan = operator.plan()
     assert not plan.actions
     assert "403 Forbidden" in plan.pending[0].message
-    await operator.beats(12)
+    await operator.beats(15)
     assert not operator.waits()
 
 
