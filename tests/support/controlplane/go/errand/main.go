@@ -5,6 +5,7 @@
 //	tell             print one line of JSON: the time, and the variables, files and nodes of devices
 //	work=2s          stay for so long, or end earlier when asked to
 //	hold             stay until asked to end
+//	deaf             stay until killed, whoever asks
 //	fail-once=/file  exit with 1 unless the file exists, which is made first
 //	exit=3           exit with this status
 //
@@ -52,6 +53,10 @@ func do(name, value string, ended <-chan os.Signal) error {
 	case "hold":
 		<-ended
 		return nil
+	case "deaf":
+		for {
+			<-ended
+		}
 	case "work":
 		return work(value, ended)
 	case "fail-once":
