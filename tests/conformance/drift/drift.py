@@ -51,13 +51,18 @@ def modules() -> list[dict[str, Any]]:
     return pins
 
 
-def differences(pin: Mapping[str, Any], types: Mapping[str, Fields]) -> Iterator[str]:
+def differences(pin: Mapping[str, Any], recorded: Mapping[str, Any]) -> Iterator[str]:
     """List the differences between one schema and its driver's types, a sentence each.
 
     Args:
         pin: an entry of `modules.yaml`.
-        types: the fields of the module's types, by the names of the types.
+        recorded: what `record` extracted from its module.
     """
+    for file in recorded.get("readers", ()):
+        yield f"{pin['schema']}: {file} reads configs, and the schema says that there are none"
+    if "without" in pin:
+        return
+    types: Mapping[str, Fields] = recorded["types"]
     ignored = frozenset(pin.get("ignored", ()))
     for kind, name in pin["types"].items():
         where = " ".join(filter(None, (pin["schema"], kind)))
@@ -121,9 +126,21 @@ def record(pin: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]
         Unavailable: the module cannot be downloaded, or lacks a type.
     """
     folder = folder or _download(f"{pin['module']}@{pin['version']}")
+    if "without" in pin:
+        return {"version": pin["version"], "readers": [*_readers(folder, pin["without"])]}
     command = ["go", "run", str(HERE / "types.go"), str(folder / pin["package"])]
     output = _output([*command, *dict.fromkeys(pin["types"].values())])
     return {"version": pin["version"], "types": json.loads(output)}
+
+
+def _readers(folder: Path, text: str) -> Iterator[str]:
+    """Yield the Go files that read configs; those of tests and of dependencies do not count."""
+    for path in sorted(folder.rglob("*.go")):
+        inside = path.relative_to(folder)
+        if inside.parts[0] == "vendor" or path.name.endswith("_test.go"):
+            continue
+        if text in path.read_text(errors="replace"):
+            yield str(inside)
 
 
 class Unavailable(Exception):  # noqa: N818 — says what the module is
@@ -169,8 +186,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name}: {pin['module']} is unavailable: {error}", file=sys.stderr)
     found = {name: recorded[name] for name in pins if name in recorded}
     RECORDED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    listed = [line for name in found for line in differences(pins[name], found[name]["types"])]
-    print("\n".join(listed) or f"{len(found)} schemas agree with their drivers' types")
+    listed = [line for name in found for line in differences(pins[name], found[name])]
+    print("\n".join(listed) or f"{len(found)} schemas agree with their drivers")
     if missing:
         print(
             f"{len(missing)} of {len(pins)} modules are unavailable, compared as last recorded: "
