@@ -17,6 +17,7 @@ from dragoman.doctor import (
     pools,
     rights,
     slices,
+    upgrade,
     verdicts,
     webhooks,
 )
@@ -54,6 +55,9 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.DRIVER_RIGHTS: (rights.driver_rights, ("resourceslices", "pods")),
     Id.DRIVER_NOT_CONFORMANT: (verdicts.driver_not_conformant, ("resourceslices", "pods")),
     Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
+    Id.API_REMOVED: (upgrade.api_removed, ()),
+    Id.DRIVER_OUTDATED: (upgrade.driver_outdated, ("resourceslices",)),
+    Id.GATE_REMOVED: (upgrade.gate_removed, ()),
     Id.KNOWN_FAULT: (faults.known_fault, ("resourceslices", "resourceclaims", "pods")),
 }
 """Every rule, and the resources without which it finds nothing or only a part."""
@@ -61,6 +65,8 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
 
 OVER_TIME: Final = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
 """Rules that compare two readings."""
+UPGRADE: Final = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
+"""Rules that need the version that the cluster is upgraded to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
         for key in chosen
         if (missing := tuple(plural for plural in RULES[key][1] if not facts.read(plural)))
     }
+    if facts.upgrade is not None:
+        partial |= {key: why for key, why in facts.upgrade.unread.items() if key in chosen}
     unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
     unknown = verdicts.unknown(facts) if Id.DRIVER_NOT_CONFORMANT in chosen else ()
     return Diagnosis(tuple(findings), partial, unjudged, unknown)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from dragoman.doctor.finding import Finding, Subject
+from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
@@ -15,6 +15,7 @@ from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.claim import Claim
 from dragoman.model.timestamps import seconds
+from dragoman.versions import Version
 
 _EMPTY: Final[Document] = {}
 
@@ -53,6 +54,38 @@ class Reading:
     ready: Mapping[str, frozenset[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A resource that was asked for in a deprecated version of resource.k8s.io.
+
+    Attributes:
+        version: Such as `v1beta1`.
+        resource: Plural.
+        clients: Who asked, where an audit log says so.
+    """
+
+    version: str
+    resource: str
+    clients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What is known of an upgrade beside the objects.
+
+    Attributes:
+        target: The version that the cluster is upgraded to.
+        requested: What was asked for in deprecated versions.
+        gates: Feature gates that a component of the control plane sets, by `namespace/pod`.
+        unread: What could not be read, by the rule that needs it.
+    """
+
+    target: Version
+    requested: tuple[Requested, ...] = ()
+    gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[Id, tuple[str, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Facts:
     """One reading of a cluster.
@@ -63,6 +96,7 @@ class Facts:
         thresholds: What is too young to be wrong.
         before: What an earlier reading showed; None where there was none.
         rights: What drivers may do that they should not, where that was tried.
+        upgrade: What is known of an upgrade; None where no target was given.
     """
 
     snapshot: Snapshot
@@ -70,6 +104,7 @@ class Facts:
     thresholds: Thresholds = field(default_factory=Thresholds)
     before: Reading | None = None
     rights: tuple[Finding, ...] = ()
+    upgrade: Upgrade | None = None
 
     def age(self, then: str) -> float:
         """Return the seconds since an API timestamp; 0 where it is none."""
@@ -100,6 +135,14 @@ class Facts:
     def rules(self) -> Mapping[str, Document]:
         """Reduced DeviceTaintRules by name."""
         return _by_key(self.snapshot.of("devicetaintrules"))
+
+    @cached_property
+    def nodes_by_driver(self) -> Mapping[str, frozenset[str]]:
+        """Nodes of the pools of each driver; the empty name stands for pools of no node."""
+        found: dict[str, set[str]] = {}
+        for pool in self.inventory.pools.values():
+            found.setdefault(pool.id.driver, set()).add(pool.node)
+        return {driver: frozenset(nodes) for driver, nodes in found.items()}
 
     @cached_property
     def pods_by_uid(self) -> Mapping[str, PodFact]:

@@ -52,6 +52,9 @@ class Id(StrEnum):
     DRIVER_RIGHTS = "DriverRights"
     DRIVER_NOT_CONFORMANT = "DriverNotConformant"
     KNOWN_FAULT = "KnownFault"
+    API_REMOVED = "ApiRemoved"
+    DRIVER_OUTDATED = "DriverOutdated"
+    GATE_REMOVED = "GateRemoved"
 
 
 SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
@@ -82,9 +85,12 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
         Id.DRIVER_NOT_CONFORMANT: Severity.WARNING,
         Id.ADMIN_OVERLAP: Severity.INFO,
         Id.KNOWN_FAULT: Severity.INFO,
+        Id.API_REMOVED: Severity.WARNING,
+        Id.DRIVER_OUTDATED: Severity.WARNING,
+        Id.GATE_REMOVED: Severity.WARNING,
     }
 )
-"""The severity of every finding of an id."""
+"""The severity of the findings of an id, unless a finding has another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,7 @@ class Finding:
         since: Since when, as an API timestamp; empty where that is unknown.
         public: The message without names of other namespaces than the subject's, for Events; empty
             where the message has none.
+        level: How much it matters, where that is not the same for all findings of the id.
     """
 
     id: Id
@@ -128,8 +135,9 @@ class Finding:
     remedy: str
     since: str = ""
     public: str = ""
+    level: Severity | None = None
 
     @property
     def severity(self) -> Severity:
         """How much it matters."""
-        return SEVERITIES[self.id]
+        return self.level or SEVERITIES[self.id]

@@ -16,7 +16,9 @@ from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
+from dragoman.lifecycle import OWN_DOMAIN_REFUSED
 from dragoman.model.device import Content
+from dragoman.versions import name as version_name
 from dragoman.words.spelling import closest
 
 STANDARD: Final = "resource.kubernetes.io"
@@ -62,10 +64,8 @@ def name_own_domain(facts: Facts) -> Iterator[Finding]:
     `matchAttribute` and in `distinctAttribute`, in 1.34 to 1.37; of two forms on one device a
     selector sees either. Requests of capacity compare the text.
     """
-    for (driver, name), uses in sorted(_published(facts, capacity=True).items()):
-        domain, slash, local = name.partition("/")
-        if not slash or domain != driver:
-            continue
+    for driver, name, uses in _own_domain(facts):
+        local = name.removeprefix(f"{driver}/")
         if uses.twins:
             effect = (
                 f"{few(uses.twins)} also has {local}, which is the same name: a selector reads one "
@@ -79,6 +79,24 @@ def name_own_domain(facts: Facts) -> Iterator[Finding]:
         yield _finding(
             facts, Id.NAME_OWN_DOMAIN, uses, f"{driver} {name}", effect, f"publish {local}"
         )
+
+
+def refused_names(facts: Facts) -> Iterator[Finding]:
+    """A name carries the driver's own domain, which newer helper libraries do not publish."""
+    for driver, name, uses in _own_domain(facts):
+        release = version_name(OWN_DOMAIN_REFUSED)
+        effect = (
+            f"the drivers' helper library of Kubernetes {release} publishes no slice with such a "
+            "name: built with it, the driver has no devices"
+        )
+        remedy = f"publish {name.removeprefix(f'{driver}/')}"
+        yield _finding(facts, Id.DRIVER_OUTDATED, uses, f"{driver} {name}", effect, remedy)
+
+
+def _own_domain(facts: Facts) -> Iterator[tuple[str, str, _Uses]]:
+    for (driver, name), uses in sorted(_published(facts, capacity=True).items()):
+        if name.startswith(f"{driver}/"):
+            yield driver, name, uses
 
 
 def name_non_standard(facts: Facts) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dragoman.doctor.facts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id
@@ -75,6 +75,28 @@ def _silence(facts: Facts, plugins: Plugins, pool: Pool) -> tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """DaemonSets that may be a driver's.
+
+    Attributes:
+        daemonsets: The pods of each.
+        by_node: All these pods by node.
+    """
+
+    daemonsets: tuple[tuple[PodFact, ...], ...]
+    by_node: Mapping[str, list[PodFact]]
+
+    @classmethod
+    def of(cls, daemonsets: tuple[tuple[PodFact, ...], ...]) -> Candidates:
+        """Index pods by node."""
+        by_node: dict[str, list[PodFact]] = {}
+        for pods in daemonsets:
+            for pod in pods:
+                by_node.setdefault(pod.pod.node_name, []).append(pod)
+        return cls(daemonsets, by_node)
+
+
+@dataclass(frozen=True, slots=True)
 class Plugins:
     """DaemonSets whose pods are kubelet plugins, as far as pods show them.
 
@@ -83,6 +105,10 @@ class Plugins:
     """
 
     pods: Mapping[str, tuple[PodFact, ...]]
+    _candidates: dict[tuple[str, frozenset[str]], Candidates] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What was found of a driver and the programs that write its slices: it has many pools."""
 
     @classmethod
     def of(cls, facts: Facts) -> Plugins:
@@ -102,28 +128,32 @@ class Plugins:
         name or a container's is that of the program that wrote the slice. Without any such, each
         one that runs where the driver publishes, and nowhere else, may be it.
         """
-        managers = _managers(facts, pool)
+        return self._of(facts, pool).daemonsets
+
+    def _of(self, facts: Facts, pool: Pool) -> Candidates:
+        key = pool.id.driver, _managers(facts, pool)
+        if key not in self._candidates:
+            self._candidates[key] = Candidates.of(self._search(facts, *key))
+        return self._candidates[key]
+
+    def _search(
+        self, facts: Facts, driver: str, managers: frozenset[str]
+    ) -> tuple[tuple[PodFact, ...], ...]:
         named = [
             pods
             for pods in self.pods.values()
-            if any(_is_named(pod, pool.id.driver, managers) for pod in pods)
+            if any(_is_named(pod, driver, managers) for pod in pods)
         ]
         if named:
             return tuple(named)
-        nodes = {
-            one.node for one in facts.inventory.pools.values() if one.id.driver == pool.id.driver
-        }
+        nodes = facts.nodes_by_driver.get(driver, frozenset())
         return tuple(
             pods for pods in self.pods.values() if {pod.pod.node_name for pod in pods} <= nodes
         )
 
     def on_node(self, facts: Facts, pool: Pool) -> PodFact | None:
         """Return the pod of the driver on the node of a pool."""
-        for pods in self.of_driver(facts, pool):
-            for pod in pods:
-                if pod.pod.node_name == pool.node:
-                    return pod
-        return None
+        return next(iter(self._of(facts, pool).by_node.get(pool.node, ())), None)
 
     def advice(self, facts: Facts, pool: Pool) -> str:
         """Say where the reason for an unpublished slice stands."""
@@ -136,12 +166,12 @@ class Plugins:
 
     def silence(self, facts: Facts, pool: Pool) -> tuple[str, str, str] | None:
         """Return what is wrong with the driver's pod on the node of a pool, None if nothing is."""
-        candidates = self.of_driver(facts, pool)
-        here = [pod for pods in candidates for pod in pods if pod.pod.node_name == pool.node]
-        if not candidates or any(is_ready(pod) for pod in here):
+        candidates = self._of(facts, pool)
+        here = candidates.by_node.get(pool.node, ())
+        if not candidates.daemonsets or any(is_ready(pod) for pod in here):
             return None
         if not here:
-            other = candidates[0][0].pod.metadata
+            other = candidates.daemonsets[0][0].pod.metadata
             owner = other.owner.name if other.owner else ""
             remedy = f"kubectl describe daemonset -n {other.namespace} {owner}"
             return f"slices are published, but no plugin pod runs on {pool.node}", remedy, ""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.examination import OVER_TIME, RULES, Diagnosis, examine
+from dragoman.doctor.examination import OVER_TIME, RULES, UPGRADE, Diagnosis, examine
 from dragoman.doctor.facts import Facts, Thresholds
 from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
@@ -49,7 +49,7 @@ def ids(findings: Iterable[Finding]) -> list[Id]:
 
 def test_every_finding_has_a_severity_a_rule_and_worlds() -> None:
     assert set(SEVERITIES) == set(RULES) == set(Id)
-    assert set(Id) - {case.id for case in CASES} == {*OVER_TIME, Id.DRIVER_RIGHTS}
+    assert set(Id) - {case.id for case in CASES} == {*OVER_TIME, *UPGRADE, Id.DRIVER_RIGHTS}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -107,9 +107,16 @@ def _images(facts: Facts) -> dict[str, dict[str, set[str]]]:
     """Return the images of each driver's plugins, by name and by digest, with the pods of each."""
     plugins = Plugins.of(facts)
     found: dict[str, dict[str, set[str]]] = {}
+    seen: dict[str, set[int]] = {}
     for pool in facts.inventory.pools.values():
-        images = found.setdefault(pool.id.driver, {})
+        images, looked = (
+            found.setdefault(pool.id.driver, {}),
+            seen.setdefault(pool.id.driver, set()),
+        )
         for pods in plugins.of_driver(facts, pool):
+            if id(pods) in looked:
+                continue  # a driver has many pools, whose pods are looked at once
+            looked.add(id(pods))
             for pod in pods:
                 for image in _of_pod(pod):
                     images.setdefault(image, set()).add(pod.key)

@@ -56,8 +56,9 @@ _METADATA: Final[Mapping[str, Tree]] = {
     "deletionTimestamp": True,
     "ownerReferences": True,
     "finalizers": True,
-    # When a status was last written, by whichever component, and which driver publishes a slice.
-    "managedFields": [{"manager": True, "subresource": True, "time": True}],
+    # When a status was last written, by whichever component, which driver publishes a slice, and in
+    # which version.
+    "managedFields": [{"manager": True, "apiVersion": True, "subresource": True, "time": True}],
     # Two of the API say what a generated claim stands for; our own say who holds a device, and why.
     "annotations": {
         POD_CLAIM_ANNOTATION: True,

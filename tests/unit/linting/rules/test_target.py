@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dragoman.cli.check.check import check
-from dragoman.linting.knowledge.lifecycle import NEXT, TARGETS
+from dragoman.lifecycle import NEXT, TARGETS
 from dragoman.versions import NEWEST
 
 CLASS = """\

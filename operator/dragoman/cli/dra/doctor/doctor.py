@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.doctor.facts import Facts, Reading, Thresholds
     from dragoman.doctor.finding import Finding
     from dragoman.inventory.facts.objects import World
+    from dragoman.versions import Version
 
 _EXAMPLES: Final = """\
 \b
@@ -34,6 +36,7 @@ Examples:
   kubectl dra doctor --only ClaimIdle --idle-after 86400
   kubectl dra doctor --for 30s                  # what needs two readings, too
   kubectl dra doctor --only DriverRights        # dry runs as each driver: needs impersonate
+  kubectl dra doctor --target 1.38              # what that version does not serve any more
   kubectl dra doctor -o json | jq -r '.findings[] | select(.id == "ClaimIdle") | .object.text'
 
 \b
@@ -58,6 +61,16 @@ def observation(_: click.Context, __: click.Parameter, text: str) -> float:
     if found is None:
         raise click.BadParameter(f"expected a time such as 30s or 2m, found {text!r}")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]
+
+
+def _target(_: click.Context, __: click.Parameter, text: str) -> Version | None:
+    """Read --target; raise BadParameter naming the versions that are known."""
+    from dragoman.lifecycle import target  # noqa: PLC0415 — only where it is given
+
+    try:
+        return target(text) if text else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command(epilog=_EXAMPLES)
@@ -100,6 +113,20 @@ def observation(_: click.Context, __: click.Parameter, text: str) -> float:
     help="Read the cluster a second time after this time, as 30s or 2m: SliceWriteStorm and "
     "SlicesMissing compare two readings.",
 )
+@click.option(
+    "--target",
+    default="",
+    metavar="VERSION",
+    callback=_target,
+    help="Version that the cluster is upgraded to, as 1.38: find requests and drivers that use "
+    "what it does not serve, and feature gates that it does not know.",
+)
+@click.option(
+    "--audit-log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Audit log of the API server, which names the clients; with --target.",
+)
 @watched
 @connected
 @output_option
@@ -110,6 +137,8 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     idle_after: float,
     settle_after: float,
     observe: float,
+    target: Version | None,
+    audit_log: Path | None,
     every: float,
     output: Output,
 ) -> None:
@@ -123,6 +152,8 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
     thresholds = Thresholds(settle=settle_after, idle=idle_after)
 
+    if audit_log and target is None:
+        raise click.UsageError("--audit-log says who asks for what --target removes: give both")
     if observe and source.snapshot:
         raise click.UsageError("--for has nothing to wait for in a snapshot")
     chosen = [Id(one) for one in only]
@@ -138,6 +169,10 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
             from dragoman.cli.dra.doctor.driverrights import tried  # noqa: PLC0415 — as above
 
             facts = replace(facts, rights=tried(source, facts))
+        if target is not None:
+            from dragoman.cli.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
+
+            facts = replace(facts, upgrade=upgrade(source, target, audit_log))
         return _answer(source, facts, chosen, severity)
 
     watching.answer(source, answer, output, every)

@@ -92,7 +92,14 @@ def metadata(name: Treatment) -> Mapping[str, Tree]:
             }
         ],
         "finalizers": [FINALIZER],
-        "managedFields": [{"manager": PROGRAM, "subresource": words("status"), "time": TIME}],
+        "managedFields": [
+            {
+                "manager": PROGRAM,
+                "apiVersion": API_VERSION,
+                "subresource": words("status"),
+                "time": TIME,
+            }
+        ],
         "annotations": {
             POD_CLAIM_ANNOTATION: ENTRY,
             EXTENDED_RESOURCE_ANNOTATION: words("true"),

@@ -26,6 +26,22 @@ REMOVED_IN: Final[Mapping[tuple[str, str], Version]] = MappingProxyType(
 )
 """First release without a kind in a version, by version and kind."""
 
+GATES_REMOVED_IN: Final[Mapping[str, Version]] = MappingProxyType(
+    {
+        "KubeletPodResourcesDynamicResources": (1, 37),
+        "KubeletPodResourcesGet": (1, 37),
+        "DynamicResourceAllocation": (1, 38),
+        "DRAAdminAccess": (1, 39),
+    }
+)
+"""First release that does not know a gate, and whose components end where a flag sets it.
+
+Source: the comments of pkg/features/kube_features.go in Kubernetes 1.36.3.
+"""
+OWN_DOMAIN_REFUSED: Final[Version] = (1, 38)
+"""First release of the drivers' helper library that publishes no slice with a name that carries the
+driver's own domain (kubernetes#142218)."""
+
 
 def target(text: str) -> Version:
     """Read a target; raise ValueError naming those that are known."""

@@ -1,0 +1,89 @@
+"""`doctor --target`: what an audit log and flags of the control plane say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.cli.dra.doctor.upgrade import EVENT_LIMIT, audited, gates_of
+from tests.support import manifests as objects
+from tests.support.dra import Desk, invoke
+from tests.support.worlds.inventory import device_class, pool
+
+KEY = ("v1beta1", "resourceslices")
+
+
+def event(
+    version: str = "v1beta1", user: str = "system:serviceaccount:gpu:driver", **more: Any
+) -> str:
+    """Return a line of an audit log."""
+    about = {"apiGroup": "resource.k8s.io", "apiVersion": version, "resource": "resourceslices"}
+    agent = "driver/v0.1 (linux/amd64) kubernetes/abc"
+    document = {"objectRef": about, "user": {"username": user}, "userAgent": agent, **more}
+    return json.dumps(document)
+
+
+def log(folder: Path, *lines: str) -> Path:
+    path = folder / "audit.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_an_audit_log_names_clients_those_that_ask_most_first(tmp_path: Path) -> None:
+    path = log(tmp_path, event(user="once"), event(), event(), event("v1"))
+    often = "system:serviceaccount:gpu:driver (driver/v0.1)"
+    assert audited(path) == {KEY: (often, "once (driver/v0.1)")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "resource.k8s.io",
+        "[" * 100_000 + "resource.k8s.io",
+        event(objectRef="resource.k8s.io"),
+        event(x="y" * EVENT_LIMIT),
+        json.dumps({"objectRef": {"apiGroup": "apps", "apiVersion": "v1beta1"}}),
+        '"resource.k8s.io"',
+    ],
+)
+def test_other_lines_of_an_audit_log_say_nothing(tmp_path: Path, line: str) -> None:
+    assert audited(log(tmp_path, line, event())).keys() == {KEY}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["kube-apiserver", "--feature-gates=DRAAdminAccess=true,X=false"],
+        ["kube-apiserver", "--feature-gates", "DRAAdminAccess=true,X=false"],
+    ],
+)
+def test_gates_are_read_from_flags_of_pods(words: list[str]) -> None:
+    metadata = {"namespace": "kube-system", "name": "kube-apiserver-1"}
+    pods = {"items": [{"metadata": metadata, "spec": {"containers": [{"command": words}]}}, {}]}
+    assert dict(gates_of(pods)) == {"kube-system/kube-apiserver-1": ("DRAAdminAccess", "X")}
+
+
+def test_a_snapshot_and_an_audit_log_are_judged_together(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, objects.node("n"), device_class(), pool("n", 2))
+    audit = log(tmp_path, event())
+    document = desk.document("doctor", "--target", "1.38", "--audit-log", audit, status=1)
+    (finding,) = document["findings"]
+    assert (finding["id"], finding["object"]["text"]) == ("ApiRemoved", "v1beta1 resourceslices")
+    assert "driver/v0.1" in finding["message"]
+    assert document["partial"].keys() == {"ApiRemoved", "GateRemoved"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--target", "1.50"), "known: 1.34, 1.35, 1.36, 1.37, 1.38"),
+        (("--audit-log", "x"), "give both"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(arguments: tuple[str, ...], said: str) -> None:
+    result = invoke("doctor", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
