@@ -96,7 +96,7 @@ def test_without_a_policy_every_version_is_named(plane: ControlPlane, shipped: l
     name = policy(shipped)["metadata"]["name"]
     plane.kubectl("delete", POLICY, name)
     [message, _] = until(plane, bool)
-    assert "v1: create, patch, delete" in message
+    assert "v1: create, update, patch, delete" in message
     apply(plane, policy(shipped))
 
 

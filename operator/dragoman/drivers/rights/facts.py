@@ -17,6 +17,9 @@ VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 NAME: Final = "dragoman-driver-rights"
 """Of the slice that is never stored."""
 _EXTRA: Final = "authentication.kubernetes.io"
+_METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+DRY_RUN: Final = {"dryRun": "All"}
+"""Query of every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,24 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class Existing:
+    """A slice of the driver on another node.
+
+    Attributes:
+        name: Of the slice.
+        pool: Name of its pool.
+    """
+
+    name: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One dry-run request.
 
     Attributes:
-        verb: `create`, `patch` or `delete`.
+        verb: `create`, `update`, `patch` or `delete`.
         version: Of resource.k8s.io.
         node: Whose slices it writes.
         name: Of the slice; empty for a creation.
@@ -82,6 +98,11 @@ class Attempt:
         """URL path of the request."""
         collection = f"/apis/{GROUP}/{self.version}/resourceslices"
         return f"{collection}/{self.name}" if self.name else collection
+
+    @property
+    def method(self) -> str:
+        """HTTP method of the request."""
+        return _METHODS[self.verb]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,35 +172,41 @@ TOO_WIDE: Final = (
 
 
 def attempts(
-    identity: Identity, other: str, existing: str, versions: tuple[str, ...]
+    identity: Identity, other: str, existing: Existing | None, versions: tuple[str, ...]
 ) -> Iterator[Attempt]:
     """Yield what is tried in each version: the own node as control, then another node's slices.
 
     Args:
         identity: Who tries.
         other: The other node.
-        existing: A slice of the driver on the other node; empty where there is none.
+        existing: A slice of the driver on the other node; None where there is none.
         versions: That the API server serves.
     """
     for version in versions:
         for node in (identity.node, other):
             yield Attempt("create", version, node, "", _slice(identity, version, node))
-        if existing:
+        if existing is not None:
+            name = existing.name
+            emptied = _slice(identity, version, other, existing)
+            yield Attempt("update", version, other, name, emptied)
             change = {"metadata": {"labels": {"dragoman.dev/dry-run": "true"}}}
-            yield Attempt("patch", version, other, existing, change)
+            yield Attempt("patch", version, other, name, change)
             options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
-            yield Attempt("delete", version, other, existing, options)
+            yield Attempt("delete", version, other, name, options)
 
 
-def _slice(identity: Identity, version: str, node: str) -> Mapping[str, Any]:
+def _slice(
+    identity: Identity, version: str, node: str, existing: Existing | None = None
+) -> Mapping[str, Any]:
+    known = existing or Existing(NAME, f"{NAME}-{node}"[:63])
     return {
         "apiVersion": f"{GROUP}/{version}",
         "kind": "ResourceSlice",
-        "metadata": {"name": NAME},
+        "metadata": {"name": known.name},
         "spec": {
             "driver": identity.driver,
             "nodeName": node,
-            "pool": {"name": f"{NAME}-{node}"[:63], "generation": 1, "resourceSliceCount": 1},
+            "pool": {"name": known.pool, "generation": 1, "resourceSliceCount": 1},
             "devices": [],
         },
     }

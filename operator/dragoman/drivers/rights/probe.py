@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.drivers.rights.facts import (
+    DRY_RUN,
     GROUP,
     TOO_WIDE,
     VERSIONS,
     Answer,
     Attempt,
+    Existing,
     Fault,
     Identity,
     Permission,
@@ -19,23 +21,23 @@ from dragoman.drivers.rights.facts import (
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 
-DRY_RUN: Final = {"dryRun": "All"}
 _JSON: Final = "application/json"
-_METHODS: Final = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 
 
 class NoDryRunError(Exception):
     """Dry runs are not honoured between here and the API server; nothing was tried."""
 
 
-async def examine(client: Client, identity: Identity, other: str, existing: str) -> list[Fault]:
+async def examine(
+    client: Client, identity: Identity, other: str, existing: Existing | None
+) -> list[Fault]:
     """Return what a driver's account may do that it should not.
 
     Args:
         client: Acts as the driver: see `Identity.impersonated`.
         identity: The driver.
         other: Another node.
-        existing: A slice of the driver on that node; empty where there is none.
+        existing: A slice of the driver on that node; None where there is none.
 
     Raises:
         NoDryRunError: A dry run might be stored.
@@ -76,9 +78,8 @@ async def served(client: Client) -> tuple[str, ...]:
 
 async def _try(client: Client, attempt: Attempt) -> Answer:
     kind = MERGE_PATCH if attempt.verb == "patch" else _JSON
-    method = _METHODS[attempt.verb]
     try:
-        await client.request(method, attempt.path, attempt.body, kind, DRY_RUN)
+        await client.request(attempt.method, attempt.path, attempt.body, kind, DRY_RUN)
     except ApiError as error:
         if not error.code or error.code >= 500 or error.code == 401:
             raise

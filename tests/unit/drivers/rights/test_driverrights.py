@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.rights.facts import TOO_WIDE, Answer, Identity, attempts, faults
+from dragoman.drivers.rights.facts import TOO_WIDE, Answer, Existing, Identity, attempts, faults
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.kube.errors import ApiError
 
 DRIVER = Identity("gpu.example.com", "gpu", "plugin", "plugin-1", "pod-uid", "node-1", "node-uid")
 VERSIONS = ("v1", "v1beta1")
+SLICE = Existing("slice-2", "pool-of-node-2")
 
 
 def test_a_token_of_the_pod_is_impersonated() -> None:
@@ -25,12 +26,13 @@ def test_a_token_of_the_pod_is_impersonated() -> None:
 
 def test_each_version_is_tried_with_the_own_node_first() -> None:
     tried = [
-        (one.version, one.verb, one.node) for one in attempts(DRIVER, "node-2", "slice-2", VERSIONS)
+        (one.version, one.verb, one.node) for one in attempts(DRIVER, "node-2", SLICE, VERSIONS)
     ]
     for version in VERSIONS:
         assert [one[1:] for one in tried if one[0] == version] == [
             ("create", "node-1"),
             ("create", "node-2"),
+            ("update", "node-2"),
             ("patch", "node-2"),
             ("delete", "node-2"),
         ]
@@ -40,7 +42,7 @@ def answers(*allowed: str) -> list[Answer]:
     """Return refusals of everything on the other node but for these versions."""
     return [
         Answer(one, 0 if one.node == "node-1" or one.version in allowed else 422, "policy")
-        for one in attempts(DRIVER, "node-2", "", VERSIONS)
+        for one in attempts(DRIVER, "node-2", None, VERSIONS)
     ]
 
 
@@ -90,19 +92,29 @@ class Server:
 
 async def test_every_write_is_a_dry_run() -> None:
     server = Server()
-    assert await examine(server, DRIVER, "node-2", "slice-2") == []  # type: ignore[arg-type]
+    assert await examine(server, DRIVER, "node-2", SLICE) == []  # type: ignore[arg-type]
     assert {one[2]["dryRun"] for one in server.requests[1:]} == {"All"}
     assert server.requests[0][2] == {"dryRun": "None"}
 
 
 async def test_an_uncovered_version_is_found() -> None:
     server = Server(covered=("v1",))
-    [fault] = await examine(server, DRIVER, "node-2", "slice-2")  # type: ignore[arg-type]
-    assert "v1beta1: create, patch, delete" in fault.what
+    [fault] = await examine(server, DRIVER, "node-2", SLICE)  # type: ignore[arg-type]
+    assert "v1beta1: create, update, patch, delete" in fault.what
 
 
 async def test_nothing_is_tried_where_dry_runs_are_not_seen() -> None:
     server = Server(sees_dry_runs=False)
     with pytest.raises(NoDryRunError):
-        await examine(server, DRIVER, "node-2", "slice-2")  # type: ignore[arg-type]
+        await examine(server, DRIVER, "node-2", SLICE)  # type: ignore[arg-type]
     assert len(server.requests) == 1
+
+
+def test_an_update_keeps_what_the_api_server_lets_nobody_change() -> None:
+    (update, *_) = (
+        one for one in attempts(DRIVER, "node-2", SLICE, ("v1",)) if one.verb == "update"
+    )
+    assert (update.method, update.path.rpartition("/")[2]) == ("PUT", "slice-2")
+    spec = update.body["spec"]
+    assert (spec["driver"], spec["nodeName"]) == ("gpu.example.com", "node-2")
+    assert spec["pool"]["name"] == "pool-of-node-2"

@@ -15,7 +15,7 @@ from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.finding import Subject as About
 from dragoman.doctor.pools import Plugins, is_ready
-from dragoman.drivers.rights.facts import Fault, Identity
+from dragoman.drivers.rights.facts import Existing, Fault, Identity
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.pools.pools import Pool
@@ -48,13 +48,13 @@ class Subject:
         driver: Its name.
         pod: Its pod on one node.
         other: Another node.
-        existing: A slice of the driver there; empty where there is none.
+        existing: A slice of the driver there; None where there is none.
     """
 
     driver: str
     pod: PodFact
     other: str
-    existing: str
+    existing: Existing | None
 
 
 def tried(source: Source, facts: Facts) -> tuple[Finding, ...]:
@@ -87,10 +87,11 @@ def subjects(facts: Facts) -> Iterator[Subject]:
         here = pod.pod.node_name
         foreign = next((pool for pool in pools if pool.node != here), None)
         if foreign is not None:
-            yield Subject(driver, pod, foreign.node, foreign.slices[0].name)
+            existing = Existing(foreign.slices[0].name, foreign.id.pool)
+            yield Subject(driver, pod, foreign.node, existing)
         else:
             others = (name for name in facts.inventory.world.nodes if name != here)
-            yield Subject(driver, pod, next(others, f"not-{here}"), "")
+            yield Subject(driver, pod, next(others, f"not-{here}"), None)
 
 
 async def _try_all(client: Client, source: Source, found: list[Subject]) -> tuple[Fault, ...]:

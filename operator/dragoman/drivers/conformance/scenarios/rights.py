@@ -11,10 +11,20 @@ from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site, reference, renamed
 from dragoman.drivers.kubeletplugin.client import CallError
+from dragoman.drivers.rights.facts import (
+    GROUP,
+    VERSIONS,
+    Answer,
+    Attempt,
+    Existing,
+    Identity,
+    attempts,
+    faults,
+)
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 RBAC: Final = "rbac.authorization.k8s.io"
-VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+FOREIGN_NODE: Final = "another-node"
 
 
 def excessive(rules: Any) -> str:
@@ -40,57 +50,50 @@ def roles(manifests: Any) -> Iterator[Mapping[str, Any]]:
 
 @scenario("X1", "published")
 def other_nodes(site: Site) -> str:
-    """The driver's account cannot touch slices of another node."""
+    """The driver's account cannot touch slices of another node: as `doctor` tries it."""
     if not site.setting.shipped:
         raise NotRunError("without --manifests there is no shipped policy")
+    identity = Identity(site.driver, *site.setting.account, "", "", site.node)
+    foreign = Existing(f"foreign-{site.node}", FOREIGN_NODE)
+    site.api.create(_foreign(site, foreign))
     as_driver = site.setting.plane.api(token=site.token)
-    allowed, tried = [], []
-    for version in VERSIONS:
-        path = f"/apis/resource.k8s.io/{version}/resourceslices"
-        try:
-            made = site.api.request("POST", path, _foreign(site, version, "made"))
-        except ApiError as error:
-            if error.code != 404:
-                raise
-            continue  # the version is not served
-        own = f"{path}/{made['metadata']['name']}"
-        changed = {**made, "metadata": {**made["metadata"], "labels": {"dragoman.dev/x": "y"}}}
-        tries = {
-            "create": ("POST", path, _foreign(site, version, "new")),
-            "update": ("PUT", own, changed),
-            "delete": ("DELETE", own, None),
-        }
-        for verb, (method, where, body) in tries.items():
-            site.step(f"as the driver's account: {method} {where}")
-            if _permitted(as_driver, method, where, body):
-                allowed.append(f"{verb} ({version})")
-        tried.append(version)
-        for name in ("made", "new"):
-            site.api.delete("resourceslices", f"{name}-{version}-{site.node}")
-    as_driver.close()
-    need(not allowed, f"its account may, with slices of another node: {', '.join(allowed)}")
-    return f"by {', '.join(tried)}"
-
-
-def _permitted(api: Api, method: str, path: str, body: Any) -> bool:
     try:
-        api.request(method, path, body)
-    except ApiError as error:
-        if error.code in {403, 422}:  # 422: a policy that answers Invalid
-            return False
-        raise
-    return True
+        tried = attempts(identity, FOREIGN_NODE, foreign, VERSIONS)
+        answers = [_answer(site, as_driver, one) for one in tried]
+    finally:
+        site.api.delete("resourceslices", foreign.name)
+        as_driver.close()
+    found = [*faults(identity, answers, [])]
+    need(not found, found[0].what if found else "")
+    served = {one.attempt.version for one in answers if one.code != 404}
+    return f"by {', '.join(one for one in VERSIONS if one in served)}"
 
 
-def _foreign(site: Site, version: str, name: str) -> Mapping[str, Any]:
-    pool = {"name": "another-node", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": site.driver, "nodeName": "another-node", "pool": pool, "devices": []}
+def _foreign(site: Site, foreign: Existing) -> Mapping[str, Any]:
+    """Return a slice of the driver on another node."""
+    pool = {"name": foreign.pool, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": site.driver, "nodeName": FOREIGN_NODE, "pool": pool, "devices": []}
     return {
-        "apiVersion": f"resource.k8s.io/{version}",
+        "apiVersion": f"{GROUP}/v1",
         "kind": "ResourceSlice",
-        "metadata": {"name": f"{name}-{version}-{site.node}"},
+        "metadata": {"name": foreign.name},
         "spec": spec,
     }
+
+
+def _answer(site: Site, as_driver: Api, attempt: Attempt) -> Answer:
+    """Send a dry run as the driver; a version that is not served is refused with 404."""
+    site.step(f"as the driver's account, dry run: {attempt.method} {attempt.path}")
+    kind = "application/merge-patch+json" if attempt.verb == "patch" else "application/json"
+    try:
+        as_driver.request(
+            attempt.method, attempt.path, dict(attempt.body), content_type=kind, dryRun="All"
+        )
+    except ApiError as error:
+        if error.code not in {403, 404, 422}:  # 422: a policy that answers Invalid
+            raise
+        return Answer(attempt, error.code, str(error))
+    return Answer(attempt)
 
 
 @scenario("X2", "published")
