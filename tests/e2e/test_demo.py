@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -140,7 +141,6 @@ def quickstart(export: str) -> list[str]:
         ["bash", "-c", f"{export}\nenv"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     variables = dict(line.split("=", 1) for line in lines if "=" in line)
-    reader = Reader(ROOT, {name: variables[name] for name in ("KUBECONFIG", "PATH")})
     commands = [
         command
         for block in blocks(ROOT / "docs/quickstart.md")
@@ -148,7 +148,10 @@ def quickstart(export: str) -> list[str]:
         if block.runs and "make demo" not in command.line
     ]
     assert len(commands) > 7
-    return [fault for one in commands if (fault := reader.follow(one, Path("docs")))]
+    with TemporaryDirectory() as home:  # without one, kubectl writes its cache into the checkout
+        typed = {name: variables[name] for name in ("KUBECONFIG", "PATH")} | {"HOME": home}
+        reader = Reader(ROOT, typed)
+        return [fault for one in commands if (fault := reader.follow(one, Path("docs")))]
 
 
 def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -> None:
