@@ -15,6 +15,7 @@ from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.amounts import Amount
 from dragoman.model.device import Content
+from dragoman.words import counted
 
 MAKERS = "report it to the driver's makers: "
 
@@ -25,12 +26,11 @@ def slice_unowned(facts: Facts) -> Iterator[Finding]:
         bare = [one.name for one in pool.slices if one.node_name and not _owned(facts, one.name)]
         if bare:
             metadata = part(facts.slices.get(bare[0]), "metadata")
-            count = f"{len(bare)} slice{'s' if len(bare) != 1 else ''}"
             yield Finding(
                 Id.SLICE_UNOWNED,
                 Subject(str(pool.id), "ResourceSlice", bare[0], uid=str(metadata.get("uid") or "")),
-                f"{count} without an owner: once the node is deleted, the scheduler still sees "
-                "their devices",
+                f"{counted(len(bare), 'slice')} without an owner: once the node is deleted, the "
+                "scheduler still sees the devices",
                 f"{MAKERS}a slice needs its Node, or the driver's workload, as owner",
                 str(metadata.get("creationTimestamp") or ""),
             )

@@ -17,6 +17,7 @@ from dragoman.cli.dra.tables import Table
 FORMS: Final = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
 NONE: Final = "<none>"
 """What kubectl prints for a field that is not there."""
+_METADATA: Final = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")
 _ITEMS: Final[Mapping[str, tuple[str, str]]] = {
     "TopClasses": ("classes", "deviceclass"),
     "TopNodes": ("nodes", "node"),
@@ -138,7 +139,8 @@ def sorted_report(report: Report, field: str) -> Report:
     if listed is None:
         raise click.UsageError("--sort-by: this answer is no list")
     try:
-        value = path(field)
+        # kubectl's users sort objects by `.metadata.name`; rows have the name itself.
+        value = path(_METADATA.sub(r"\1", field))
     except PathError as error:
         raise click.UsageError(f"--sort-by: {error}") from None
     found = list(report.document[listed[0]])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
@@ -16,6 +19,11 @@ from dragoman.cli.dra.tables import Cell, Screen, Table, screen, table_lines, te
 from dragoman.cli.terminal import plain
 
 __all__ = ["Cell", "Exit", "Report", "Table", "Unusable", "console", "lines", "show", "watch"]
+
+PATIENCE: Final = 0.5
+"""Seconds after which users want to know that something happens."""
+REDRAW: Final = 0.1
+"""Seconds between two lines of progress."""
 
 
 def show(report: Report, output: str) -> None:
@@ -119,31 +127,46 @@ def console(stream: TextIO) -> Any:
 
 
 class Progress:
-    """What long work has done so far, on standard error where that is a terminal.
+    """What long work has done so far: one line on standard error where that is a terminal.
+
+    Work that takes less than `PATIENCE` seconds shows nothing.
 
     Args:
         quiet: Whether nothing is shown.
+        clock: Returns seconds.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._quiet = quiet
-        self._status: Any = None
+        self._clock = clock
+        self._due = math.inf
         self._counts: dict[str, int] = {}
+        self._written = False
 
     def __enter__(self) -> Callable[[str, int], None]:
         """Start, and return what is called with a thing and how many of it are done."""
-        if sys.stderr.isatty() and not self._quiet:
-            self._status = console(sys.stderr).status("reading")
-            self._status.__enter__()
+        if not self._quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            self._due = self._clock() + PATIENCE
         return self._done
 
     def __exit__(self, *_: object) -> None:
         """Erase the line."""
-        if self._status is not None:
-            self._status.__exit__(None, None, None)
+        if self._written:
+            self._write("")
 
     def _done(self, thing: str, count: int) -> None:
         self._counts[thing] = count
-        if self._status is not None:
-            listed = ", ".join(f"{many} {name}" for name, many in self._counts.items())
-            self._status.update(f"reading: {listed}")
+        now = self._clock()
+        if now < self._due:
+            return
+        self._due = now + REDRAW
+        listed = ", ".join(f"{name} {many}" for name, many in self._counts.items())
+        # A line that wraps could not be erased.
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"reading: {listed}"[:width])
+        self._written = True
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(f"\r{text}\x1b[K")
+        sys.stderr.flush()

@@ -174,6 +174,8 @@ def test_rows_are_sorted_by_a_field(desk: Desk, output: str) -> None:
     assert printed.index("n1") < printed.index("n2")
     other = desk.run("top", "--sort-by=.free", "--no-headers")
     assert [line.split()[0] for line in other.splitlines()] == ["fpga", CLASS]
+    for field in (".metadata.name", "metadata.name", "{.metadata.name}"):
+        assert desk.run("top", "--sort-by", field) == desk.run("top", "--sort-by", ".name")
     result = invoke("top", "--sort-by", ".fre", "--snapshot", desk.file)
     assert "--sort-by: nothing has .fre; there are .name" in result.stderr
 
@@ -218,6 +220,13 @@ def test_what_is_elsewhere_is_found_there(desk: Desk) -> None:
     assert desk.run("explain", "trainer", "-A") == desk.run("explain", "trainer", "-n", "ml")
     assert (
         "it is in namespace ml" in invoke("who", "gpu", "--snapshot", desk.file, "-n", "x").stderr
+    )
+
+
+def test_pods_of_other_namespaces_are_mentioned(desk: Desk) -> None:
+    assert desk.run("top", "pods", "-n", "web") == (
+        "No pod in namespace web has devices or waits for them; 1 pod of other namespaces does: "
+        "-A shows it.\n"
     )
 
 

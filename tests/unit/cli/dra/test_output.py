@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dragoman.cli.dra.output import Exit, Report, Table, show, watch
+from dragoman.cli.dra.output import Exit, Progress, Report, Table, show, watch
 
 REPORTS = [
     Report(
@@ -87,3 +87,24 @@ def test_no_column_is_cut_however_narrow_the_terminal_is(
     if columns >= 60:
         assert lines[0].split() == ["NODES", "WHY", "DEVICES", "FREE"]
         assert lines[1].split()[-2:] == ["16", "7"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "seconds", "expected"),
+    [
+        pytest.param(Terminal(), 0.1, "", id="short"),
+        pytest.param(Terminal(), 0.6, "\rreading: resourceclaimtemplat\x1b[K\r\x1b[K", id="long"),
+        pytest.param(io.StringIO(), 0.6, "", id="pipe"),
+    ],
+)
+def test_long_work_shows_a_terminal_how_far_it_is_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds: float, expected: str
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    times = iter([0.0, seconds, seconds])
+    with Progress(clock=lambda: next(times)) as progress:
+        progress("resourceclaimtemplates", 4)
+        progress("pods", 11)
+    assert stream.getvalue() == expected

@@ -79,7 +79,9 @@ class UserCredentials(Credentials):
 
     def _load(self) -> None:
         super()._load()
-        if self.user or self.groups or self.uid:
+        if (self.groups or self.uid) and not self.user:
+            raise ConnectionSettingsError("--as-group and --as-uid need --as USER")
+        if self.user:
             named = {"as": self.user, "as-groups": list(self.groups), "as-uid": self.uid}
             try:
                 self.impersonation = impersonation_headers(named)

@@ -170,6 +170,7 @@ def _reports(  # noqa: PLR0913, PLR0917 — as above
     # Heavy, and not needed for --help.
     from dragoman.allocation import TimeBudget  # noqa: PLC0415
     from dragoman.cli.dra import notes  # noqa: PLC0415
+    from dragoman.cli.dra.cluster.ended import with_pod  # noqa: PLC0415
     from dragoman.cli.dra.cluster.files import documents, require_valid  # noqa: PLC0415
     from dragoman.cli.dra.diagnosis.report import View  # noqa: PLC0415
     from dragoman.diagnosis.files import overlaid  # noqa: PLC0415
@@ -179,6 +180,8 @@ def _reports(  # noqa: PLR0913, PLR0917 — as above
     files = list(documents(filenames)) if filenames else []
     trees = (document.tree for _, document in files)
     snapshot = source.read(_NEEDS)
+    for name in names if kind == "pod" else ():
+        snapshot = with_pod(source, snapshot, name)
     if files:
         require_valid(files, snapshot.kubernetes)
     planned = overlaid(snapshot, trees, source.namespace)
@@ -203,7 +206,9 @@ def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
         return answers[kind](view.inventory, name)
     key = name if "/" in name else f"{_namespace(source, view, kind, name)}/{name}"
     if kind == "pod":
-        return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod))
+        # Snapshots have no pods that had ended.
+        absent = ", or it had ended" if source.snapshot else ""
+        return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod), absent=absent)
     return pods.claim(view, key) if kind == "claim" else pods.template(view, key)
 
 

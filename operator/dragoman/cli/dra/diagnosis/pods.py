@@ -24,7 +24,14 @@ USERS = 10
 """Pods that wait for an allocated claim and are looked at."""
 
 
-def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambda _: "") -> Report:
+def pod(
+    view: View,
+    key: str,
+    *,
+    planned: bool = False,
+    kubelet: Kubelet = lambda _: "",
+    absent: str = "",
+) -> Report:
     """Explain a pod; raise Unusable where there is none.
 
     Args:
@@ -32,11 +39,12 @@ def pod(view: View, key: str, *, planned: bool = False, kubelet: Kubelet = lambd
         key: `namespace/name`.
         planned: Whether the pod is not applied yet.
         kubelet: Returns the kubelet's last warning about a pod.
+        absent: What else may be the case where there is none.
     """
     world = view.inventory.world
     found = world.pods.get(key)
     if found is None:
-        raise _not_found(view, "pod", key, ", or it has ended")
+        raise _not_found(view, "pod", key, absent)
     if found.pod.phase in TERMINAL_PHASES:
         ended = f"Pod {key} has ended ({found.pod.phase}): it needs no devices any more."
         return report(view, Explanation(Subject(found), Answer.FITS), (ended,))

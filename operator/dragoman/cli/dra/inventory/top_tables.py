@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Report, Table
@@ -15,9 +15,11 @@ from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage import quotas, summary
 from dragoman.inventory.usage.quotas import Charge, NamespaceRow
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
+from dragoman.words import counted
 
 Selected = Collection[str] | None
 """Names, or `namespace/name`, that labels select; None for all."""
+SELECTED: Final = "with these labels and fields"
 
 
 def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide: bool) -> Report:
@@ -52,7 +54,7 @@ def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide:
         _or_empty(
             tuple(headers),
             tuple(lines),
-            "No DeviceClass found",
+            "No DeviceClass found" if selected is None else f"No DeviceClass found {SELECTED}",
             inventory,
             spare=spare,
         ),
@@ -73,7 +75,12 @@ def nodes(inventory: Inventory, only: str, selected: Selected = None, *, wide: b
     return Report(
         "TopNodes",
         {**notes.header(inventory.world), "nodes": [*map(_node, rows)], **_pools(inventory)},
-        _or_empty(("NODE", "FREE/ALL", "USED BY"), lines, "No devices found", inventory),
+        _or_empty(
+            ("NODE", "FREE/ALL", "USED BY"),
+            lines,
+            "No devices found" if selected is None else f"No devices found on nodes {SELECTED}",
+            inventory,
+        ),
         notes.status(inventory.world),
         tuple(_notes(inventory)),
     )
@@ -92,10 +99,17 @@ def namespaces(inventory: Inventory, only: str, selected: Selected = None) -> Re
     return Report(
         "TopNamespaces",
         {**notes.header(inventory.world), "namespaces": documents},
-        (Table(headers, lines),) if lines else (Nothing("No claims found."),),
+        (Table(headers, lines),) if lines else (Nothing(_no_claims(only, selected)),),
         notes.status(inventory.world),
         tuple(notes.common(inventory.world)),
     )
+
+
+def _no_claims(only: str, selected: Selected) -> str:
+    """Say where there are none: there may be others."""
+    if only:
+        return f"No claims found in namespace {only}."
+    return f"No claims found{'' if selected is None else f' in namespaces {SELECTED}'}."
 
 
 def _or_empty(
@@ -108,7 +122,8 @@ def _or_empty(
     """Return a table, or why there is none."""
     if lines:
         return (Table(headers, lines, spare),)
-    return (Nothing(f"{nothing}{'.' if inventory.devices else ': is a DRA driver installed?'}"),)
+    driver = not inventory.devices and SELECTED not in nothing
+    return (Nothing(f"{nothing}{': is a DRA driver installed?' if driver else '.'}"),)
 
 
 def _repeats(rows: Iterable[ClassRow]) -> bool:
@@ -147,9 +162,10 @@ def _charge(name: str, charge: Charge) -> tuple[str | Cell, ...]:
 
 def pods(inventory: Inventory, namespace: str, selected: Selected = None, *, wide: bool) -> Report:
     """Return the answer by pod."""
+    every = [*summary.pods(inventory)]
     rows = [
         row
-        for row in summary.pods(inventory)
+        for row in every
         if (namespace == "" or row.pod.startswith(f"{namespace}/"))
         and (selected is None or row.pod in selected)
     ]
@@ -169,10 +185,22 @@ def pods(inventory: Inventory, namespace: str, selected: Selected = None, *, wid
     return Report(
         "TopPods",
         {**notes.header(inventory.world), "pods": [*map(_pod, rows)]},
-        (Table(headers, lines),) if lines else (Nothing("No pod has devices or waits for them."),),
+        (Table(headers, lines),) if lines else (_no_pods(every, namespace, selected),),
         notes.status(inventory.world),
         tuple(notes.common(inventory.world)),
     )
+
+
+def _no_pods(every: Sequence[PodRow], namespace: str, selected: Selected) -> Nothing:
+    """Say which pods have no devices, and that others have some."""
+    which = f" {SELECTED}" if selected is not None else ""
+    where = f" in namespace {namespace}" if namespace else ""
+    text = f"No pod{which}{where} has devices or waits for them"
+    others = sum(not row.pod.startswith(f"{namespace}/") for row in every) if namespace else 0
+    if others and not which:
+        them = "does: -A shows it" if others == 1 else "do: -A shows them"
+        text += f"; {counted(others, 'pod')} of other namespaces {them}"
+    return Nothing(f"{text}.")
 
 
 def _pod(row: PodRow) -> dict[str, Any]:

@@ -50,11 +50,17 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 @output_option
 def who(source: Source, words: tuple[str, ...], output: Output) -> None:
     """Show which claim, pod and container has a device, or which devices a claim or pod has."""
-    from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.cluster.ended import with_pod  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — as above
+    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
     from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
 
     target = _target(words)
-    world = source.world(_NEEDS)
+    snapshot = source.read(_NEEDS)
+    kind, name = who_table.parsed(target)
+    if kind == "pod":
+        snapshot = with_pod(source, snapshot, name)
+    world = parse(snapshot)
     inventory = take(world, source.profile(world))
     report = who_table.answer(inventory, target, source.namespace, wide=output == "wide")
     show(report, output)

@@ -77,7 +77,7 @@ def _report(inventory: Inventory, rows: list[Row], *, wide: bool) -> Report:
 
 
 def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
-    kind, name = _parsed(target)
+    kind, name = parsed(target)
     if kind in ("", "device"):
         devices = [*_named(inventory, name)]
         for device in devices:
@@ -95,7 +95,7 @@ def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
                         yield device, holding, user
 
 
-def _parsed(target: str) -> tuple[str, str]:
+def parsed(target: str) -> tuple[str, str]:
     """Return the kind that a target names, if it does, and the rest."""
     first, slash, rest = target.partition("/")
     kind = kind_of(first) if slash else ""
@@ -234,7 +234,7 @@ def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
 
 def _nothing(inventory: Inventory, target: str, namespace: str) -> Unusable:
     """Say why there is nothing to show."""
-    kind, name = _parsed(target)
+    kind, name = parsed(target)
     key = name if "/" in name else f"{namespace}/{name}"
     world = inventory.world
     if kind in ("", "claim") and key in world.claims:
@@ -243,6 +243,8 @@ def _nothing(inventory: Inventory, target: str, namespace: str) -> Unusable:
         text = f"pod {key} has no devices: `kubectl dra explain pod` says why"
         return missing(world, text, "resourceclaims")
     text = f"no device, claim or pod {target} (in namespace {namespace})"
+    if kind:
+        text = f"{kind} {name if kind == 'device' else key} not found"
     return missing(world, text + _near(inventory, name, key), *_SOURCES)
 
 

@@ -71,10 +71,15 @@ def _answer(source: Source, selection: Selection, *, wide: bool) -> Report:
         ]
     inventory = take(world, source.profile(world))
     ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
-    return _report(world, inventory, ordered, wide=wide)
+    nothing = "No device is out of service."
+    if selection:
+        nothing = "No rule or claim with these labels and fields keeps a device out of service."
+    return _report(world, inventory, ordered, nothing, wide=wide)
 
 
-def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool) -> Report:
+def _report(
+    world: World, inventory: Inventory, found: list[Hold], nothing: str, *, wide: bool
+) -> Report:
     from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
     from dragoman.inventory.ages import age  # noqa: PLC0415 — as above
 
@@ -100,7 +105,7 @@ def _report(world: World, inventory: Inventory, found: list[Hold], *, wide: bool
     return Report(
         "Holds",
         {**notes.header(world), "holds": documents},
-        lines or (Nothing("No device is out of service."),),
+        lines or (Nothing(nothing),),
         notes.status(world),
         tuple(notes.common(world)),
     )

@@ -27,4 +27,4 @@ def test_impersonation_is_named_by_its_option(tmp_path: Path) -> None:
     )
     with pytest.raises(Unusable) as caught, explained():
         UserCredentials(config, uid="7")
-    assert str(caught.value).startswith("--as: users[].user.as: expected a name")
+    assert str(caught.value) == "--as-group and --as-uid need --as USER"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,6 +53,11 @@ class Server(ThreadingHTTPServer):
             "/apis/resource.k8s.io/v1/deviceclasses": [device_class(), device_class("other")],
             "/api/v1/namespaces/ml/pods": [labelled, pod("render", "ml")],
         }
+        ended = pod("batch", "ml")
+        self.named: dict[str, Json] = {
+            "/api/v1/namespaces/ml/pods/batch": {**ended, "status": {"phase": "Succeeded"}}
+        }
+        """Objects that lists leave out, by path."""
 
     @property
     def url(self) -> str:
@@ -84,8 +91,8 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        if path.endswith("devicetaintrules"):
-            return {}
+        if path.endswith("devicetaintrules") or "/pods/" in path:
+            return self.server.named.get(path, {})
         items = self.server.lists.get(path, [])
         chosen = items[:1] if selectors(query) else items
         return {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": chosen}
@@ -174,8 +181,46 @@ def test_a_selection_is_of_one_kind(server: Server, arguments: list[str], messag
 
 def test_holds_are_selected_by_labels(server: Server) -> None:
     result = invoke("holds", "-A", "-l", "team=ml", "--server", server.url)
-    assert "No device is out of service." in result.stdout
+    assert "with these labels and fields keeps a device out of service" in result.stdout
     assert queries(server, "resourceclaims") == [["team=ml"]]
+
+
+def test_a_pod_that_has_ended_is_named_so(server: Server) -> None:
+    """Lists leave it out, but `kubectl get pods` shows it."""
+    for name in ("batch", "ml/batch"):
+        result = invoke("explain", name, "-n", "ml", "--server", server.url)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith("Pod ml/batch has ended (Succeeded)")
+    result = invoke("who", "pod/batch", "-n", "ml", "--server", server.url)
+    assert "pod ml/batch has no devices" in result.stderr
+    for command in (("explain", "batchh"), ("who", "pod/batchh")):
+        result = invoke(*command, "-n", "ml", "--server", server.url)
+        assert result.exit_code == 2
+        assert "pod ml/batchh not found" in result.stderr
+        assert "has ended" not in result.stderr
+
+
+def test_that_there_is_nothing_says_where_it_was_looked_for(server: Server) -> None:
+    def said(*words: str) -> str:
+        return invoke(*words, "--server", server.url).stdout.strip()
+
+    assert said("top", "pods", "-n", "ml") == (
+        "No pod in namespace ml has devices or waits for them."
+    )
+    assert "with these labels and fields in namespace ml" in said(
+        "top", "pods", "-n", "ml", "-l", "a=b"
+    )
+    assert said("top", "namespaces", "-n", "ml") == "No claims found in namespace ml."
+    server.lists["/apis/resource.k8s.io/v1/deviceclasses"] = []
+    assert said("top", "-l", "a=b") == "No DeviceClass found with these labels and fields."
+    assert "found on nodes with these labels" in said("top", "nodes", "-l", "a=b")
+
+
+@pytest.mark.parametrize("option", [("--as-uid", "5"), ("--as-group", "ops")])
+def test_who_acts_for_a_group_acts_for_a_user(server: Server, option: tuple[str, str]) -> None:
+    result = invoke("top", "--server", server.url, *option)
+    assert result.exit_code == 2
+    assert result.stderr == "Error: --as-group and --as-uid need --as USER\n"
 
 
 @pytest.mark.parametrize("option", ["-l", "--field-selector"])
@@ -214,3 +259,23 @@ def test_pods_that_wait_are_counted_before_what_is_out_of_service(tmp_path: Path
     header = desk.run("top").splitlines()[0].split()
     assert header.index("PENDING") == header.index("USED") + 1
     assert header.index("PENDING") < header.index("HELD")
+
+
+LOADED = """\
+import sys
+from click.testing import CliRunner
+from dragoman.cli import cli
+for words in (["top"], ["who", "pod/trainer"], ["explain", "trainer"], ["doctor"]):
+    found = CliRunner().invoke(cli, [*words, "-n", "ml", "--server", sys.argv[1]])
+    assert found.exit_code in (0, 1, 2) and found.stdout + found.stderr, words
+print(*sys.modules)
+"""
+
+
+def test_live_commands_load_what_they_need(server: Server) -> None:
+    """Each of these costs a tenth of a second of CPU time or more."""
+    command = [sys.executable, "-c", LOADED, server.url]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "dragoman.kube.client" in loaded
+    heavy = {"aiohttp", "celpy", "jsonschema", "kopf", "kubernetes", "prometheus_client", "rich"}
+    assert heavy.isdisjoint(loaded)

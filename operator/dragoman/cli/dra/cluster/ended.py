@@ -1,0 +1,51 @@
+"""Pods that have ended: lists leave them out, but users see them in `kubectl get pods`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from dragoman.inventory.snapshots.documents import reduced
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS
+
+if TYPE_CHECKING:
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.inventory.snapshots.documents import Document
+    from dragoman.inventory.snapshots.snapshot import Snapshot
+
+
+def with_pod(source: Source, snapshot: Snapshot, name: str) -> Snapshot:
+    """Return the snapshot with a pod that is named, where the list of pods left it out.
+
+    Args:
+        source: The cluster; a file has all that there is.
+        snapshot: What was read.
+        name: `name`, or `namespace/name`.
+    """
+    namespace, _, name = name.rpartition("/")
+    namespace = namespace or source.namespace
+    if source.snapshot or any(_is(one, namespace, name) for one in snapshot.of("pods")):
+        return snapshot
+    found = source.call(lambda client: _pod(client, namespace, name))
+    if found is None:
+        return snapshot
+    pods = (*snapshot.of("pods"), reduced("pods", found))
+    return replace(snapshot, objects={**snapshot.objects, "pods": pods})
+
+
+def _is(pod: Document, namespace: str, name: str) -> bool:
+    metadata = pod.get("metadata") or {}
+    return (metadata.get("namespace"), metadata.get("name")) == (namespace, name)
+
+
+async def _pod(client: Client, namespace: str, name: str) -> Document | None:
+    """Return a pod; None where there is none, or where the user may not read it."""
+    path = PODS.path(quote(namespace, safe=""), quote(name, safe=""))
+    try:
+        found: Document = await client.get(path)
+    except ApiError:
+        return None
+    return found
