@@ -21,6 +21,15 @@ DRIVER, CLASS, NAMESPACE = "gpu.example.com", "gpu.example.com", "ml"
 DEVICES = 8
 NOWHERE = "http://127.0.0.1:9"
 """Where no API server is."""
+SMALL = 4
+"""Nodes of a cluster whose commands are little more than their start-up."""
+LIVE: Mapping[str, tuple[tuple[str, ...], int, str]] = {
+    "top": (("top",), 0, CLASS),
+    "who": (("who", "pod/holder-node-00001"), 0, "holder-node-00001"),
+    "explain": (("explain", "pod", "trainer"), 1, "it fits on none of the"),
+    "doctor": (("doctor",), 0, "SliceWriteStorm"),
+}
+"""Commands on an API server, each with its exit status and a part of its answer."""
 RUNS = int(os.environ.get("RUNS", "3"))
 """Runs of each command; the fastest counts, since other work only adds to it."""
 Json = dict[str, Any]
@@ -126,12 +135,12 @@ def main() -> None:
     record = Record(load=round(os.getloadavg()[0], 2))
     record.add("help", measured("--help", status=0, expected="explain"))
     record.add("top-no-server", measured("top", "--server", NOWHERE, status=2, expected=""))
-    with serving(world(100)) as address:
-        found = measured("top", "--server", address, status=0, expected=CLASS)
-        record.add("top-live-100", found)
-        live = ("explain", "pod", "trainer", "-n", NAMESPACE, "--server", address)
-        found = measured(*live, status=1, expected="none of the 100 nodes")
-        record.add("explain-live-100", found)
+    for nodes in (SMALL, 100):
+        with serving(world(nodes)) as address:
+            for name, (words, status, expected) in LIVE.items():
+                live = (*words, "-n", NAMESPACE, "--server", address)
+                found = measured(*live, status=status, expected=expected)
+                record.add(f"{name}-live-{nodes}", found)
     with tempfile.TemporaryDirectory() as folder:
         explain = ("explain", "pod", "trainer", "-n", NAMESPACE, "--snapshot")
         file = written(combination(), Path(folder) / "combination.jsonl")
