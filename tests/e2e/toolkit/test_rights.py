@@ -119,7 +119,7 @@ def test_impersonation_is_that_of_kubectl(plane: ControlPlane) -> None:
     assert dra("auth", "--kubeconfig", plane.kubeconfig, *group).status == 0
 
 
-FALSE = ("No DeviceClass", "No devices", "No findings", "No claims", "No pod has", "No device is")
+FALSE = ("No DeviceClass", "No devices", "No findings", "No claims", "No pod ", "No device is")
 DEVICE = "gpu.example.com/n/a"
 READING = [
     ("top",),
