@@ -34,7 +34,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[ControlPlane, Values]
     with ControlPlane(
         scheduler=True, feature_gates=gates, runtime_config=served, audit_reads=True
     ) as plane:
-        for name in ("driverconfigschemas", *DEFINED):
+        for name in DEFINED:
             plane.define(yaml.safe_load((CRDS / f"{name}.yaml").read_text()))
         plane.api().create(objects.namespace(NAMESPACE))
         yield plane, EVERYTHING if request.param else HELD

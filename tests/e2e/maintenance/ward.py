@@ -218,9 +218,11 @@ class Ward:
         self.api.delete_all("pods", self.name, gracePeriodSeconds=0)
         # The operator would delete the claims of deleted pods ten seconds later.
         self.api.delete_all("resourceclaims", self.name)
-        wait_for(lambda: not self.api.list("resourceclaims", self.name), message="no claims")
+        # With safe release, claims of pods that never ended wait until their Node is gone.
         for node in self.nodes:
             self.api.delete("nodes", node)
+        wait_for(lambda: not self.api.list("resourceclaims", self.name), message="no claims")
+        for node in self.nodes:
             self.api.delete("resourceslices", f"{node}-{self.driver}")
         self.api.delete("deviceclasses", self.name)
 

@@ -11,6 +11,7 @@ from dragoman.controllers.poolstatus.controller import PoolStatusController
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
+from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import cluster_of
 from tests.unit.kube.virtual_time import in_virtual_time
 
@@ -20,44 +21,46 @@ T0 = 1767225600.0
 Json = dict[str, Any]
 
 
-class Api:
-    """An API server that keeps one request, and whose status is written once."""
+class Api(ApiServer):
+    """An API server that keeps one request and others, and whose statuses are written once."""
 
     def __init__(self) -> None:
-        self.body = request()
-        self.others: dict[str, Json] = {}
-        self.puts = 0
+        super().__init__()
         self.refusals: list[ApiError] = []
-        self.deleted: list[str] = []
+        self.fail = self._refusal
+        self.store(request())
 
-    async def get(self, _: str, **__: str) -> Json:
-        return self.body
-
-    async def put(self, path: str, body: Json) -> Json:
-        assert path.endswith("/status")
-        name = body["metadata"]["name"]
-        if name in self.others:
-            await asyncio.sleep(0.01)
-            self.others[name] = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
-            return self.others[name]
-        self.puts += 1
+    def _refusal(self, asked: str, place: Place) -> ApiError | None:
+        if not asked.startswith("PUT"):
+            return None
+        assert place.subresource == "status"
         if self.refusals:
-            raise self.refusals.pop()
-        if "status" in self.body:
-            raise ApiError(422, "Invalid", "field is immutable")
-        self.body = {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
-        return self.body
+            return self.refusals.pop()
+        if "status" in self.objects[place._replace(subresource="")]:
+            return ApiError(422, "Invalid", "field is immutable")
+        return None
 
-    async def delete(self, _: str, options: Json) -> Json:
-        if options["preconditions"]["uid"] != self.body["metadata"]["uid"]:
-            raise ApiError(409, "Conflict", "the UID in the precondition does not match")
-        self.deleted.append(options["preconditions"]["uid"])
-        return {}
+    @property
+    def puts(self) -> int:
+        return self.requests["PUT resourcepoolstatusrequests"]
+
+    @property
+    def body(self) -> Json:
+        """The request `r` as it is stored."""
+        return self.objects[Place("resourcepoolstatusrequests", "", "r")]
+
+    @property
+    def deleted(self) -> bool:
+        return any(method == "DELETE" for method, _ in self.written)
 
 
 def request(**status: Any) -> Json:
-    metadata = {"name": "r", "uid": "u", "resourceVersion": "1", "creationTimestamp": CREATED}
-    found: Json = {"metadata": metadata, "spec": {"driver": "d", "limit": 10}}
+    metadata = {"name": "r", "uid": "u", "creationTimestamp": CREATED}
+    found: Json = {
+        "kind": "ResourcePoolStatusRequest",
+        "metadata": metadata,
+        "spec": {"driver": "d", "limit": 10},
+    }
     return {**found, "status": status} if status else found
 
 
@@ -142,10 +145,10 @@ async def test_many_requests_share_one_computation(monkeypatch: pytest.MonkeyPat
         one["metadata"] |= {"name": f"r{number}", "uid": f"u{number}"}
         if number % 3 == 0:
             one["spec"]["poolName"] = "p" if number % 2 else "other"
-        setup.api.others[f"r{number}"] = one
-        setup.controller.informer.handle({"type": "ADDED", "object": one})
+        stored = setup.api.store(one)
+        setup.controller.informer.handle({"type": "ADDED", "object": stored})
     await asyncio.sleep(8)
-    answers = [one["status"]["poolCount"] for one in setup.api.others.values()]
+    answers = [one["status"]["poolCount"] for one in setup.api.of(REQUESTS.plural)[1:]]
     assert answers == [0 if one % 3 == 0 and one % 2 == 0 else 1 for one in range(300)]
     # When the first are due, and when those without a pool have waited for one.
     assert computed == [None, None]
@@ -202,35 +205,36 @@ async def test_a_refused_answer_is_tried_again_while_the_request_waits(code: int
 @in_virtual_time
 async def test_the_answer_of_another_controller_is_not_overwritten() -> None:
     setup = Setup(a_slice("a"))
-    setup.api.body = request(poolCount=7, pools=[], conditions=[])
-    setup.api.body["metadata"]["resourceVersion"] = "2"
+    setup.api.store(request(poolCount=7, pools=[], conditions=[]))
     await asyncio.sleep(60)
     assert setup.api.puts == 1
     assert setup.api.body["status"]["poolCount"] == 7
 
 
-@pytest.mark.parametrize(("own", "deleted"), [(True, ["u"]), (False, [])])
-def test_answers_are_deleted_after_an_hour(own: bool, deleted: list[str]) -> None:
+@pytest.mark.parametrize("own", [True, False])
+def test_own_answers_are_deleted_after_an_hour(own: bool) -> None:
     @in_virtual_time
-    async def run() -> list[str]:
+    async def run() -> bool:
         setup = Setup(a_slice("a"), own=own)
         assert await setup.answered_within(3000)
-        assert setup.api.deleted == []
+        assert not setup.api.deleted
         await asyncio.sleep(1300)
-        return setup.api.deleted[:1]
+        return not setup.api.of(REQUESTS.plural)
 
-    assert run() == deleted
+    assert run() is own
 
 
 @in_virtual_time
 async def test_a_request_that_was_created_again_survives() -> None:
     setup = Setup(a_slice("a", count=2))
     setup.leads = False
-    setup.api.body = {**setup.api.body, "metadata": {**setup.api.body["metadata"], "uid": "new"}}
+    again = request()
+    again["metadata"]["uid"] = "new"
+    setup.api.store(again)
     await asyncio.sleep(86400 + 700)
     setup.leads = True
     await setup.controller.clean()
-    assert setup.api.deleted == []
+    assert setup.api.body["metadata"]["uid"] == "new"
 
 
 @in_virtual_time
@@ -243,11 +247,12 @@ async def test_no_answer_is_older_than_its_request_where_clocks_differ() -> None
     for name in ("earlier", "later"):
         late = request()
         late["metadata"] |= {"name": name, "uid": name}
-        setup.api.others[name] = late
-        setup.controller.informer.handle({"type": "ADDED", "object": late})
+        stored = setup.api.store(late)
+        setup.controller.informer.handle({"type": "ADDED", "object": stored})
         await asyncio.sleep(1)
         setup.devices.slices.handle(newer)
-    answers = [one["status"]["pools"][0]["totalDevices"] for one in setup.api.others.values()]
+    answered = setup.api.of(REQUESTS.plural)[1:]
+    answers = [one["status"]["pools"][0]["totalDevices"] for one in answered]
     assert answers == [1, 2]
 
 
