@@ -10,6 +10,8 @@ from random import Random
 
 import pytest
 
+from dragoman.allocation import DeviceID
+from dragoman.preemption.reservation import rule_manifest
 from dragoman.preemption.stored import FINALIZER, digest
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
@@ -222,7 +224,7 @@ def test_a_tenant_gets_nobody_evicted_and_reserves_nothing(
         # The operator has planned since: an honest pod gets its device.
         honest.pod("low", priorityClassName="low")
         honest.placed("low")
-        honest.pod("train", priorityClassName="high")
+        train = honest.pod("train", priorityClassName="high")
         honest.placed("train")
     finally:
         honest.clear_devices()
@@ -232,8 +234,12 @@ def test_a_tenant_gets_nobody_evicted_and_reserves_nothing(
     for namespace in (ward.name, name):
         written = plane.audit.writes(PREEMPTION_ACCOUNT, since, namespace=namespace)
         assert not [one for one in written if "eviction" in one.what or "claims" in one.what]
-    # The honest one's.
-    assert plane.audit.counts(PREEMPTION_ACCOUNT, since)["create devicetaintrules"] == 1
+    reserved = plane.audit.writes(
+        PREEMPTION_ACCOUNT, since, resource="devicetaintrules", verb="create"
+    )
+    device_id = DeviceID(honest.driver, honest.nodes[0], honest.names[0])
+    rule = rule_manifest("", device_id, train["metadata"]["uid"])
+    assert {one.name for one in reserved} == {rule["metadata"]["name"]}
     tries(count)
     api.delete_all("pods", name, gracePeriodSeconds=0)
 
