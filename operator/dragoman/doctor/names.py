@@ -16,8 +16,8 @@ from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
-from dragoman.lifecycle import OWN_DOMAIN_REFUSED
 from dragoman.model.device import Content
+from dragoman.versions import OWN_DOMAIN_REFUSED
 from dragoman.versions import name as version_name
 from dragoman.words.spelling import closest
 

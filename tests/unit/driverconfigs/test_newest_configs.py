@@ -102,7 +102,7 @@ def place(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-WARNED = {"spyre.ibm.com", "gpu.amd.com"}
+WARNED = {"spyre.ibm.com", "gpu.amd.com", "dra.rockchip.com"}
 """Drivers that ignore a valid config, or that only know it in their newest version."""
 
 

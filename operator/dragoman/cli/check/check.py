@@ -20,7 +20,6 @@ from dragoman.cli.check.writing import write
 from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say
 from dragoman.cli.unusable import Unusable
-from dragoman.lifecycle import NEXT, target
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Failure, Finding
 from dragoman.linting.findings.fixes import Fixed, difference, fixed
@@ -28,6 +27,7 @@ from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
 from dragoman.linting.manifests.objects import Object, objects
+from dragoman.versions import NEXT, target
 from dragoman.words import counted
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2

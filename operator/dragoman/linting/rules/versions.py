@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dragoman.lifecycle import removal
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
@@ -17,7 +16,7 @@ from dragoman.linting.knowledge.api import Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
 from dragoman.linting.rules import hints, served
-from dragoman.versions import DEFAULT
+from dragoman.versions import DEFAULT, removal
 from dragoman.versions import name as version_name
 from dragoman.words.spelling import closest
 

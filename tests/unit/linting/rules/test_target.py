@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dragoman.cli.check.check import check
-from dragoman.lifecycle import NEXT, TARGETS
-from dragoman.versions import NEWEST
+from dragoman.versions import NEWEST, NEXT, TARGETS
 
 CLASS = """\
 apiVersion: resource.k8s.io/{version}

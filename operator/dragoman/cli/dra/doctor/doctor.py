@@ -65,7 +65,7 @@ def observation(_: click.Context, __: click.Parameter, text: str) -> float:
 
 def _target(_: click.Context, __: click.Parameter, text: str) -> Version | None:
     """Read --target; raise BadParameter naming the versions that are known."""
-    from dragoman.lifecycle import target  # noqa: PLC0415 — only where it is given
+    from dragoman.versions import target  # noqa: PLC0415 — only where it is given
 
     try:
         return target(text) if text else None

@@ -19,8 +19,7 @@ from dragoman.doctor.upgrade import GROUP
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
-from dragoman.lifecycle import REMOVED_IN
-from dragoman.versions import Version
+from dragoman.versions import REMOVED_IN, Version
 
 METRIC: Final = b"apiserver_requested_deprecated_apis{"
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
