@@ -169,12 +169,14 @@ def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure
     missed = safe.missed.get(consumer.uid)
     if missed is None:
         missed = _missed_now(claim, consumer, safe)
+    if not missed.node:  # noted for another claim of the pod, whose devices have no node
+        missed = replace(missed, node=claim.node_name)
     written = recorded(claim.left_consumers).get(consumer.uid)
     if written is None or not _is_possible(claim, written):
         return missed
     return replace(
         missed,
-        node=written.node,
+        node=written.node or missed.node,
         grace=max(written.grace, DEFAULT_GRACE),
         left=min(written.left, missed.left),
     )

@@ -212,7 +212,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; named `kubectl dra` when kubectl runs it."""
     # What a command reads stays until it ends: to look through it for garbage took a third of
-    # the time of `explain`, and freed nothing. Servers set their own threshold.
+    # the time of `explain`. What answers again and again collects after each answer, and servers
+    # set their own threshold.
     gc.set_threshold(500_000, 50, 100)
     plugin = Path(sys.argv[0]).name.startswith("kubectl-")
     cli(prog_name=PLUGIN if plugin else "dragoman")

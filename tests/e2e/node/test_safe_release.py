@@ -83,6 +83,8 @@ class Ward:
             "deaf", "tell", "deaf", terminationGracePeriodSeconds=GRACE, restartPolicy="Always"
         )
         pod["spec"]["containers"][0] |= container("main", "tell", "deaf")
+        # Nodes of other tests stay Ready for a while after their kubelet has ended.
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": self.setup.node.name}
         labels = {"app": "deaf"}
         template = {"metadata": {"labels": labels}, "spec": pod["spec"]}
         self.setup.template()

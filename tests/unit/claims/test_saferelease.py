@@ -212,6 +212,12 @@ def test_a_pod_that_was_never_seen_with_a_node_ran_where_its_devices_are() -> No
     assert [one.departure.node for one in plan.left] == ["node-4"]
 
 
+def test_a_pod_that_was_missed_for_devices_without_a_node_ran_where_its_others_are() -> None:
+    missed = {TRAINER.uid: departure(node="", node_uid="")}
+    plan = plan_claim(facts(safe(at=0, seen={}, missed=missed, nodes={}), reserved()))
+    assert plan.live_reads == (LiveRead("nodes", "", "node-4"),)
+
+
 def test_a_grace_period_without_end_is_waited_for() -> None:
     mine = reserved(left_consumers=record([departure(grace=1e30)]))
     plan = plan_claim(facts(safe(at=0, seen={TRAINER.uid: departure(grace=1e30)}), mine))

@@ -150,7 +150,10 @@ class SafeReleaser:
         self.left[key] = plan.left
         for one in plan.left:
             known = self._seen if one.consumer.uid in self._seen else self._missed
-            known[one.consumer.uid] = one.departure
+            before = known.get(one.consumer.uid)
+            # Devices of another claim may have no node: what is known of the pod's stays.
+            if before is None or one.departure.node or not before.node:
+                known[one.consumer.uid] = one.departure
 
     def record_refused(self, key: Key, why: str) -> None:
         """Go on without the record of a claim: this process remembers how its pods left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -64,4 +65,5 @@ def answer(source: Source, question: Answer, output: str, every: float) -> None:
 def _again(question: Callable[[], Report], every: float) -> Iterator[Report]:
     while True:
         yield question()
+        gc.collect()  # commands seldom collect, which suits one answer and not many
         time.sleep(every)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import re
 import time
@@ -94,6 +95,7 @@ class Live:
             begun = time.monotonic()
             await self._reread()
             await self._search()
+            gc.collect()  # commands seldom collect, which suits one answer and not many
             elapsed = time.monotonic() - begun
             await asyncio.sleep(max(self._interval, REST * elapsed))
             await self._cluster.changed()
