@@ -490,8 +490,6 @@ class Mutant(Driver):
     ) -> list[Manifest]:
         """Return the slices of a pool."""
         found = super().render(pool, generation, owner)
-        if "rewrites" in self.faults:
-            self._publisher.forget()
         return slicemutants.slices(found, self.faults.mutants, time.time())
 
     def streaming(self, number: int) -> bool:

@@ -46,6 +46,8 @@ class MutantPublisher(Publisher):
             if "fights-drops" in faults and not same(wanted, there):
                 self.forget()
         super().settle(pool, there)
+        if "rewrites" in faults:
+            self.write_again()
 
     def write_again(self) -> None:
         """Write the slices that are there a number of times, each time with another annotation."""
