@@ -44,11 +44,11 @@ def served(plane: ControlPlane, resource: str = MAINTENANCES) -> bool:
     return True
 
 
-def uninstall(plane: ControlPlane) -> None:
-    """Delete the CRD with all objects."""
-    plane.api().delete("customresourcedefinitions", MAINTENANCES)
+def uninstall(plane: ControlPlane, resource: str = MAINTENANCES) -> None:
+    """Delete the CRD with all objects; one that is still being deleted cannot be made again."""
+    plane.api().delete("customresourcedefinitions", resource)
     wait_for(
-        lambda: plane.api().find("customresourcedefinitions", MAINTENANCES) is None,
+        lambda: plane.api().find("customresourcedefinitions", resource) is None,
         message="the CRD to be deleted",
     )
 

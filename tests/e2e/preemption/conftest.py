@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dragoman.inventory.snapshots.documents import PREEMPTION
 from tests.charts.rendering import NAMESPACE, RELEASE, render
-from tests.e2e.maintenance.ward import Site, Ward, served
+from tests.e2e.maintenance.ward import Site, Ward, served, uninstall
 from tests.e2e.rbac import (
     EXPLAIN_RULES,
     IMPERSONATION,
@@ -52,8 +53,18 @@ def preempting(plane_with_rules: ControlPlane) -> Iterator[Site]:
     )
     with OperatorProcess(plane, user, *flags) as running:
         yield Site(plane, running)
+        wait_for(lambda: cleared(plane), message="no preemption and no reservation to be left")
         assert running.faults() == []
-    plane.api().delete("customresourcedefinitions", PREEMPTIONS)
+    uninstall(plane, PREEMPTIONS)
+
+
+def cleared(plane: ControlPlane) -> bool:
+    """Delete DevicePreemptions, whose finalizers the operator removes; tell if all is gone."""
+    api = plane.api()
+    left = api.list(PREEMPTIONS)
+    for one in left:
+        api.delete(PREEMPTIONS, one["metadata"]["name"], one["metadata"]["namespace"])
+    return not left and not api.list("devicetaintrules", labelSelector=PREEMPTION)
 
 
 @pytest.fixture

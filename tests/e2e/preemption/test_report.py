@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.maintenance.ward import Ward, served
+from tests.e2e.maintenance.ward import Ward, served, uninstall
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES, PREEMPTION_RULES
 from tests.e2e.running import OperatorProcess
 from tests.support import manifests as objects
@@ -31,7 +31,7 @@ def ward(plane: ControlPlane) -> Iterator[Ward]:
     with OperatorProcess(plane, user, *flags) as running:
         yield Ward(plane, nodes=1)
         assert running.faults() == []
-    api.delete("customresourcedefinitions", PLURAL)
+    uninstall(plane, PLURAL)
 
 
 def test_a_plan_is_an_object_with_columns_and_an_event(ward: Ward, namespace: str) -> None:

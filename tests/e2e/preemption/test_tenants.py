@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.preemption.stored import FINALIZER, digest
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
@@ -223,7 +222,7 @@ def test_a_tenant_gets_nobody_evicted_and_reserves_nothing(
         # The operator has planned since: an honest pod gets its device.
         honest.pod("low", priorityClassName="low")
         honest.placed("low")
-        honest.pod("train", priorityClassName="high")
+        train = honest.pod("train", priorityClassName="high")
         honest.placed("train")
     finally:
         honest.clear_devices()
@@ -233,13 +232,19 @@ def test_a_tenant_gets_nobody_evicted_and_reserves_nothing(
     for namespace in (ward.name, name):
         written = plane.audit.writes(PREEMPTION_ACCOUNT, since, namespace=namespace)
         assert not [one for one in written if "eviction" in one.what or "claims" in one.what]
-    # Nothing stays reserved: neither for a tenant's pod nor, once it has its device, for another.
-    wait_for(
-        lambda: not plane.api().list("devicetaintrules", labelSelector=PREEMPTION),
-        message="no reservation to be left",
+    created = plane.audit.writes(
+        PREEMPTION_ACCOUNT, since, resource="devicetaintrules", verb="create"
     )
+    reserved = [(one.body["spec"]["taint"]["value"], device_in(one.body)) for one in created]
+    assert reserved == [(train["metadata"]["uid"], honest.device())]
     tries(count)
     api.delete_all("pods", name, gracePeriodSeconds=0)
+
+
+def device_in(rule: Json) -> str:
+    """Return the device that a DeviceTaintRule selects, as commands take it."""
+    selector = rule["spec"]["deviceSelector"]
+    return "/".join(selector[part] for part in ("driver", "pool", "device"))
 
 
 def policies_act(attacker: Attacker) -> bool:

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,12 @@ POLICY: dict[str, Any] = {
         {
             "level": "None",
             "resources": [{"group": "authorization.k8s.io"}, {"group": "authentication.k8s.io"}],
+        },
+        # What a rule reserved, and for whom, is not known any more once the rule is deleted.
+        {
+            "level": "Request",
+            "verbs": ["create"],
+            "resources": [{"group": "resource.k8s.io", "resources": ["devicetaintrules"]}],
         },
         {"level": "Metadata"},
     ],
@@ -52,6 +58,7 @@ class Write:
         name: Of the object; empty where the server chose it.
         code: HTTP status of the answer.
         dry_run: Whether nothing was stored on purpose.
+        body: The object as it was sent, of created DeviceTaintRules alone.
     """
 
     user: str
@@ -64,6 +71,7 @@ class Write:
     code: int
     agent: str
     dry_run: bool
+    body: Any = field(default=None, compare=False)
 
     @property
     def what(self) -> str:
@@ -267,4 +275,5 @@ def parse(line: bytes) -> Write | None:
         code=(event.get("responseStatus") or {}).get("code", 0),
         agent=event.get("userAgent", ""),
         dry_run="dryRun=All" in event.get("requestURI", ""),
+        body=event.get("requestObject"),
     )
