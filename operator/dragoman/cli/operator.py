@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import click
 
+from dragoman.cli.imports import without_models
 from dragoman.cli.options import connection_options, process_options
 from dragoman.cli.webhook_options import WEBHOOK, webhook_options, webhook_settings
 from dragoman.settings import (
@@ -332,7 +333,8 @@ def operator(**options: Any) -> None:
 
     Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
-    from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes half a second
+    with without_models():
+        from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes long
     from dragoman.kube.leaderelection import LeaderElectionConfig  # noqa: PLC0415 — as below
 
     with_webhook = options.pop("with_webhook")

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from dragoman.cli.imports import without_models
 from dragoman.cli.options import connection_options, process_options
 from dragoman.cli.webhook_options import webhook_options, webhook_settings
 from dragoman.settings import PREFIX, Settings, own_namespace
@@ -36,7 +37,8 @@ def webhook(**options: Any) -> None:
     The schemas are the DriverConfigSchemas of the cluster; they change without a restart. Every
     flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
-    from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes half a second
+    with without_models():
+        from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes long
 
     serving = webhook_settings(options, namespace=options["namespace"])
     settings = Settings(
