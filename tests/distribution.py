@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-SHARED = ("tests/e2e/chart", "tests/e2e/evictions", "tests/e2e/webhook", "tests/image")
-"""Folders whose files share a slow fixture: one process runs all of a folder."""
+SHARED = (
+    *("tests/charts", "tests/e2e/chart", "tests/e2e/evictions", "tests/e2e/webhook"),
+    "tests/image",
+)
+"""Folders whose files share a slow fixture or rendered charts: one process runs all of a folder."""
 SLOWEST_FIRST = ("tests/e2e/chart", "tests/e2e", "tests/image", "tests/conformance")
 
 
