@@ -80,7 +80,7 @@ def test_rotation_under_load_lets_no_request_go_astray(
 ) -> None:
     wait_until_reviewed(plane, claim(namespace, BAD))
     first = bundle_in(schema)
-    with Load(plane, namespace).running() as load:
+    with Load(plane, namespace).running(threads=2) as load:
         wait_for(
             lambda: len(authorities_in(schema, namespace)) == 2,
             60,
