@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from dragoman import __version__
+from dragoman.cli.completing import offered
 from dragoman.cli.terminal import plain_errors
 from dragoman.words.spelling import closest
 
@@ -162,13 +163,7 @@ class Commands(click.Group):
         self, ctx: click.Context, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
         """Offer commands with the whole of their help line, without loading them."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
-
-        found = [
-            CompletionItem(name, help=text)
-            for name, text in sorted(_offered(ctx).items())
-            if name.startswith(incomplete)
-        ]
+        found = offered(sorted(_offered(ctx).items()), incomplete)
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

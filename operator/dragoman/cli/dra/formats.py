@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import click
 
+from dragoman.cli.completing import offered
 from dragoman.cli.dra.jsonpath import PathError, path, printed, template
 from dragoman.cli.dra.reports import Report
 from dragoman.cli.dra.tables import Table
@@ -99,10 +100,8 @@ class OutputType(click.ParamType[Output]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:  # noqa: ARG002 — click's signature
         """Offer the forms."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
-
         forms = (one.partition("=")[0] + "=" * ("=" in one) for one in FORMS)
-        return [CompletionItem(one) for one in forms if one.startswith(incomplete)]
+        return offered(forms, incomplete)
 
 
 def items(report: Report) -> Sequence[Mapping[str, Any]]:

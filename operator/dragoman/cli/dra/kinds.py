@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from dragoman.cli.completing import offered
 from dragoman.words.spelling import closest
 
 SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
@@ -111,6 +112,4 @@ class What(click.ParamType[str]):
         incomplete: str,
     ) -> list[click.shell_completion.CompletionItem]:
         """Offer the plurals."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 — only for completion
-
-        return [CompletionItem(one) for one in self.plurals if one.startswith(incomplete)]
+        return offered(self.plurals, incomplete)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import click
 
@@ -18,7 +19,7 @@ from dragoman.cli.dra.reports import Exit, Nothing, Report, Unusable
 from dragoman.cli.dra.tables import Cell, Screen, Table, screen, table_lines, text_lines
 from dragoman.cli.terminal import plain
 
-__all__ = ["Cell", "Exit", "Report", "Table", "Unusable", "console", "lines", "show", "watch"]
+__all__ = ["Cell", "Exit", "Report", "Table", "Unusable", "lines", "show", "watch"]
 
 PATIENCE: Final = 0.5
 """Seconds after which users want to know that something happens."""
@@ -55,8 +56,6 @@ def _printed(report: Report, output: Output, on: Screen) -> Iterator[str]:
 
 def _json(document: Mapping[str, Any]) -> str:
     """Return JSON in which a terminal finds nothing to obey."""
-    import json  # noqa: PLC0415 — only for this format
-
     lines = json.dumps(document, indent=2, ensure_ascii=False).split("\n")
     return "\n".join(
         line
@@ -90,18 +89,18 @@ def watch(reports: Iterable[Report], output: str, interval: float | None = None)
             show(report, output)
             click.echo()
         return
-    from rich.console import Console  # noqa: PLC0415 — heavy
-    from rich.live import Live  # noqa: PLC0415 — as above
-    from rich.text import Text  # noqa: PLC0415 — as above
+    from dragoman.cli.dra import redrawing  # noqa: PLC0415 — heavy
 
-    with Live(console=Console(file=sys.stdout), auto_refresh=False, screen=False) as live:
-        for report in reports:
-            made = sorted_report(report, chosen.sort_by) if chosen.sort_by else report
-            shown = [*lines(made, screen(sys.stdout, headers=chosen.headers))]
-            if interval is not None:
-                clock = time.strftime("%H:%M:%S")
-                shown = [f"Every {interval:g}s, {clock}; Ctrl-C ends", "", *shown]
-            live.update(Text.from_ansi("\n".join(shown)), refresh=True)
+    redrawing.redraw(_drawn(one, chosen, interval) for one in reports)
+
+
+def _drawn(report: Report, output: Output, interval: float | None) -> str:
+    report = sorted_report(report, output.sort_by) if output.sort_by else report
+    shown = [*lines(report, screen(sys.stdout, headers=output.headers))]
+    if interval is not None:
+        clock = time.strftime("%H:%M:%S")
+        shown = [f"Every {interval:g}s, {clock}; Ctrl-C ends", "", *shown]
+    return "\n".join(shown)
 
 
 def lines(report: Report, on: Screen) -> Iterator[str]:
@@ -117,13 +116,6 @@ def lines(report: Report, on: Screen) -> Iterator[str]:
 def _notes(notes: Sequence[str]) -> Iterator[Cell]:
     for note in notes:
         yield Cell(f"! {note}", "yellow")
-
-
-def console(stream: TextIO) -> Any:
-    """Return a console of rich, for what is redrawn while a command works."""
-    from rich.console import Console  # noqa: PLC0415 — heavy
-
-    return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
 class Progress:

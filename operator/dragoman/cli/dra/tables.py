@@ -6,6 +6,8 @@ No column is cut, and no line is longer than the terminal: its own wrapping woul
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,8 +80,6 @@ def screen(stream: TextIO, *, headers: bool = True) -> Screen:
 
 
 def _columns() -> int:
-    import shutil  # noqa: PLC0415 — for terminals alone
-
     return max(shutil.get_terminal_size().columns, 1)
 
 
@@ -191,8 +191,6 @@ def _stacked(table: Table, on: Screen) -> Iterator[str]:
 
 def _bare(text: str) -> str:
     """Return a line without its styles."""
-    import re  # noqa: PLC0415 — for stacked tables alone
-
     return re.sub("\x1b\\[[0-9;]*m", "", text)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.completing import offered
 from dragoman.cli.dra.cluster.source import Source
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ def nodes(context: click.Context, _: click.Parameter, begun: str) -> list[Comple
 def pods(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the name of a pod in the namespace of the options."""
     return items(in_namespace("pods")(context), begun)
+
+
+def claims(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the name of a claim in the namespace of the options."""
+    return items(in_namespace("resourceclaims")(context), begun)
 
 
 def in_namespace(plural: str) -> Callable[[click.Context], list[str]]:
@@ -92,8 +99,6 @@ def _entries(context: click.Context, plural: str) -> Iterable[str]:
 
 def _listed(context: click.Context, path: str, fields: str = "") -> Iterable[Mapping[str, Any]]:
     """List a collection with the connection options given so far; nothing on any failure."""
-    import asyncio  # noqa: PLC0415 — only while a shell completes
-
     given = context.params
     if given.get("snapshot"):
         return _of_snapshot(Source(snapshot=given["snapshot"]), context, path)
@@ -140,13 +145,9 @@ def _key(metadata: Mapping[str, Any]) -> str:
 
 def files(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
     """Leave the completion to the shell, which knows the files."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 — only while a shell completes
-
-    return [CompletionItem(begun, type="file")]
+    return offered([begun], kind="file")
 
 
 def items(names: Iterable[str], begun: str) -> list[CompletionItem]:
     """Return the names that begin as what was typed."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 — only while a shell completes
-
-    return [CompletionItem(name) for name in sorted(set(names)) if name.startswith(begun)]
+    return offered(sorted(set(names)), begun)

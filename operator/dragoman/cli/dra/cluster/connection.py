@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from dragoman.cli.dra.cluster.labels import selected
+from dragoman.cli.dra.cluster.selection import Selection
 from dragoman.cli.dra.output import Unusable
+from dragoman.cluster.reader import Reader
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.credentials.files import Choice, ConnectionSettingsError, load
 from dragoman.kube.credentials.impersonation import impersonation_headers
@@ -17,6 +22,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials, namespace
 
 Answer = TypeVar("Answer")
+Progress = Callable[[str, int], None]
 
 
 class Target(Protocol):
@@ -89,11 +95,40 @@ class UserCredentials(Credentials):
                 raise ConnectionSettingsError(f"--as: {error}") from error
 
 
-async def call(target: Target, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
-    """Call the API server; raise Unusable where it does not answer as it should."""
-    with explained():
-        async with client_of(target) as client:
-            return await question(client)
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Calls of the API server that the options name; each raises Unusable without an answer.
+
+    Attributes:
+        target: The options.
+    """
+
+    target: Target
+
+    def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Ask what one answer takes."""
+
+        async def ask() -> Answer:
+            with explained():
+                async with client_of(self.target) as client:
+                    return await question(client)
+
+        return asyncio.run(ask())
+
+    def read(self, namespace: str, plurals: Iterable[str], progress: Progress) -> Snapshot:
+        """Read objects; those of one namespace where the user may not list all."""
+        return self.call(lambda client: Reader(client, namespace, progress).read(plurals))
+
+    def selected(self, plural: str, selection: Selection, namespace: str) -> frozenset[str]:
+        """Return the objects with labels and fields; empty stands for all namespaces."""
+        return self.call(lambda client: selected(client, plural, selection, namespace))
+
+    def namespace(self) -> str:
+        """Return the namespace of the context, or of the pod that this runs in; empty without."""
+        try:
+            return namespace(Choice(self.target.kubeconfig, self.target.context))
+        except ConnectionSettingsError as error:
+            raise Unusable(str(error)) from error
 
 
 @asynccontextmanager
@@ -134,15 +169,3 @@ def context_name(kubeconfig: Path | None) -> str:
         return load(kubeconfig).current
     except ConnectionSettingsError:
         return ""
-
-
-def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
-    """Return the namespace of a context, or of the pod that this runs in; empty without one.
-
-    Raises:
-        Unusable: There is no such context.
-    """
-    try:
-        return namespace(Choice(kubeconfig, context))
-    except ConnectionSettingsError as error:
-        raise Unusable(str(error)) from error

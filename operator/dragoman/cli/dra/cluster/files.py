@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dragoman import versions
+from dragoman.cli import manifests
 from dragoman.cli.dra.output import Unusable
+from dragoman.cli.unusable import Unusable as UnusableName
+from dragoman.linting.findings.finding import Failure
+from dragoman.linting.manifests.documents import UnreadableError, read
+from dragoman.linting.manifests.objects import objects
+from dragoman.linting.validation.check import invalid
 
 if TYPE_CHECKING:
     from dragoman.linting.manifests.documents import Document
@@ -27,11 +33,6 @@ def documents(filenames: Iterable[str]) -> Iterator[Named]:
     Raises:
         Unusable: A file cannot be read, or is neither YAML nor JSON.
     """
-    from dragoman.cli import manifests  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.cli.unusable import Unusable as UnusableName  # noqa: PLC0415 — as above
-    from dragoman.linting.findings.finding import Failure  # noqa: PLC0415 — as above
-    from dragoman.linting.manifests.documents import UnreadableError, read  # noqa: PLC0415 — as above
-
     try:
         for one in manifests.texts(filenames):
             if isinstance(one, Failure):
@@ -53,9 +54,6 @@ def require_valid(found: Iterable[Named], kubernetes: str) -> None:
         found: Documents of files; other objects matter for nothing here.
         kubernetes: The server's version, such as `v1.36.3`; the newest known for any other text.
     """
-    from dragoman.linting.manifests.objects import objects  # noqa: PLC0415 — heavy
-    from dragoman.linting.validation.check import invalid  # noqa: PLC0415 — as above
-
     try:
         version = versions.parse(kubernetes)
     except ValueError:

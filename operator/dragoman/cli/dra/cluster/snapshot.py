@@ -10,11 +10,9 @@ import click
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.output import Exit, Unusable
-from dragoman.cli.terminal import say
 
 if TYPE_CHECKING:
-    from dragoman.inventory.snapshots.snapshot import Snapshot
+    pass
 
 _EXAMPLES: Final = """\
 \b
@@ -55,25 +53,6 @@ def snapshot(source: Source, output: Output, keep_names: bool) -> None:  # noqa:
     Opaque parameters, environment variables, annotations and labels are left out, but for labels
     of nodes that a selector names.
     """
-    from dragoman import __version__  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.inventory.snapshots.anonymous import anonymized  # noqa: PLC0415 — as above
-    from dragoman.inventory.snapshots.documents import KINDS  # noqa: PLC0415 — as above
-    from dragoman.inventory.snapshots.snapshot import dump  # noqa: PLC0415 — as above
+    from dragoman.cli.dra.cluster import writing  # noqa: PLC0415 — heavy, not for --help
 
-    taken = source.read(KINDS.values())
-    if not keep_names:
-        taken = anonymized(taken)
-    try:
-        with click.open_file(output, "wb") as file:
-            file.writelines(dump(taken, version=__version__))
-    except OSError as error:
-        raise Unusable(f"{output}: {error.strerror}") from None
-    _summarise(taken)
-    sys.exit(Exit.UNKNOWN if taken.unseen else Exit.CLEAR)
-
-
-def _summarise(taken: Snapshot) -> None:
-    counts = ", ".join(f"{len(found)} {plural}" for plural, found in taken.objects.items())
-    say(f"written: {counts}")
-    for one in taken.unseen:
-        say(f"! not seen: {one}")
+    sys.exit(writing.write(source, output, keep_names=keep_names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from dragoman.cli.dra.output import Progress, Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
+    from dragoman.cli.dra.cluster.connection import Connection
     from dragoman.cli.dra.cluster.selection import Selection
     from dragoman.inventory.facts.objects import World
     from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -70,9 +70,7 @@ class Source:
             return self.namespace_option
         if self.snapshot:
             return DEFAULT_NAMESPACE
-        from dragoman.cli.dra.cluster.connection import current_namespace  # noqa: PLC0415 — heavy
-
-        return current_namespace(self.kubeconfig, self.context) or DEFAULT_NAMESPACE
+        return self._cluster.namespace() or DEFAULT_NAMESPACE
 
     @property
     def only_namespace(self) -> str:
@@ -81,26 +79,22 @@ class Source:
             return ""
         return self.namespace
 
+    @property
+    def _cluster(self) -> Connection:
+        from dragoman.cli.dra.cluster.connection import Connection  # noqa: PLC0415 — heavy
+
+        return Connection(self)
+
     def read(self, plurals: Iterable[str]) -> Snapshot:
         """Read objects; raise Unusable where neither cluster nor file gives any."""
         if self.snapshot:
             return _load(self.snapshot)
         with Progress(quiet=self.quiet) as progress:
-            from dragoman.cluster.reader import Reader  # noqa: PLC0415 — heavy
-
-            return self.call(lambda client: Reader(client, self.namespace, progress).read(plurals))
-
-    def world(self, plurals: Iterable[str]) -> World:
-        """Read objects and parse them."""
-        from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy
-
-        return parse(self.read(plurals))
+            return self._cluster.read(self.namespace, plurals, progress)
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Call the API server; raise Unusable where it does not answer."""
-        from dragoman.cli.dra.cluster.connection import call  # noqa: PLC0415 — heavy
-
-        return asyncio.run(call(self, question))
+        return self._cluster.call(question)
 
     def version(self) -> str:
         """Return the version of the API server, or of the one that a snapshot was taken of."""
@@ -118,11 +112,9 @@ class Source:
         if self.snapshot:
             option = "-l" if selection.labels else "--field-selector"
             raise click.UsageError(f"{option}: a snapshot has no labels; ask a cluster")
-        from dragoman.cli.dra.cluster.labels import selected  # noqa: PLC0415 — heavy
-
         # Pods and claims of other namespaces may not be listed, and are not asked for.
         namespace = self.only_namespace if plural in NAMESPACED else ""
-        return self.call(lambda client: selected(client, plural, selection, namespace))
+        return self._cluster.selected(plural, selection, namespace)
 
     def profile(self, world: World) -> Profile:
         """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""

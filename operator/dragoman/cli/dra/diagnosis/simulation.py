@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.cli.dra import notes
-from dragoman.cli.dra.cluster.source import Source
+from dragoman.allocation import TimeBudget, TooExpensiveError
+from dragoman.cli.dra import notes, output
+from dragoman.cli.dra.cluster.files import documents, require_valid, trees
 from dragoman.cli.dra.output import Unusable
-from dragoman.diagnosis.changes import Changes, changed
+from dragoman.diagnosis.addednodes import added as nodes_of
+from dragoman.diagnosis.changes import Changes, changed, taint_rule
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.files import WORKLOADS, Planned, flat, overlaid
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place
-from dragoman.diagnosis.virtualnodes import Virtual
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.inventory.snapshots.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.inventory.facts.objects import PodFact, World
+    from dragoman.inventory.snapshots.snapshot import Snapshot
+
+_NEEDS: Final = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules"),
+)
 MORE_NODES: Final = 16
 """Virtual nodes that are tried to place the rest."""
 
@@ -74,6 +84,71 @@ class Simulation:
     fill: bool
     largest: int
     unsure: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is different, as it was typed.
+
+    Attributes:
+        nodes: `like=NODE[,count=N]` or files.
+        without_nodes: Names.
+        without_pods: `name` or `namespace/name`.
+        taints: `DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT`.
+        classes: Files.
+    """
+
+    nodes: tuple[str, ...]
+    without_nodes: tuple[str, ...]
+    without_pods: tuple[str, ...]
+    taints: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+def answer(  # noqa: PLR0913 — one parameter for each option
+    source: Source,
+    filenames: tuple[str, ...],
+    changed_by: Options,
+    replicas: int | None,
+    timeout: float,
+    *,
+    fill: bool,
+) -> Simulation:
+    """Read cluster and files, and simulate.
+
+    Raises:
+        Unusable: Either cannot be read, or the search is too large.
+    """
+    files = list(documents(filenames))
+    read = [*(document.tree for _, document in files), *_classes(changed_by.classes)]
+    nodes = [(name, list(trees([name]))) for name in changed_by.nodes if not _is_copy(name)]
+    snapshot = source.read(_NEEDS)
+    require_valid(files, snapshot.kubernetes)
+    try:
+        changes = Changes(
+            copies=tuple(_copies(text) for text in changed_by.nodes if _is_copy(text)),
+            added=tuple(
+                one
+                for name, found in nodes
+                for one in nodes_of(found, snapshot.taken, f"--add-node {name}")
+            ),
+            without_nodes=changed_by.without_nodes,
+            without_pods=tuple(
+                pod if "/" in pod else f"{source.namespace}/{pod}"
+                for pod in changed_by.without_pods
+            ),
+            rules=tuple(map(taint_rule, changed_by.taints)),
+        )
+        question = Question(source, snapshot, read, changes, replicas, fill=fill)
+        with output.Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
+            return run(question, progress)
+    except ChangeError as error:
+        raise Unusable(str(error)) from None
+    except TooExpensiveError:
+        raise Unusable(
+            "too expensive to simulate: the pods' selectors, or the searches for their devices, "
+            f"took more than {timeout:g} s; --timeout gives more, fewer --replicas need less"
+        ) from None
 
 
 def run(question: Question, progress: Progress) -> Simulation:
@@ -175,3 +250,29 @@ def _more_nodes(
     # With more nodes at least as many pods fit.
     found = bisect_left(counts, True, key=suffice)  # noqa: FBT003 — what is looked for
     return (like, counts[found]) if found < len(counts) else None
+
+
+def _classes(names: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the DeviceClasses of the files of --class."""
+    for name in names:
+        found = [one for one in flat(trees([name])) if one.get("kind") == "DeviceClass"]
+        if not found:
+            raise Unusable(f"--class {name}: the file has no DeviceClass")
+        yield from found
+
+
+def _is_copy(text: str) -> bool:
+    """Whether --add-node names a node to copy, and not a file."""
+    return text.startswith(("like=", "count="))
+
+
+def _copies(text: str) -> tuple[str, int]:
+    """Read `like=NODE[,count=N]`."""
+    given = [part.partition("=")[::2] for part in text.split(",")]
+    parts = dict(given)
+    repeated = len(parts) != len(given)
+    count = parts.pop("count", "1")
+    like = parts.pop("like", "")
+    if parts or repeated or not like or not count.isdecimal() or not 0 < int(count) <= 1000:
+        raise Unusable(f"--add-node {text}: expected like=NODE[,count=N] with N from 1 to 1000")
+    return like, int(count)

@@ -6,9 +6,9 @@ from typing import Final
 
 import click
 
+from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.doctor.repair import complete_claim, repair
 from dragoman.cli.dra.formats import Output
 
 _EXAMPLES: Final = """\
@@ -26,7 +26,7 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=complete_claim)
+@click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=completion.claims)
 @click.option("--dry-run", is_flag=True, help="Let the API server check the write, and not do it.")
 @connected
 @output_option
@@ -36,6 +36,6 @@ def adopt(source: Source, claim: str, dry_run: bool, output: Output) -> None:  #
     Claims lose their owner when they are restored from a backup, or copied. The claim and the pods
     of its namespace are read live, and the one write fails where the claim has changed since.
     """
-    from dragoman.doctor.repairs import plan_adoption  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.doctor import repair  # noqa: PLC0415 — heavy, not for --help
 
-    repair(source, claim, plan_adoption, dry_run=dry_run, output=output)
+    repair.adopt(source, claim, dry_run=dry_run, output=output)

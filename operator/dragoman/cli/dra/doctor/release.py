@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import click
 
+from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.doctor.repair import complete_claim, repair
 from dragoman.cli.dra.formats import Output
 
 _EXAMPLES: Final = """\
@@ -28,7 +27,7 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=complete_claim)
+@click.argument("claim", metavar="[NAMESPACE/]CLAIM", shell_complete=completion.claims)
 @click.option("--dry-run", is_flag=True, help="Let the API server check the write, and not do it.")
 @click.option(
     "--force",
@@ -43,7 +42,6 @@ def release(source: Source, claim: str, dry_run: bool, force: bool, output: Outp
     The claim and the pods of its namespace are read live, and the one write fails where the claim
     has changed since. A deleted claim that holds no devices loses the scheduler's finalizer.
     """
-    from dragoman.doctor.repairs import plan_release  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.doctor import repair  # noqa: PLC0415 — heavy, not for --help
 
-    planner = partial(plan_release, force=force)
-    repair(source, claim, planner, dry_run=dry_run, output=output)
+    repair.release(source, claim, force=force, dry_run=dry_run, output=output)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
+from dragoman.doctor.repairs import Plan, Write, plan_adoption, plan_release
+from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH, find, pages
+from dragoman.kube.discovery import discover
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS
+from dragoman.model.fields import MalformedObjectError
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.doctor.repairs import Plan, Write
     from dragoman.inventory.snapshots.documents import Document
@@ -24,9 +28,14 @@ if TYPE_CHECKING:
 Planner = Callable[["Document", Iterable["Document"]], "Plan"]
 
 
-def complete_claim(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete the name of a claim in the namespace of the options."""
-    return completion.items(completion.in_namespace("resourceclaims")(context), begun)
+def release(source: Source, name: str, *, force: bool, dry_run: bool, output: Output) -> None:
+    """Free the devices of a claim, and exit; see `repair`."""
+    repair(source, name, partial(plan_release, force=force), dry_run=dry_run, output=output)
+
+
+def adopt(source: Source, name: str, *, dry_run: bool, output: Output) -> None:
+    """Give a claim its owner, and exit; see `repair`."""
+    repair(source, name, plan_adoption, dry_run=dry_run, output=output)
 
 
 def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: Output) -> None:
@@ -51,12 +60,6 @@ def repair(source: Source, name: str, plan: Planner, *, dry_run: bool, output: O
 async def _repair(
     client: Client, namespace: str, name: str, plan: Planner, *, dry_run: bool
 ) -> Report:
-    from dragoman.doctor.repairs import Write  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.kube.client import find, pages  # noqa: PLC0415 — as above
-    from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
-    from dragoman.kube.resources import PODS  # noqa: PLC0415 — as above
-    from dragoman.model.fields import MalformedObjectError  # noqa: PLC0415 — as above
-
     claims = (await discover(client)).claims
     # The pods are read after the claim: what uses it by then is seen.
     claim = await find(client, claims.path(namespace, name))
@@ -78,9 +81,6 @@ async def _repair(
 async def _write(
     client: Client, claims: Resource, claim: Document, planned: Write, *, dry_run: bool
 ) -> None:
-    from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH  # noqa: PLC0415 — as above
-    from dragoman.kube.errors import ApiError  # noqa: PLC0415 — as above
-
     metadata = claim["metadata"]
     path = claims.path(metadata["namespace"], metadata["name"], planned.subresource)
     query = {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}

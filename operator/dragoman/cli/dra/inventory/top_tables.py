@@ -4,22 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.dra import notes
+from dragoman.cli.dra.missing import missing
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.inventory.ages import UNKNOWN, age
-from dragoman.inventory.inventory import Device, Inventory
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import Device, Inventory, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage import quotas, summary
 from dragoman.inventory.usage.quotas import Charge, NamespaceRow
-from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 from dragoman.words import counted
+
+if TYPE_CHECKING:
+    from dragoman.cli.dra.cluster.selection import Selection
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 
 Selected = Collection[str] | None
 """Names, or `namespace/name`, that labels select; None for all."""
 SELECTED: Final = "with these labels and fields"
+_NEEDS: Final = {
+    "classes": (
+        *("resourceslices", "deviceclasses", "resourceclaims", "devicetaintrules"),
+        *("pods", "resourceclaimtemplates"),
+    ),
+    "nodes": ("resourceslices", "deviceclasses", "resourceclaims", "devicetaintrules", "pods"),
+    "namespaces": ("resourceclaims", "resourcequotas"),
+    "pods": ("resourceclaims", "pods", "deviceclasses"),
+}
+"""What each answer is computed from."""
+_SELECTED: Final = {
+    "classes": "deviceclasses",
+    "nodes": "nodes",
+    "namespaces": "namespaces",
+    "pods": "pods",
+}
+"""The objects that -l and --field-selector select."""
 
 
 def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide: bool) -> Report:
@@ -324,3 +347,33 @@ def _good(count: int) -> Cell:
 
 def _bad(count: int) -> Cell:
     return Cell(str(count), "red" if count else "")
+
+
+def report(
+    source: Source, what: str, device_class: str, selection: Selection, *, wide: bool
+) -> Report:
+    """Read the cluster and count.
+
+    Raises:
+        Unusable: The DeviceClass does not exist, or the cluster cannot be read.
+    """
+    selected = source.selected(_SELECTED[what], selection) if selection else None
+    inventory = _inventory(source, what)
+    known = inventory.world.classes
+    if device_class and what in ("classes", "nodes") and device_class not in known:
+        there = ", ".join(known) or "none"
+        text = f"DeviceClass {device_class} not found; there are {there}"
+        raise missing(inventory.world, text, "deviceclasses")
+    if what == "classes":
+        return classes(inventory, device_class, selected, wide=wide)
+    if what == "nodes":
+        return nodes(inventory, device_class, selected, wide=wide)
+    if what == "namespaces":
+        only = source.namespace_option
+        return namespaces(inventory, only, selected)
+    return pods(inventory, source.only_namespace, selected, wide=wide)
+
+
+def _inventory(source: Source, what: str) -> Inventory:
+    world = parse(source.read(_NEEDS[what]))
+    return take(world, source.profile(world))

@@ -9,13 +9,14 @@ import click
 
 from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import connected, output_option
-from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.kinds import required_kind
 from dragoman.cli.dra.output import show
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.cli.dra.formats import Output
 
 _EXAMPLES: Final = """\
 \b
@@ -30,7 +31,6 @@ Exit status:
   0  the answer is complete
   2  nothing has that name, something could not be read, or bad input
 """
-_NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
 
 
 def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -50,19 +50,9 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 @output_option
 def who(source: Source, words: tuple[str, ...], output: Output) -> None:
     """Show which claim, pod and container has a device, or which devices a claim or pod has."""
-    from dragoman.cli.dra.cluster.ended import with_pod  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — as above
-    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — as above
-    from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
+    from dragoman.cli.dra.inventory import who_table  # noqa: PLC0415 — heavy, not for --help
 
-    target = _target(words)
-    snapshot = source.read(_NEEDS)
-    kind, name = who_table.parsed(target)
-    if kind == "pod":
-        snapshot = with_pod(source, snapshot, name)
-    world = parse(snapshot)
-    inventory = take(world, source.profile(world))
-    report = who_table.answer(inventory, target, source.namespace, wide=output == "wide")
+    report = who_table.report(source, _target(words), wide=output == "wide")
     show(report, output)
     sys.exit(report.status)
 

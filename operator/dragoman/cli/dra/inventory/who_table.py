@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.dra import notes
+from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.inventory.top_tables import taints_of
 from dragoman.cli.dra.kinds import kind_of
 from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.inventory.ages import UNKNOWN, age
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.holders import Holding, User
-from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.inventory import Device, Inventory, State, take
 from dragoman.maintenance.targets import Target, near
-from dragoman.model.device import Content
 from dragoman.model.deviceid import DeviceID
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from dragoman.cli.dra.cluster.source import Source
+    from dragoman.inventory.facts.objects import PodFact
+    from dragoman.model.device import Content
+
+_NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
+
 Row = tuple[Device, Holding | None, User | None]
+
+
+def report(source: Source, target: str, *, wide: bool) -> Report:
+    """Read the cluster, and answer; see `answer`."""
+    snapshot = source.read(_NEEDS)
+    kind, name = parsed(target)
+    if kind == "pod":
+        snapshot = with_pod(source, snapshot, name)
+    world = parse(snapshot)
+    inventory = take(world, source.profile(world))
+    return answer(inventory, target, source.namespace, wide=wide)
 
 
 def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> Report:

@@ -11,10 +11,7 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.quantities import Duration, Rate
-from dragoman.cli.dra.maintenance.targeting import Wish, choose, confirm, require_devices, targeted
-from dragoman.cli.dra.missing import cannot_tell, unseen_of
-from dragoman.cli.dra.output import Exit, show
-from dragoman.cli.terminal import say
+from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 
 _EXAMPLES: Final = """\
 \b
@@ -96,49 +93,16 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     As with `kubectl drain`, pods that no controller would replace are evicted with --force only.
     Ctrl-C leaves the devices out of service, and the same command continues.
     """
-    from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.maintenance.actions import Evict  # noqa: PLC0415 — as above
-    from dragoman.maintenance.holds import Kind  # noqa: PLC0415 — as above
+    from dragoman.cli.dra.maintenance import draining  # noqa: PLC0415 — heavy, not for --help
 
-    options = previewing.Options(
+    options = draining.Options(
         command="drain",
         reason=reason,
-        kind=None if mechanism == "auto" else Kind(mechanism),
-        evict=Evict.NOW if disable_eviction else Evict.WHEN_ALLOWED,
+        kind=None if mechanism == "auto" else draining.Kind(mechanism),
+        evict=draining.Evict.NOW if disable_eviction else draining.Evict.WHEN_ALLOWED,
         unmanaged=force,
         rate=rate or 0.0,
         timeout=timeout,
         grace=grace_period,
     )
-    sys.exit(carry_out(source, wish, options, output))
-
-
-def carry_out(source: Source, wish: Wish, options: object, output: Output) -> Exit:
-    """Preview, ask, and run `hold` or `drain`; return the exit status."""
-    from dragoman.cli.dra.maintenance import previewing  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.cli.dra.maintenance.draining import Drain  # noqa: PLC0415 — as above
-
-    assert isinstance(options, previewing.Options)
-    chosen = choose(source, wish)
-    require_devices(chosen)
-    facts = previewing.facts_of(chosen, options)
-    found = previewing.previewed(source, chosen, facts)
-    if said := previewing.misunderstood_force(options, found):
-        say(f"! {said}")
-    preview = previewing.dry_run(chosen, found, facts, options.command)
-    if wish.dry_run:
-        show(preview, output)
-        return preview.status
-    if found.spared:
-        raise previewing.refused(found, wish)
-    if blind := cannot_tell(unseen_of(chosen.inventory.world)):
-        say(f"! {blind}")
-    document = output.document
-    for line in found.lines():
-        say(line, err=document)
-    for note in chosen.notes():
-        say(f"! {note}")
-    confirm(len(facts.devices), wish, options.command)
-    report = Drain(source, chosen, options, facts, quiet=document).run()
-    show(report, output)
-    return report.status
+    sys.exit(draining.carry_out(source, wish, options, output))

@@ -14,10 +14,13 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster import rights
 from dragoman.cli.dra.cluster.authorship import author
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.maintenance import text
+from dragoman.cli.dra.formats import Output
+from dragoman.cli.dra.maintenance import previewing, text
+from dragoman.cli.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
 from dragoman.cli.dra.maintenance.previewing import Options
-from dragoman.cli.dra.maintenance.targeting import Chosen
-from dragoman.cli.dra.output import Exit, Report, Unusable, console
+from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.missing import cannot_tell, unseen_of
+from dragoman.cli.dra.output import Exit, Report, Unusable, show
 from dragoman.cli.terminal import line, say
 from dragoman.controllers.maintenance.drainer import ALREADY_EXISTS, SETTLE, Drainer, News, Order
 from dragoman.controllers.maintenance.view import ClusterView, served_rules
@@ -31,6 +34,8 @@ from dragoman.maintenance.actions import Evict
 from dragoman.maintenance.holds import Kind
 from dragoman.maintenance.manifests import Origin
 from dragoman.maintenance.plan import Facts, Plan
+
+__all__ = ["Drain", "Evict", "Kind", "Options", "carry_out"]
 
 _REFUSED: Final = frozenset({400, 401, 403, 404, 405, 422})
 """Answers of the API server that waiting does not change."""
@@ -144,8 +149,10 @@ class Drain:
     def _waiting(self) -> AbstractContextManager[Any]:
         if not sys.stderr.isatty():
             return nullcontext()
-        self._status = console(sys.stderr).status(f"{self.options.command}: reading")
-        return self._status  # type: ignore[no-any-return]  # rich is imported late
+        from dragoman.cli.dra.redrawing import console  # noqa: PLC0415 — heavy, and for terminals
+
+        self._status = waiting = console(sys.stderr).status(f"{self.options.command}: reading")
+        return waiting
 
     def _say(self, news: News) -> None:
         self.news.append(news)
@@ -171,3 +178,30 @@ class Drain:
         }
         status = Exit.CLEAR if done else unfinished
         return Report("Drain", document, tuple(lines), status)
+
+
+def carry_out(source: Source, wish: Wish, options: Options, output: Output) -> Exit:
+    """Preview, ask, and run `hold` or `drain`; return the exit status."""
+    chosen = choose(source, wish)
+    require_devices(chosen)
+    facts = previewing.facts_of(chosen, options)
+    found = previewing.previewed(source, chosen, facts)
+    if said := previewing.misunderstood_force(options, found):
+        say(f"! {said}")
+    preview = previewing.dry_run(chosen, found, facts, options.command)
+    if wish.dry_run:
+        show(preview, output)
+        return preview.status
+    if found.spared:
+        raise previewing.refused(found, wish)
+    if blind := cannot_tell(unseen_of(chosen.inventory.world)):
+        say(f"! {blind}")
+    document = output.document
+    for told in found.lines():
+        say(told, err=document)
+    for note in chosen.notes():
+        say(f"! {note}")
+    confirm(len(facts.devices), wish, options.command)
+    report = Drain(source, chosen, options, facts, quiet=document).run()
+    show(report, output)
+    return report.status

@@ -10,7 +10,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.drain import MECHANISMS, carry_out
+from dragoman.cli.dra.maintenance.drain import MECHANISMS
 from dragoman.cli.dra.maintenance.quantities import Duration
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 
@@ -70,14 +70,13 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     served, one with the taint dragoman.dev/maintenance:NoSchedule is created. Elsewhere a held
     claim is: a ResourceClaim that has the device and that no pod uses.
     """
-    from dragoman.cli.dra.maintenance.previewing import Options  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.maintenance.holds import Kind  # noqa: PLC0415 — as above
+    from dragoman.cli.dra.maintenance import draining  # noqa: PLC0415 — heavy, not for --help
 
-    options = Options(
+    options = draining.Options(
         command="hold",
         reason=reason,
-        kind=None if mechanism == "auto" else Kind(mechanism),
+        kind=None if mechanism == "auto" else draining.Kind(mechanism),
         wait=wait,
         timeout=timeout,
     )
-    sys.exit(carry_out(source, wish, options, output))
+    sys.exit(draining.carry_out(source, wish, options, output))

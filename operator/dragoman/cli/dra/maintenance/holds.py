@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,14 +12,10 @@ from dragoman.cli.dra.cluster.selection import Selection
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.output import Report, Table
-from dragoman.cli.dra.reports import Nothing
-from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.cli.dra.output import Report
 
 if TYPE_CHECKING:
-    from dragoman.inventory.facts.objects import World
-    from dragoman.inventory.inventory import Inventory
-    from dragoman.maintenance.holds import Hold
+    pass
 
 _EXAMPLES: Final = """\
 \b
@@ -34,7 +30,6 @@ Exit status:
   0  the answer is complete
   2  something could not be read, or bad input
 """
-_NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 
 
 @click.command(epilog=_EXAMPLES)
@@ -44,107 +39,9 @@ _NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 @output_option
 def holds(source: Source, selection: Selection, every: float, output: Output) -> None:
     """List what keeps devices out of service: DeviceTaintRules and held claims."""
+    from dragoman.cli.dra.maintenance import holds_table  # noqa: PLC0415 — heavy, not for --help
 
     def answer(source: Source) -> Report:
-        return _answer(source, selection, wide=output == "wide")
+        return holds_table.answer(source, selection, wide=output == "wide")
 
     watching.answer(source, answer, output, every)
-
-
-def _answer(source: Source, selection: Selection, *, wide: bool) -> Report:
-    from dragoman.inventory.facts.parser import parse  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.inventory.inventory import take  # noqa: PLC0415 — as above
-    from dragoman.maintenance.holds import read  # noqa: PLC0415 — as above
-
-    snapshot = source.read(_NEEDS)
-    world = parse(snapshot)
-    if any(one.taint.key == PREEMPTION for one in world.rules):
-        # A reservation says of its pod the UID alone.
-        snapshot = source.read((*_NEEDS, "pods"))
-        world = parse(snapshot)
-    found = [*read(snapshot.of("devicetaintrules"), snapshot.of("resourceclaims"))]
-    if selection:
-        plurals = ("devicetaintrules", "resourceclaims")
-        selected = {name for one in plurals for name in source.selected(one, selection)}
-        found = [
-            one for one in found if "/".join(filter(None, (one.namespace, one.name))) in selected
-        ]
-    inventory = take(world, source.profile(world))
-    ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
-    nothing = "No device is out of service."
-    if selection:
-        nothing = "No rule or claim with these labels and fields keeps a device out of service."
-    return _report(world, inventory, ordered, nothing, wide=wide)
-
-
-def _report(
-    world: World, inventory: Inventory, found: list[Hold], nothing: str, *, wide: bool
-) -> Report:
-    from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy, not for --help
-    from dragoman.inventory.ages import age  # noqa: PLC0415 — as above
-
-    headers = ("DEVICES", "BY", "TAINT", "STATE", "AGE", "AUTHOR", "REASON")
-    more = ("NAME", "NAMESPACE") if wide else ()
-    rows = []
-    documents = []
-    for one in found:
-        state = _state(inventory, one)
-        row = (
-            str(one.selector),
-            str(one.kind),
-            str(one.taint or "-"),
-            state,
-            age(world.now, one.created),
-            one.author or (f"DeviceMaintenance {one.maintenance}" if one.maintenance else "-"),
-            _reason(inventory, one) or "-",
-        )
-        names = (one.name, one.namespace or "-") if wide else ()
-        rows.append((*row[:-1], *names, row[-1]))
-        documents.append({**_document(one, state), "reason": _reason(inventory, one)})
-    lines = (Table((*headers[:-1], *more, headers[-1]), tuple(rows)),) if rows else ()
-    return Report(
-        "Holds",
-        {**notes.header(world), "holds": documents},
-        lines or (Nothing(nothing),),
-        notes.status(world),
-        tuple(notes.common(world)),
-    )
-
-
-def _reason(inventory: Inventory, hold: Hold) -> str:
-    from dragoman.inventory.inventory import UNSEEN  # noqa: PLC0415 — heavy, not for --help
-
-    if hold.taint is None or hold.taint.key != PREEMPTION:
-        return hold.reason
-    devices = (one for one in inventory.devices.values() if hold.selector.covers(one.id))
-    reserved = next((one.reserved for one in devices if one.reserved), UNSEEN)
-    return f"reserved for {reserved}"
-
-
-def _state(inventory: Inventory, hold: Hold) -> str:
-    """Say whether new claims are kept away, and how many devices are still in use."""
-    devices = [one for one in inventory.devices.values() if hold.selector.covers(one.id)]
-    used = sum(any(not h.claim.is_hold for h in device.owned) for device in devices)
-    if not devices:
-        return "matches no device"
-    if not hold.keeps_away:
-        return "no effect" if hold.taint else f"waits for {used} in use"
-    return f"held, {used} of {len(devices)} in use" if used else "held"
-
-
-def _document(hold: Hold, state: str) -> dict[str, Any]:
-    return {
-        "kind": str(hold.kind),
-        "name": hold.name,
-        "namespace": hold.namespace,
-        "driver": hold.selector.driver,
-        "pool": hold.selector.pool,
-        "device": hold.selector.device,
-        "taint": str(hold.taint) if hold.taint else "",
-        "state": state,
-        "created": hold.created,
-        "author": hold.author,
-        "reason": hold.reason,
-        "maintenance": hold.maintenance,
-        "managed": hold.managed,
-    }

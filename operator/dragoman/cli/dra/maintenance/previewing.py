@@ -11,7 +11,8 @@ import click
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.maintenance.targeting import Chosen, Wish
+from dragoman.cli.dra.maintenance.choosing import Chosen
+from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError

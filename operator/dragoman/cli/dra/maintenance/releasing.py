@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.targeting import Chosen, Wish, choose, confirm, require_devices
+from dragoman.cli.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
+from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Exit, Report, show
+from dragoman.controllers.maintenance.view import served_rules
+from dragoman.controllers.maintenance.writer import Writer
+from dragoman.kube.discovery import discover
+from dragoman.maintenance.manifests import Origin
+from dragoman.maintenance.releasing import Release, is_hold, is_taint, lines, release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.kube.client import Client
     from dragoman.maintenance.holds import Hold
-    from dragoman.maintenance.releasing import Release
 
 
 def undo(
@@ -23,7 +29,7 @@ def undo(
     wish: Wish,
     command: str,
     output: Output,
-    wanted: Callable[[Hold], bool] | None = None,
+    wanted: Callable[[Hold], bool] = is_hold,
 ) -> None:
     """Delete the holds of a target, and exit.
 
@@ -34,15 +40,13 @@ def undo(
         output: Form of the output.
         wanted: Which objects the command is about; holds of `hold` and `drain` by default.
     """
-    from dragoman.maintenance.releasing import is_hold, release  # noqa: PLC0415 — heavy
-
     chosen = choose(source, wish)
     found = release(
         chosen.holds,
         tuple(chosen.inventory.devices),
         chosen.selection.ids,
         chosen.targets,
-        wanted or is_hold,
+        wanted,
     )
     if not found.deleted and not found.kept:
         require_devices(chosen)
@@ -56,22 +60,19 @@ def undo(
     sys.exit(report.status)
 
 
+def untaint(source: Source, wish: Wish, key: str, effect: str, output: Output) -> None:
+    """Delete the rules of `taint` with a key and an effect, and exit; empty stands for any."""
+    undo(source, wish, "untaint", output, is_taint(key, effect))
+
+
 async def _delete(client: Client, deleted: tuple[Hold, ...]) -> set[str]:
     """Delete holds; return the names of those that were deleted already."""
-    from dragoman.controllers.maintenance.view import served_rules  # noqa: PLC0415 — heavy
-    from dragoman.controllers.maintenance.writer import Writer  # noqa: PLC0415 — as above
-    from dragoman.kube.discovery import discover  # noqa: PLC0415 — as above
-    from dragoman.maintenance.manifests import Origin  # noqa: PLC0415 — as above
-
     served = await discover(client, "off")
     writer = Writer(client, served.claims, await served_rules(client), "", Origin())
     return {hold.name for hold in deleted if not await writer.delete(hold)}
 
 
 def _report(chosen: Chosen, found: Release, missing: set[str]) -> Report:
-    from dragoman.cli.dra import notes  # noqa: PLC0415 — heavy
-    from dragoman.maintenance.releasing import lines  # noqa: PLC0415 — as above
-
     dry_run = chosen.wish.dry_run
     verb = "would be deleted" if dry_run else "deleted"
     said = [

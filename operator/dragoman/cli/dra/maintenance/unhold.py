@@ -7,7 +7,6 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.releasing import undo
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 from dragoman.cli.dra.maintenance.undrain import EXAMPLES
 
@@ -23,4 +22,6 @@ def unhold(source: Source, wish: Wish, output: Output) -> None:
     Holds of all users are
     deleted; those of a DeviceMaintenance end with that object.
     """
-    undo(source, wish, "unhold", output)
+    from dragoman.cli.dra.maintenance import releasing  # noqa: PLC0415 — heavy, not for --help
+
+    releasing.undo(source, wish, "unhold", output)

@@ -10,7 +10,6 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.releasing import undo
 from dragoman.cli.dra.maintenance.targeting import Wish, targeted
 
 _EXAMPLES: Final = """\
@@ -37,11 +36,11 @@ def untaint(source: Source, wish: Wish, output: Output) -> None:
 
     Taints that a driver publishes in its ResourceSlices are the driver's, and stay.
     """
-    from dragoman.maintenance.releasing import is_taint  # noqa: PLC0415 — heavy, not for --help
+    from dragoman.cli.dra.maintenance import releasing  # noqa: PLC0415 — heavy, not for --help
 
     given = [name for name in wish.names if name.endswith("-")]
     if len(given) > 1:
         raise click.UsageError("give at most one taint as KEY- or KEY:EFFECT-")
     key, _, effect = (given[0][:-1] if given else "").partition(":")
     targets = tuple(name for name in wish.names if not name.endswith("-"))
-    undo(source, replace(wish, names=targets), "untaint", output, is_taint(key, effect))
+    releasing.untaint(source, replace(wish, names=targets), key, effect, output)

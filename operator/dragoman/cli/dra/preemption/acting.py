@@ -15,15 +15,21 @@ from dragoman.cli.terminal import say
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import of_pod
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Outcome, Plan, plan
-from dragoman.preemption.policy import Policy
+from dragoman.preemption.policy import Policy, Select
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, Phase
 
 if TYPE_CHECKING:
     from dragoman.inventory.facts.objects import World
+
+
+def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:
+    """Return whose pods may end; see `preempt --help`."""
+    return Policy(gap, most, Select.OPTED_IN if opted_in else Select.ALL, protected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Command:
         return 0 if ended.phase is Phase.PLACED else REFUSED
 
     def _planned(self) -> tuple[World, Plan, Cluster]:
-        world = self.source.world(reading.NEEDED)
+        world = parse(self.source.read(reading.NEEDED))
         reading.require(world)
         key = f"{self.namespace}/{self.pod}"
         found = world.pods.get(key)

@@ -102,14 +102,11 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
         raise click.UsageError("--abort goes with neither --dry-run nor --yes")
     if source.snapshot and not dry_run:
         raise click.UsageError("a snapshot cannot be changed: add --dry-run for the plan")
-    # Heavy, and not needed for --help.
-    from dragoman.cli.dra.preemption import acting  # noqa: PLC0415
-    from dragoman.preemption.policy import Policy, Select  # noqa: PLC0415
+    from dragoman.cli.dra.preemption import acting  # noqa: PLC0415 — heavy, not for --help
 
     namespace, _, name = pod.rpartition("/")
     namespace = namespace or source.namespace
-    select = Select.OPTED_IN if opted_in else Select.ALL
-    policy = Policy(min_gap, max_victims, select, protected)
+    policy = acting.policy(min_gap, max_victims, protected, opted_in=opted_in)
     command = acting.Command(source, namespace, name, policy, timeout, output)
     if abort:
         sys.exit(command.abort())

@@ -11,9 +11,10 @@ import pytest
 from dragoman.cli.dra.cluster.connection import explained
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.maintenance import draining, previewing
+from dragoman.cli.dra.maintenance.choosing import choose
 from dragoman.cli.dra.maintenance.draining import Drain
-from dragoman.cli.dra.maintenance.taint import _create
-from dragoman.cli.dra.maintenance.targeting import Wish, choose
+from dragoman.cli.dra.maintenance.tainting import create
+from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.controllers.maintenance import drainer
 from dragoman.kube.errors import ApiError
@@ -96,9 +97,9 @@ def test_a_taint_that_is_there_already_is_not_called_new() -> None:
     server: Any = Server(random.Random(1), rules=True)
     server.faults = []
     wanted = ((Selector(DRIVER, "n", "a"),), Taint("example.com/xid", "79"), "")
-    first = asyncio.run(_create(server, *wanted))
+    first = asyncio.run(create(server, *wanted))
     assert [*first.values()] == [True]
-    assert asyncio.run(_create(server, *wanted)) == dict.fromkeys(first, False)
+    assert asyncio.run(create(server, *wanted)) == dict.fromkeys(first, False)
 
 
 def test_a_drain_continues_when_the_server_answers_again(

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.dra.maintenance.choosing import confirm
 from dragoman.cli.dra.maintenance.quantities import Duration
-from dragoman.cli.dra.maintenance.targeting import Wish, confirm
+from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, Selector, Taint

@@ -1,0 +1,102 @@
+"""Serves the page of `kubectl dra ui`, which follows the cluster or shows a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from dragoman import logs
+from dragoman.cli.dra.cluster.connection import client_of, explained
+from dragoman.cli.dra.cluster.source import Source
+from dragoman.cli.dra.output import Progress
+from dragoman.cli.dra.ui.file import NEEDS, kind_of, title
+from dragoman.cli.dra.ui.live import Cluster, Live
+from dragoman.cli.dra.ui.opening import Opener
+from dragoman.cli.dra.ui.serve import TOKEN_BYTES, listening
+from dragoman.cli.terminal import say
+from dragoman.cluster.watcher import Watcher
+from dragoman.inventory.snapshots.snapshot import Snapshot
+
+LISTING: Final = 5.0
+"""Least seconds between two lists where the cluster cannot be watched."""
+
+
+async def serve(source: Source, port: int, interval: float, *, browser: bool) -> None:
+    """Serve the page until cancelled."""
+    async with _cluster(source, interval) as cluster:
+        live = Live(title(source), cluster, source.profile, interval, kind_of(source))
+        await live.start()
+        async with listening(live, secrets.token_urlsafe(TOKEN_BYTES), port) as address:
+            click.echo(f"The page is at {address}\nCtrl-C ends it.")
+            with Opener(address) as opener:
+                if browser and not await asyncio.to_thread(opener.open):
+                    say("There is no browser to open: follow the address above.")
+                await _until_interrupted(live, follow=source.snapshot is None)
+
+
+async def _until_interrupted(live: Live, *, follow: bool) -> None:
+    """Follow the cluster; a snapshot has nothing to follow but its explanations."""
+    if follow:
+        await live.run()
+    await live.search_all()
+    await asyncio.Event().wait()
+
+
+@dataclass
+class _File:
+    """A snapshot, which never changes.
+
+    Attributes:
+        snapshot: What is in it.
+    """
+
+    snapshot: Snapshot
+
+    async def read(self) -> Snapshot:
+        """Return it."""
+        return self.snapshot
+
+    async def changed(self) -> None:
+        """Wait until cancelled."""
+        await asyncio.Event().wait()
+
+
+@dataclass
+class _Watched:
+    """A cluster that is watched.
+
+    Attributes:
+        watcher: Keeps its objects.
+    """
+
+    watcher: Watcher
+
+    async def read(self) -> Snapshot:
+        """Return the cluster as it is now; raise Unusable where it does not answer."""
+        with explained(), Progress() as progress:
+            self.watcher.progress = progress
+            return await self.watcher.read()
+
+    async def changed(self) -> None:
+        """Wait until it is to be read again."""
+        await self.watcher.changed()
+
+
+@asynccontextmanager
+async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
+    """Yield what reads the source, over one connection."""
+    if source.snapshot:
+        yield _File(source.read(NEEDS))
+        return
+    # Watches log their retries; the page shows what is wrong.
+    logs.configure(json=False, level="ERROR")
+    async with client_of(source) as client:
+        watcher = Watcher(client, source.namespace, NEEDS, max(interval, LISTING))
+        async with watcher.watching():
+            yield _Watched(watcher)
