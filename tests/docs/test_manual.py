@@ -1,6 +1,9 @@
 """The generated reference pages follow the code, and the site has what others point to."""
 
 import functools
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -9,8 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
+from playwright.sync_api import Browser
 
 from docs import generate_manual
 from dragoman.cli import COMMANDS
@@ -41,10 +43,25 @@ def test_alerts_link_to_the_address_of_the_site() -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """Build the site and serve it; yield its folder and address."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Build the site as `make docs` does; return its folder and what mkdocs said."""
     folder = tmp_path_factory.mktemp("site")
-    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder)))
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done.stderr
+
+
+@pytest.fixture(scope="module")
+def site(built: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
+    """Serve the site; yield its folder and address."""
+    folder, _ = built
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 — its name there
@@ -56,6 +73,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
         found.shutdown()
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run one chromium for all tests; skip where it is not installed."""
+    if not executable():
+        pytest.skip("needs chromium; `make test-ui` installs it")
+    with launched() as running:
+        yield running
+
+
+def test_the_site_is_built_without_warnings(built: tuple[Path, str]) -> None:
+    folder, said = built
+    assert "WARNING" not in said
+    assert (folder / "troubleshooting/index.html").exists()
+
+
 def test_every_alert_has_its_runbook_on_the_site(site: tuple[Path, str]) -> None:
     groups = yaml.safe_load((ROOT / "charts/dragoman/files/alerts.yaml").read_text())["groups"]
     alerts = [rule["alert"] for group in groups for rule in group["rules"]]
@@ -64,39 +96,37 @@ def test_every_alert_has_its_runbook_on_the_site(site: tuple[Path, str]) -> None
     assert missing == []
 
 
-@pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
-def test_the_site_fits_and_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
+def test_the_site_fits_and_loads_nothing_from_other_hosts(
+    site: tuple[Path, str], browser: Browser
+) -> None:
     address = site[1]
     visited = ("", "quickstart/", "cli/", "values/", "api/", "toolkit/who/", "comparison/")
     code = "[...document.querySelectorAll('pre > code')]"
     cut = f"{code}.some(one => one.scrollWidth > one.clientWidth)"
-    with launched() as browser:
-        for size in (DESKTOP, PHONE):
-            window = Window(browser, size)
-            for page in visited:
-                window.page.goto(address + page)
-                window.page.wait_for_load_state("networkidle")
-                fits = "document.documentElement.scrollWidth <= innerWidth"
-                assert window.page.evaluate(fits), (page, size)
-                assert not window.page.evaluate(cut), (page, size)
-            assert [url for url in window.requests if not url.startswith((address, "data:"))] == []
-            assert window.errors == []
-            window.close()
+    for size in (DESKTOP, PHONE):
+        window = Window(browser, size)
+        for page in visited:
+            window.page.goto(address + page)
+            window.page.wait_for_load_state("networkidle")
+            fits = "document.documentElement.scrollWidth <= innerWidth"
+            assert window.page.evaluate(fits), (page, size)
+            assert not window.page.evaluate(cut), (page, size)
+        assert [url for url in window.requests if not url.startswith((address, "data:"))] == []
+        assert window.errors == []
+        window.close()
 
 
-@pytest.mark.skipif(not executable(), reason="needs chromium; `make test-ui` installs it")
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 @pytest.mark.parametrize("page", ["toolkit/who", "install"])
 def test_the_copy_button_copies_commands_alone(
-    site: tuple[Path, str], page: str, size: tuple[int, int]
+    site: tuple[Path, str], browser: Browser, page: str, size: tuple[int, int]
 ) -> None:
-    with launched() as browser:
-        window = Window(browser, size, permissions=["clipboard-read", "clipboard-write"])
-        window.page.goto(f"{site[1]}{page}/")
-        window.page.locator(".md-clipboard, [data-md-type=copy]").first.click()
-        window.page.get_by_text("Copied to clipboard").wait_for()
-        copied = window.page.evaluate("navigator.clipboard.readText()")
-        window.close()
+    window = Window(browser, size, permissions=["clipboard-read", "clipboard-write"])
+    window.page.goto(f"{site[1]}{page}/")
+    window.page.locator(".md-clipboard, [data-md-type=copy]").first.click()
+    window.page.get_by_text("Copied to clipboard").wait_for()
+    copied = window.page.evaluate("navigator.clipboard.readText()")
+    window.close()
     first = next(block for block in blocks(ROOT / f"docs/{page}.md") if block.runs)
     assert copied.splitlines() == [
         line for command in first.commands for line in command.line.splitlines()
