@@ -181,6 +181,18 @@ class Site:
         """Run another variant of the driver from the next start on."""
         self.subject = self.instance("", command)
 
+    @contextmanager
+    def using(self, command: str) -> Iterator[None]:
+        """Run another variant of the driver inside the block; it finds and leaves no slices."""
+        self.wipe()
+        self.use(command)
+        try:
+            self.start()
+            yield
+        finally:
+            self.wipe()
+            self.use(self.setting.command)
+
     def start(self, *, slices: bool = True) -> None:
         """Start the driver, register it as the kubelet does, and wait for its slices.
 

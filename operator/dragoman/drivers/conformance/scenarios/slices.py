@@ -172,15 +172,10 @@ def large(site: Site) -> str:
     command = site.profile.commands.get("many")
     if not command:
         raise NotRunError("the profile has no `manyCommand` with more than 128 devices")
-    site.wipe()
-    site.use(command)
-    try:
-        site.start()
+    with site.using(command):
         site.wait(lambda: len(site.devices()) > 128, 30, "more than 128 published devices")
-        return f"{len(site.devices())} devices in {len(site.slices())} slices"
-    finally:
-        site.wipe()
-        site.use(site.setting.command)
+        found = f"{len(site.devices())} devices in {len(site.slices())} slices"
+    return found
 
 
 @scenario("S14", "variants")
@@ -189,17 +184,11 @@ def empty_pool(site: Site) -> None:
     command = site.profile.commands.get("empty")
     if not command:
         raise NotRunError("the profile has no `emptyCommand`")
-    site.wipe()
-    site.use(command)
-    try:
-        site.start()
+    with site.using(command):
         found = site.slices()
         need(
             found and not site.devices(), f"{len(found)} slices with {len(site.devices())} devices"
         )
-    finally:
-        site.wipe()
-        site.use(site.setting.command)
 
 
 @scenario("S15", "errors", waits=True)
