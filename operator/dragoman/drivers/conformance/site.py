@@ -265,6 +265,21 @@ class Site:
             return
         self.restart()
 
+    def second(self) -> Subject:
+        """Start a second instance next to the first, and wait until both are registered.
+
+        Raises:
+            NotRunError: The command cannot distinguish instances.
+        """
+        if "{instance}" not in self.setting.command:
+            raise NotRunError("the command has no {instance}: one instance at a time")
+        made = self.instance("b")
+        made.start()
+        self.step("start a second instance")
+        self.wait(lambda: len(self.registrations()) > 1 or not made.runs, 30, "a second socket")
+        need(made.runs, f"the second instance ended: {made.logged()[-300:]}")
+        return made
+
     def _end_extra(self) -> None:
         """Kill further instances; their sockets would look like a second instance."""
         for one in self._extra:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
+from dragoman.drivers.conformance.checks import FailedError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.conformance.subject import STOP_SECONDS
@@ -219,14 +219,8 @@ def sigterm(site: Site) -> str:
 @scenario("R11", "rolling")
 def side_by_side(site: Site) -> None:
     """Two instances run side by side, and no slice disappears."""
-    if "{instance}" not in site.setting.command:
-        raise NotRunError("the command has no {instance}: one instance at a time")
     before = {one["metadata"]["uid"] for one in site.slices()}
-    second = site.instance("b")
-    second.start()
-    site.step("start a second instance")
-    site.wait(lambda: len(site.registrations()) > 1 or not second.runs, 30, "a second socket")
-    need(second.runs, f"the second instance ended: {second.logged()[-300:]}")
+    site.second()
     need(site.subject.runs, "the first instance ended")
     names = {client.info(one, 5).name for one in site.registrations()}
     need(names == {site.driver}, f"the instances have different names: {sorted(names)}")
@@ -242,11 +236,7 @@ def side_by_side(site: Site) -> None:
 @scenario("R12", "rolling", waits=True)
 def slices_stay(site: Site) -> None:
     """After the old instance left, the slices stay for a minute."""
-    if "{instance}" not in site.setting.command:
-        raise NotRunError("the command has no {instance}: one instance at a time")
-    second = site.instance("b")
-    second.start()
-    site.wait(lambda: len(site.registrations()) > 1, 30, "a second socket")
+    site.second()
     site.subject.stop()
     names = {one["metadata"]["name"] for one in site.slices()}
     end = time.monotonic() + 60

@@ -233,11 +233,7 @@ def no_empty_devices(site: Site) -> None:
 @scenario("S19", "rolling")
 def exit_keeps(site: Site) -> None:
     """SIGTERM does not delete slices while another instance runs."""
-    if "{instance}" not in site.setting.command:
-        raise NotRunError("the command has no {instance}: one instance at a time")
-    second = site.instance("b")
-    second.start()
-    site.wait(lambda: len(site.registrations()) > 1, 30, "a second socket")
+    site.second()
     before = {one["metadata"]["uid"] for one in site.slices()}
     with watched(site) as events:
         site.subject.stop()
