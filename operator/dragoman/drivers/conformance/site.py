@@ -577,6 +577,15 @@ class Site:
         finally:
             self.shell(self.profile.find, device=device)
 
+    @contextmanager
+    def failing(self, device: str) -> Iterator[None]:
+        """Let a device fail inside the block, by the profile's commands."""
+        self.shell(self.profile.fail, device=device)
+        try:
+            yield
+        finally:
+            self.shell(self.profile.heal, device=device)
+
     # Rest -------------------------------------------------------------------------------------
 
     def shell(self, command: str, **more: str) -> None:

@@ -42,15 +42,12 @@ def whole_list(site: Site) -> str:
         return f"{len(devices)} devices; no `device.fail`: no change was tried"
     (name,) = site.take(1)
     before = len(stream.lists)
-    site.shell(site.profile.fail, device=name)
-    try:
+    with site.failing(name):
         changed = site.wait(
             lambda: next((one for one in stream.lists[before:] if _fails(name, one)), None),
             LIST_SECONDS,
             f"a list after {name} failed",
         )
-    finally:
-        site.shell(site.profile.heal, device=name)
     _complete(devices, changed or (), f"the list after {name} failed")
     return f"{len(devices)} devices"
 
@@ -102,13 +99,9 @@ def failing_device(site: Site) -> str:
     (name,) = site.take(1)
     before = site.devices()[name]
     start = time.monotonic()
-    site.shell(site.profile.fail, device=name)
-
-    try:
+    with site.failing(name):
         site.wait(lambda: _fails(name, stream.lists[-1]), 30, f"{name} to be UNHEALTHY")
         site.wait(lambda: site.devices().get(name) != before, 30, f"a taint or attribute of {name}")
-    finally:
-        site.shell(site.profile.heal, device=name)
     return f"{time.monotonic() - start:.1f} s"
 
 
