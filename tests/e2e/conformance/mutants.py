@@ -26,7 +26,7 @@ from tests.e2e.conformance.kit import Variant
 from tests.support.controlplane import binaries
 
 STATE = Path("build/mutants.json")
-DEAR = {"U8", "I4", "I8", "K3", "K8", "K9", "P6", "P8", "R10"}
+COSTLY = {"U8", "I4", "I8", "K3", "K8", "K9", "P6", "P8", "R10"}
 """Checks that are no neighbours: they cost more than the others of their lane together."""
 BESIDE = {"R2": {"P1"}, "K1": {"I3"}, "V2": {"R4"}}
 """Further checks beside a check, of other lanes."""
@@ -67,7 +67,7 @@ def neighbours(check: str) -> list[Scenario]:
         if one.id != check
         and (one.lane == own.lane or one.id in BESIDE.get(check, ()))
         and not one.waits
-        and one.id not in DEAR
+        and one.id not in COSTLY
     ]
     return [own, *near]
 

@@ -35,8 +35,8 @@ def problem(classes: Sequence[Json], slices: Sequence[Json]) -> str:
             chosen = [d["name"] for d in published if _matches(selectors, d, driver)]
         except (CompileError, EvaluationError) as error:
             return f"DeviceClass {name}: {error}"
-        if dear := [s.expression for s in selectors if s.max_cost > COST_LIMIT]:
-            return f"DeviceClass {name}: the API server rejects the cost of {dear[0]}"
+        if costly := [s.expression for s in selectors if s.max_cost > COST_LIMIT]:
+            return f"DeviceClass {name}: the API server rejects the cost of {costly[0]}"
         if not chosen:
             return f"DeviceClass {name} selects none of {len(published)} devices"
         try:

@@ -13,6 +13,7 @@ from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site, reference, renamed
 from dragoman.drivers.kubeletplugin.client import CallError
 from dragoman.drivers.rights.facts import (
+    DRY_RUN,
     GROUP,
     VERSIONS,
     Answer,
@@ -88,7 +89,7 @@ def _answer(site: Site, as_driver: Api, attempt: Attempt) -> Answer:
     kind = "application/merge-patch+json" if attempt.verb == "patch" else "application/json"
     try:
         as_driver.request(
-            attempt.method, attempt.path, dict(attempt.body), content_type=kind, dryRun="All"
+            attempt.method, attempt.path, dict(attempt.body), content_type=kind, **DRY_RUN
         )
     except ApiError as error:
         if error.code not in {403, 404, 422}:  # 422: a policy that answers Invalid
