@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
-from urllib3.exceptions import HTTPError
-
+from dragoman.drivers.pretend.loop import Loop
 from dragoman.drivers.pretend.slices import Pool
-from dragoman.drivers.throwaway.api import Api, ApiError
-
-INTERVAL: Final = 0.5
-"""Seconds between two lists of claims."""
-log = logging.getLogger("dragoman.pretend")
+from dragoman.drivers.throwaway.api import Api
 
 
 class Binder:
@@ -29,8 +22,7 @@ class Binder:
     def __init__(self, api: Api, pool: Pool) -> None:
         self._api = api
         self.pool = pool
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._loop = Loop(self.step, "binding conditions are not set")
 
     @property
     def needed(self) -> bool:
@@ -39,28 +31,12 @@ class Binder:
 
     def start(self) -> None:
         """Look at claims from now on, if any device needs it."""
-        self._stopped.clear()
         if self.needed:
-            self._thread = threading.Thread(target=self._run, daemon=True)
-            self._thread.start()
+            self._loop.start()
 
     def stop(self) -> None:
         """Look at claims no longer."""
-        self._stopped.set()
-        if self._thread:
-            self._thread.join()
-            self._thread = None
-
-    def _run(self) -> None:
-        reported = ""
-        while not self._stopped.wait(INTERVAL):
-            try:
-                self.step()
-                reported = ""
-            except (ApiError, HTTPError) as error:
-                if (text := str(error)) != reported:
-                    log.warning("binding conditions are not set, retrying: %s", text)
-                reported = text
+        self._loop.stop()
 
     def step(self) -> None:
         """Set what is missing, once."""

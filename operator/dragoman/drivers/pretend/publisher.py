@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
+from dragoman.drivers.pretend.loop import Loop
 from dragoman.drivers.pretend.slices import Manifest, Pool, manifests, owner_of
 from dragoman.drivers.throwaway.api import Api, ApiError
 
-INTERVAL: Final = 0.5
-"""Seconds between two lists of the driver's own slices."""
 CONNECTIONS: Final = 8
 RESOURCE: Final = "resourceslices"
-log = logging.getLogger("dragoman.pretend")
+log = logging.getLogger("dragoman.drivers.pretend")
 
 
 class Publisher:
@@ -45,23 +44,17 @@ class Publisher:
         self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
         self.settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._loop = Loop(self._compare, "publishing failed")
         self.complete = threading.Event()
         self._noted = False
 
     def start(self) -> None:
         """Publish, and compare from now on."""
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._keep_published, daemon=True)
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Compare no longer; what is published stays."""
-        self._stopped.set()
-        if self._thread:
-            self._thread.join()
-            self._thread = None
+        self._loop.stop()
 
     def published(self) -> bool:
         """Whether the API server has slices of the driver on the first node."""
@@ -84,19 +77,13 @@ class Publisher:
         """Compare with nothing that was settled before."""
         self.settled.clear()
 
-    def _keep_published(self) -> None:
-        reported = ""
-        while True:
-            try:
-                self.step()
-                reported = ""
-            except (ApiError, HTTPError, KeyError) as error:  # without Node or API server: retry
-                if (text := str(error)) != reported:
-                    log.warning("publishing failed, retrying: %s", text)
-                reported = text
-                self.settled.clear()
-            if self._stopped.wait(INTERVAL):
-                return
+    def _compare(self) -> None:
+        """Do a step; one that fails leaves unknown what the API server has."""
+        try:
+            self.step()
+        except (ApiError, HTTPError, KeyError):
+            self.forget()
+            raise
 
     def _listed(self) -> dict[str, list[Mapping[str, Any]]]:
         """Return the driver's slices by node; other nodes' slices are other instances' business."""

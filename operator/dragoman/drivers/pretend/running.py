@@ -23,7 +23,7 @@ from dragoman.drivers.throwaway.api import Api, ApiError
 
 LIVE_SECONDS = 2.0
 """For the DRA service to answer a probe."""
-log = logging.getLogger("dragoman.pretend")
+log = logging.getLogger("dragoman.drivers.pretend")
 
 
 class Pretender(Protocol):

@@ -87,9 +87,10 @@ def _answer(site: Site, as_driver: Api, attempt: Attempt) -> Answer:
     """Send a dry run as the driver; a version that is not served is refused with 404."""
     site.step(f"as the driver's account, dry run: {attempt.method} {attempt.path}")
     kind = "application/merge-patch+json" if attempt.verb == "patch" else "application/json"
+    query: dict[str, Any] = {**DRY_RUN}
     try:
         as_driver.request(
-            attempt.method, attempt.path, dict(attempt.body), content_type=kind, **DRY_RUN
+            attempt.method, attempt.path, dict(attempt.body), content_type=kind, **query
         )
     except ApiError as error:
         if error.code not in {403, 404, 422}:  # 422: a policy that answers Invalid

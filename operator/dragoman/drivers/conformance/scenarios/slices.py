@@ -174,8 +174,8 @@ def large(site: Site) -> str:
         raise NotRunError("the profile has no `manyCommand` with more than 128 devices")
     with site.using(command):
         site.wait(lambda: len(site.devices()) > 128, 30, "more than 128 published devices")
-        found = f"{len(site.devices())} devices in {len(site.slices())} slices"
-    return found
+        count = len(site.devices()), len(site.slices())
+    return f"{count[0]} devices in {count[1]} slices"
 
 
 @scenario("S14", "variants")

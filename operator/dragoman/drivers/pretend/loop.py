@@ -1,0 +1,57 @@
+"""A step that is done again and again in a thread, as controllers do, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from urllib3.exceptions import HTTPError
+
+from dragoman.drivers.throwaway.api import ApiError
+
+INTERVAL: Final = 0.5
+"""Seconds between two steps."""
+log = logging.getLogger("dragoman.drivers.pretend")
+
+
+class Loop:
+    """Repeat a step; one that fails is done again, and its error is logged once.
+
+    Args:
+        step: What is done.
+        failure: What did not succeed, for the log.
+    """
+
+    def __init__(self, step: Callable[[], None], failure: str) -> None:
+        self._step = step
+        self._failure = failure
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Do the step from now on."""
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the step that is being done, and do it no longer."""
+        self._stopped.set()
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        reported = ""
+        while True:
+            try:
+                self._step()
+                reported = ""
+            except (ApiError, HTTPError, KeyError) as error:  # without Node or API server: retry
+                if (text := str(error)) != reported:
+                    log.warning("%s, retrying: %s", self._failure, text)
+                reported = text
+            if self._stopped.wait(INTERVAL):
+                return
