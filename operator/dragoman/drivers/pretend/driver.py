@@ -39,7 +39,13 @@ from dragoman.drivers.pretend.slices import Manifest, Pool, manifests
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 RULES: Final = (
-    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["update"]},
+    {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims/driver"],
+        "verbs": ["associated-node:update"],
+    },
     {
         "apiGroups": ["resource.k8s.io"],
         "resources": ["resourceslices"],
@@ -47,7 +53,10 @@ RULES: Final = (
     },
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
 )
-"""What a driver may do at the API server."""
+"""What a driver may do at the API server: for binding conditions it lists claims and writes status.
+
+A chart names the driver in `resourceNames` of `resourceclaims/driver`.
+"""
 GRACE: Final = 5.0
 """Seconds for calls in flight when the driver stops: less than a pod gets after that."""
 CLAIM_SECONDS: Final = 15.0
