@@ -34,6 +34,11 @@ Exit status:
     help="A file of `kubectl dra snapshot`, or ResourceSlices as YAML or JSON.",
 )
 @click.option("--driver", default="", help="Whose slices of --from are published again.")
+@click.option(
+    "--schema",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="DriverConfigSchema by which configs are validated, instead of the catalog's.",
+)
 @click.option("--node", "names", multiple=True, metavar="NAME", help="Node of the devices.")
 @click.option(
     "--nodes", type=click.IntRange(0, 5000), default=0, help="So many nodes, pretend-0 and on."

@@ -101,7 +101,7 @@ def _pretender(
         node=pools[0].node,
         devices=pools[0],
         name=pools[0].driver,
-        validate=configs.validator(driver),
+        validate=configs.validator(driver, _schemas(options["schema"], driver)),
         instance=options["instance"],
     )
     made.faults = running.faults_of(options["faults"])
@@ -109,6 +109,17 @@ def _pretender(
     if options["http_port"]:
         running.serve_http(made, options["http_port"])
     return made
+
+
+def _schemas(path: Path | None, driver: str) -> list[Mapping[str, Any]] | None:
+    """Return a driver's DriverConfigSchemas of a file; None for the catalog's."""
+    if path is None:
+        return None
+    known = [one for one in files.trees([str(path)]) if one.get("kind") == "DriverConfigSchema"]
+    found = [one for one in known if one["spec"]["driver"] == driver]
+    if not found:
+        raise click.UsageError(f"--schema: {path} has no DriverConfigSchema of driver {driver}")
+    return found
 
 
 def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:

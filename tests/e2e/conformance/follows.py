@@ -8,7 +8,6 @@ FOLLOWS: Final[dict[str, dict[str, str]]] = {
     "upper-case": {ANY: "the API server stores no such slice"},
     "always-healthy": dict.fromkeys(("H1", "P16", "S9"), "no failed device is ever reported"),
     "reads-secrets": {"X3": "what it may not read is refused"},
-    "narrow-role": {"V1": "no claim can be read, and none be prepared"},
     "other-name": {"R8": "no slices of the name that it registers by are ever complete"},
     "early-registration": dict.fromkeys(
         ("R3", "R4", "R6", "R7", "R8"), "the kubelet calls a service that is not there yet"

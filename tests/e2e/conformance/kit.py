@@ -16,7 +16,8 @@ PLACES = (
     "--node {node} --kubelet-dir {kubelet_dir} --cdi-dir {cdi_dir} --kubeconfig {kubeconfig} "
     "--instance {instance} --http-port {http_port}"
 )
-COMMAND = f"{{python}} -m dragoman pretend --from {DEVICES} {PLACES}"
+SOURCE = f"--from {DEVICES} --schema {FOLDER / 'schema.yaml'}"
+COMMAND = f"{{python}} -m dragoman pretend {SOURCE} {PLACES}"
 POLICY = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
 
@@ -35,7 +36,17 @@ class Variant:
     @property
     def faults(self) -> tuple[str, ...]:
         """Faults of the driver's command."""
-        return () if self.name in OF_MANIFESTS else (self.name,)
+        return () if self.name in {*OF_MANIFESTS, *OF_PROFILES} else (self.name,)
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        """What the kit is told of the driver, with the fault."""
+        return profile(*self.faults) | ({"oldestKubernetes": "1.33"} if self.old else {})
+
+    @property
+    def old(self) -> bool:
+        """Whether a release of Kubernetes is promised that the driver does not run on."""
+        return self.name in OF_PROFILES or self.name == "no-v1beta1"
 
     @property
     def manifests(self) -> list[dict[str, Any]]:
@@ -51,22 +62,26 @@ OF_MANIFESTS = {
     "any-class": "N5",
 }
 """Faults of manifests, and the check that each breaks."""
+OF_PROFILES = {"promises-too-much": "V1"}
+"""Faults of the profile: the driver does not do what it promises."""
+WHOLE = {"needs-old-api", "promises-too-much"}
+"""Faults that only a run without `--quick` finds."""
 
 
 def variants() -> list[Variant]:
     """Return every driver with one fault, in order of the faults."""
     own = [Variant(name, broken_check(name)) for name in MUTANTS]
-    return [*own, *(Variant(name, check) for name, check in OF_MANIFESTS.items())]
+    others = OF_MANIFESTS | OF_PROFILES
+    return [*own, *(Variant(name, check) for name, check in others.items())]
 
 
 def profile(*faults: str) -> dict[str, Any]:
     """Return the profile of the pretended driver, whose variants have faults too."""
     options = "".join(f" --fault {one}" for one in faults)
     text = (FOLDER / "pretend.yaml").read_text()
-    text = text.replace("SOURCE", str(DEVICES)).replace("PLACES", PLACES + options)
+    text = text.replace("SOURCE", SOURCE).replace("PLACES", PLACES + options)
     found: dict[str, Any] = yaml.safe_load(text)
-    if not faults or "other-format" in faults:  # there is no older release of it
-        found["oldCommand"] = COMMAND
+    found["oldCommand"] = found["oldCommand"].replace(options, "")  # the fault is a new one
     return found
 
 

@@ -18,6 +18,8 @@ _FIELDS: Final = {
     "slowCommand",
     "emptyCommand",
     "manyCommand",
+    "shuffledCommand",
+    "oldestKubernetes",
     "reset",
     "impossible",
 }
@@ -34,6 +36,7 @@ class Profile:
     Attributes:
         good: Opaque parameters that must be accepted.
         bad: Opaque parameters that must be refused, each with a word that the error must contain.
+        secrets: Opaque parameters that hold a secret, each with the secret.
         fail: Shell command that makes a device fail; `{device}` and all placeholders of commands.
         heal: Shell command that ends the failure.
         lose: Shell command that takes a device away.
@@ -41,13 +44,15 @@ class Profile:
         liveness: URL of a liveness probe; `{http_port}` is replaced.
         metrics: URL of metrics.
         checkpoint: Path of the checkpoint, with placeholders.
-        commands: Variants of the driver's command: `old`, `slow`, `empty`, `many`.
+        commands: Variants of the driver's command: `old`, `slow`, `empty`, `many`, `shuffled`.
+        oldest: The oldest minor release of Kubernetes that is promised, such as 33 for 1.33.
         impossible: Parameters that ask for what the device cannot do.
         reset: Shell command that succeeds where a released device is as it was before.
     """
 
     good: tuple[Any, ...] = ()
     bad: tuple[tuple[Any, str], ...] = ()
+    secrets: tuple[tuple[Any, str], ...] = ()
     fail: str = ""
     heal: str = ""
     lose: str = ""
@@ -56,6 +61,7 @@ class Profile:
     metrics: str = ""
     checkpoint: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)
+    oldest: int = 0
     impossible: Any = None
     reset: str = ""
 
@@ -85,14 +91,17 @@ def parse(tree: Any) -> Profile:
         "slow": "slowCommand",
         "empty": "emptyCommand",
         "many": "manyCommand",
+        "shuffled": "shuffledCommand",
     }
     return Profile(
         good=tuple(_list(configs, "good")),
         bad=tuple(_bad(one) for one in _list(configs, "bad")),
+        secrets=tuple(_secret(one) for one in _list(configs, "secrets")),
         liveness=_text(tree, "liveness"),
         metrics=_text(tree, "metrics"),
         checkpoint=_text(tree, "checkpoint"),
         commands={key: _text(tree, name) for key, name in names.items() if tree.get(name)},
+        oldest=_minor(tree),
         impossible=tree.get("impossible"),
         reset=_text(tree, "reset"),
         **device,
@@ -103,6 +112,20 @@ def _bad(entry: Any) -> tuple[Any, str]:
     if not isinstance(entry, Mapping) or "parameters" not in entry:
         raise ProfileError("configs.bad: each entry has `parameters`, and `error` for a word of it")
     return entry["parameters"], str(entry.get("error", ""))
+
+
+def _secret(entry: Any) -> tuple[Any, str]:
+    if not isinstance(entry, Mapping) or not entry.get("parameters") or not entry.get("secret"):
+        raise ProfileError("configs.secrets: each entry has `parameters` and the `secret` in them")
+    return entry["parameters"], str(entry["secret"])
+
+
+def _minor(tree: Mapping[str, Any]) -> int:
+    text = _text(tree, "oldestKubernetes")
+    major, _, minor = text.removeprefix("v").partition(".")
+    if text and not (major == "1" and minor.isdecimal()):
+        raise ProfileError("oldestKubernetes: must be a minor release, such as '1.34'")
+    return int(minor or 0)
 
 
 def _mapping(tree: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -27,13 +27,16 @@ from dragoman.drivers.kubeletplugin import client, messages
 from dragoman.drivers.kubeletplugin.client import CallError, Endpoint, HealthStream
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PluginInfo, Prepared
 from dragoman.drivers.throwaway.api import ApiError
-from dragoman.drivers.throwaway.plane import Plane
+from dragoman.drivers.throwaway.plane import Plane, PlaneError, Server
 
 Json = Mapping[str, Any]
 Found = TypeVar("Found")
 START_SECONDS: Final = 90.0
 """For a driver to register and to publish, on a busy machine."""
+HEAL_SECONDS: Final = 30.0
 CLASS: Final = "conformance"
+SCHEDULER: Final = "kube-scheduler"
+"""Field manager of allocations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,28 @@ class Site:
         finally:
             self.wipe()
             self.use(self.setting.command)
+
+    @contextmanager
+    def served_by(self, flags: Sequence[str]) -> Iterator[Server]:
+        """Give the driver an API server with these flags inside the block, and start it there.
+
+        Raises:
+            NotRunError: There is no such API server.
+        """
+        plane = self.setting.plane
+        try:
+            server = plane.start_server(flags)
+        except PlaneError as error:
+            raise NotRunError(f"no API server with {' '.join(flags)}: {error}") from error
+        self.wipe()
+        self.proxy.target = server.url
+        try:
+            self.start()
+            yield server
+        finally:
+            self.wipe()
+            self.proxy.target = plane.server.url
+            server.process.kill()
 
     def start(self, *, slices: bool = True) -> None:
         """Start the driver, register it as the kubelet does, and wait for its slices.
@@ -437,7 +462,7 @@ class Site:
         changed = {**copy.deepcopy(dict(claim)), "status": {"allocation": allocation}}
         changed |= {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
         try:
-            made = self.api.update(changed, "status")
+            made = self.api.update(changed, "status", fieldManager=SCHEDULER)
         except ApiError as error:
             raise NotRunError(f"the API server rejects the allocation: {error}") from error
         self._claims[made["metadata"]["uid"]] = made
@@ -537,7 +562,7 @@ class Site:
         for path in sorted(self.cdi.iterdir()):
             if path.suffix in {".json", ".yaml"} and not path.name.startswith("."):
                 try:
-                    found[path.name] = yaml.safe_load(path.read_text())
+                    found[path.name] = parsed(path.read_text())
                 except (yaml.YAMLError, OSError):
                     found[path.name] = None
         return found
@@ -579,12 +604,18 @@ class Site:
 
     @contextmanager
     def failing(self, device: str) -> Iterator[None]:
-        """Let a device fail inside the block, by the profile's commands."""
+        """Let a device fail inside the block, by the profile's commands.
+
+        The end waits for what is published to be as before: the next check compares with it.
+        """
+        before = self.devices().get(device)
         self.shell(self.profile.fail, device=device)
         try:
             yield
         finally:
             self.shell(self.profile.heal, device=device)
+            with contextlib.suppress(FailedError):
+                self.wait(lambda: self.devices().get(device) == before, HEAL_SECONDS, device)
 
     # Rest -------------------------------------------------------------------------------------
 
@@ -609,6 +640,14 @@ class Site:
             need(time.monotonic() < deadline, f"waited {seconds:g} s for {what}")
             time.sleep(pause)
             pause = min(pause * 1.2, 0.5)
+
+
+def parsed(text: str) -> Any:
+    """Return the tree of a text in JSON, or else in YAML, which takes a hundred times as long."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.safe_load(text)
 
 
 def reference(claim: Json) -> ClaimReference:

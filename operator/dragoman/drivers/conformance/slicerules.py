@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -120,6 +120,27 @@ def owned(slices: Sequence[Json]) -> str:
         if not kinds & workloads:
             return f"{name} is owned by {sorted(kinds)}"
     return ""
+
+
+def owned_by_node(one: Json) -> bool:
+    """Whether a slice's owners are Nodes: the garbage collector follows no owner in a namespace."""
+    owners = one["metadata"].get("ownerReferences") or []
+    return bool(owners) and all(owner["kind"] == "Node" for owner in owners)
+
+
+def garbage(slices: Sequence[Json], nodes: Collection[str]) -> list[str]:
+    """Return the names of slices that the garbage collector deletes.
+
+    Args:
+        slices: ResourceSlices.
+        nodes: UIDs of the Nodes that exist.
+    """
+    return [
+        one["metadata"]["name"]
+        for one in slices
+        if owned_by_node(one)
+        and not any(owner["uid"] in nodes for owner in one["metadata"]["ownerReferences"])
+    ]
 
 
 def limits(slices: Sequence[Json]) -> str:

@@ -45,7 +45,8 @@ class Binder:
             devices = decided(claim, self.pool.driver, self.pool.title, now)
             if devices is not None:
                 status = {**claim["status"], "devices": devices}
-                self._api.update({**claim, "status": status}, "status")
+                manager = {"fieldManager": self.pool.driver}
+                self._api.update({**claim, "status": status}, "status", **manager)
 
 
 def decided(

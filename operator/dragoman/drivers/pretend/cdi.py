@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-CDI_VERSION: Final = "0.6.0"
+CDI_VERSION: Final = "0.5.0"
+"""The least that its fields need (`hostPath` of device nodes): older runtimes read it too."""
 INSIDE: Final = "/var/run/devices"
 """Folder in which a container finds one file for each of its devices."""
 NODES: Final = "/dev/devices"

@@ -15,6 +15,9 @@ from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevi
 from dragoman.drivers.pretend.preparation import Preparation
 
 VERSION: Final = 1
+ADDED: Final = ("consumed", "podClaim")
+"""Fields that the first release neither wrote nor read. They have defaults, and a release that does
+not know them ignores them: then an upgrade and a downgrade keep what is prepared."""
 Prepared = dict[str, Preparation]
 """Preparations by claim UID."""
 
@@ -49,9 +52,13 @@ class Checkpoint:
 
     Args:
         folder: Of the driver.
+
+    Attributes:
+        first: Whether it is that of the first release, without what `ADDED` names.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.first = False
         self.path = folder / "checkpoint.json"
         self._lock = folder / "serialize.lock"
 
@@ -77,14 +84,18 @@ class Checkpoint:
         if not isinstance(tree, dict) or tree.get("version") != VERSION:
             raise CheckpointError(f"{self.path}: not version {VERSION}")
         try:
-            return {one["claim"]["uid"]: _preparation(one) for one in tree["claims"]}
+            return {one["claim"]["uid"]: _preparation(self._known(one)) for one in tree["claims"]}
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"{self.path}: malformed entry ({error!r})") from error
 
     def write(self, prepared: Mapping[str, Preparation]) -> None:
         """Replace the file."""
-        tree = {"version": VERSION, "claims": [_tree(one) for one in prepared.values()]}
-        write_text(self.path, json.dumps(tree), 0o600)
+        claims = [dict(self._known(_tree(one))) for one in prepared.values()]
+        write_text(self.path, json.dumps({"version": VERSION, "claims": claims}), 0o600)
+
+    def _known(self, tree: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what this release knows of an entry."""
+        return {key: one for key, one in tree.items() if not (self.first and key in ADDED)}
 
 
 def _tree(one: Preparation) -> dict[str, Any]:
@@ -108,6 +119,6 @@ def _preparation(tree: Mapping[str, Any]) -> Preparation:
         devices,
         {(name, share): value for name, share, value in tree["configs"]},
         frozenset(tree["owned"]),
-        tuple((device, name, amount) for device, name, amount in tree["consumed"]),
+        tuple((device, name, amount) for device, name, amount in tree.get("consumed", ())),
         tree.get("podClaim", ""),
     )

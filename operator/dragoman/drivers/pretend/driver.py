@@ -107,6 +107,7 @@ class Driver:
     Attributes:
         faults: May be changed at any time.
         deeds: What it did, in order.
+        spent: Seconds of calls that prepare and unprepare, by call.
     """
 
     def __init__(  # noqa: PLR0913 — all but three have defaults
@@ -125,6 +126,7 @@ class Driver:
         self.node = node
         self.faults = Faults()
         self.deeds: list[Deed] = []
+        self.spent = {"prepare": 0.0, "unprepare": 0.0}
         self.pool = devices if isinstance(devices, Pool) else pool_of(devices, name, node)
         self.folder = kubelet / "plugins" / name
         self.registry = kubelet / "plugins_registry"
@@ -163,6 +165,7 @@ class Driver:
         self.specs.mkdir(parents=True, exist_ok=True)
         self.registry.mkdir(parents=True, exist_ok=True)
         self._stopping.clear()
+        self._checkpoint.first = bool(self.faults.checkpoint)
         self.restore()
         for path in (self.endpoint, self.registration):
             if len(str(path).encode()) > SUN_PATH:
@@ -252,7 +255,9 @@ class Driver:
         """Return what is to be published now: lost devices are not, failed ones have a taint."""
         taint = {"key": "dragoman.dev/unhealthy", "effect": "NoSchedule"}
         unhealthy = {name: [taint] for name in self.faults.unhealthy}
-        return self.pool.without(self.faults.lost).tainted(unhealthy)
+        found = self.pool.without(self.faults.lost).tainted(unhealthy)
+        order = -1 if self.faults.enumeration else 1
+        return replace(found, devices=found.devices[::order])
 
     def render(
         self, pool: Pool, generation: int, owner: Mapping[str, Any] | None
@@ -346,8 +351,10 @@ class Driver:
     # Claims -----------------------------------------------------------------------------------
 
     def _prepare(self, request: bytes, alive: server.Alive) -> bytes:
-        claims = messages.read_claims(request)
-        return messages.write_prepared(self.answer(claims, alive))
+        claims, start = messages.read_claims(request), time.monotonic()
+        answer = self.answer(claims, alive)
+        self.spent["prepare"] += time.monotonic() - start
+        return messages.write_prepared(answer)
 
     def answer(
         self, claims: Sequence[ClaimReference], alive: server.Alive
@@ -440,8 +447,10 @@ class Driver:
         return self.folder / "files" / f"{uid}-{device}"
 
     def _unprepare(self, request: bytes, _: server.Alive) -> bytes:
-        claims = messages.read_claims(request)
-        return messages.write_unprepared({one.uid: self.unprepare_one(one) for one in claims})
+        claims, start = messages.read_claims(request), time.monotonic()
+        answer = {one.uid: self.unprepare_one(one) for one in claims}
+        self.spent["unprepare"] += time.monotonic() - start
+        return messages.write_unprepared(answer)
 
     def unprepare_one(self, claim: ClaimReference) -> str:
         """Release one claim's devices; return why not, or the empty text."""

@@ -18,6 +18,8 @@ CONDITIONS: Final = {
     "clinging": "each unprepare fails with VALUE",
     "unhealthy": "device VALUE is unhealthy and has a taint",
     "lost": "device VALUE is not there",
+    "enumeration": "the devices are found in the order VALUE: reversed",
+    "checkpoint": "the checkpoint is that of an older release: VALUE is first",
 }
 """States that a real driver may be in."""
 
@@ -77,11 +79,14 @@ MUTANTS: Final = {
     "late-document": "C1: the CDI document comes after the answer",
     "not-atomic": "C2: CDI documents are written in place",
     "bad-document": "C3: CDI documents have no kind",
+    "new-cdi": "C3: cdiVersion is above what the fields of CDI documents need",
     "shared-names": "C4: CDI names have no claim UID",
     "conflict": "C5: two documents define one device",
     "trusts-documents": "C6: documents that are lost do not come back",
     "mounts-root": "C7: the root folder is mounted",
     "world-writable": "C8: CDI documents are writable by everyone",
+    "foreign-owner": "C8: CDI documents belong to another user",
+    "shows-secrets": "C8: secrets of configs are in CDI documents",
     "fixed-cdi": "C9: the CDI folder must exist",
     "forgets": "K1: nothing is kept over a restart",
     "forgets-documents": "K2: an unprepare after a restart leaves the document",
@@ -89,7 +94,9 @@ MUTANTS: Final = {
     "crash-loop": "K4: a broken checkpoint ends it without a word",
     "needs-device": "K5: a checkpoint of a device that is gone ends it",
     "other-format": "K6: a checkpoint of another version is ignored",
+    "strict-format": "K6: a checkpoint without the newest fields is thrown away",
     "renames": "K7: devices have new names after a restart",
+    "numbers": "K7: devices are named by their place in the enumeration",
     "needs-api": "K8: it exits when the API server is away at its start",
     "needs-node": "K9: it exits when its Node does not exist",
     "keeps-deleted": "K10: a deleted claim stays prepared",
@@ -98,6 +105,7 @@ MUTANTS: Final = {
     "twice": "S3: a device is in two slices",
     "one-pool": "S4: all nodes have one pool name",
     "orphan": "S5: slices have no owner",
+    "stale-owner": "S5: the owner of slices has another UID than the Node",
     "once": "S6: deleted slices do not come back",
     "never-repairs": "S7: slices that others change stay as they are",
     "rewrites": "S8: slices are written again and again",
@@ -121,6 +129,8 @@ MUTANTS: Final = {
     "share-ends-all": "A3: the end of a share ends the others",
     "any-amount": "A4: consumed capacity is not enforced",
     "wrong-status": "A5: status.devices gets a device that is not allocated",
+    "shared-manager": "A5: status.devices is written as the scheduler's field manager",
+    "manager-per-start": "A5: status.devices has another field manager after a restart",
     "never-binds": "A6: binding conditions are never set",
     "foreign-metadata": "A7: the metadata of devices name another claim",
     "half-health": "H1: the health stream leaves out a device",
@@ -134,9 +144,14 @@ MUTANTS: Final = {
     "open-sockets": "X4: sockets are writable by everyone",
     "follows-paths": "X5: a claim's name becomes a path",
     "old-api": "V1: it uses v1beta1",
+    "needs-old-api": "V1: it does not start where v1beta1 is not served",
+    "no-v1beta1": "V2: it serves v1 only, although Kubernetes 1.33 is promised",
     "no-v1": "V2: it serves v1beta1 only",
     "always-live": "M1: liveness is 200 whether the DRA service answers or not",
     "claim-labels": "M2: a metric has the claim's UID as a label",
+    "still-metrics": "M2: no metric changes",
+    "untimed": "M2: no metric has how long a prepare takes",
+    "uncounted-errors": "M2: no metric counts errors",
     "silent-failure": "M4: failures are not logged",
 }
 
@@ -155,6 +170,8 @@ class Faults:
         clinging: What each unprepare fails with, unless empty.
         unhealthy: Names of devices that fail.
         lost: Names of devices that are not there.
+        enumeration: Order in which devices are found, unless empty.
+        checkpoint: The older release whose checkpoint is kept, unless empty.
         mutants: Names in MUTANTS.
     """
 
@@ -163,6 +180,8 @@ class Faults:
     clinging: str = ""
     unhealthy: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
+    enumeration: str = ""
+    checkpoint: str = ""
     mutants: frozenset[str] = field(default_factory=frozenset)
 
     def __contains__(self, mutant: object) -> bool:
@@ -192,8 +211,17 @@ def parse(texts: Iterable[str]) -> Faults:
         given.get("clinging", [""])[-1],
         frozenset(given.get("unhealthy", ())),
         frozenset(given.get("lost", ())),
+        _one_of("enumeration", "reversed", given),
+        _one_of("checkpoint", "first", given),
         frozenset(mutants),
     )
+
+
+def _one_of(name: str, known: str, given: Mapping[str, list[str]]) -> str:
+    text = given.get(name, [""])[-1]
+    if text not in {"", known}:
+        raise FaultError(f"{name}={text}: known is {name}={known}")
+    return text
 
 
 def _seconds(text: str) -> float:

@@ -33,6 +33,7 @@ ASKED: Final = {
     "old-api": "/apis/resource.k8s.io/v1beta1/resourceslices",
 }
 """What is asked of the API server at the start."""
+NOBODY: Final = 65534
 LONG: Final = "-of-a-driver-with-a-long-name"
 LATE: Final = 0.5
 """Seconds that a document comes after the answer."""
@@ -79,6 +80,8 @@ class Mutant(Driver):
         if "no-health-v1" in self.faults:
             versions = tuple(one for one in found.versions if one != messages.HEALTH_V1)
             found = replace(found, versions=versions)
+        if "no-v1beta1" in self.faults:
+            found = replace(found, versions=(messages.V1, messages.HEALTH_V1, messages.HEALTH))
         if "no-v1" in self.faults:
             found = replace(found, versions=(messages.V1BETA1, messages.HEALTH))
         return found
@@ -131,6 +134,10 @@ class Mutant(Driver):
             raise OSError(f"{self.endpoint}: address already in use")
         if "single-instance" in self.faults and self.registry.is_dir() and self.others_run():
             raise OSError("another instance runs")
+        if "needs-old-api" in self.faults:
+            served = self._api.request("GET", "/apis/resource.k8s.io")["versions"]
+            if "v1beta1" not in {one["version"] for one in served}:
+                raise OSError("v1beta1 is not served")
         if "needs-api" in self.faults or "needs-node" in self.faults:
             self._api.get("nodes", self.node)
         if "fixed-cdi" in self.faults and not self.specs.is_dir():
@@ -192,8 +199,7 @@ class Mutant(Driver):
             return found
         if "slow-results" in self.faults:
             time.sleep(2 * len(found))
-        if "wrong-status" in self.faults:
-            self._write_status(claim)
+        self._write_status(claim, found[0].device if found else "")
         if "forgets-seventh" in self.faults:
             self._counted += 1
             if self._counted % 7 == 0:
@@ -203,15 +209,20 @@ class Mutant(Driver):
                     self._checkpoint.write(prepared)
         return tuple(map(self._altered, found))
 
-    def _write_status(self, claim: ClaimReference) -> None:
-        """Report a device that the claim does not have."""
-        found = super().read(claim)
-        if found:
-            device = {"driver": self.name, "pool": self.pool.title, "device": "not-allocated"}
-            with contextlib.suppress(ApiError):
-                self._api.update(
-                    {**found, "status": {**found["status"], "devices": [device]}}, "status"
-                )
+    def _write_status(self, claim: ClaimReference, device: str) -> None:
+        """Report a device in the claim's status as a fault does."""
+        writers = {
+            "wrong-status": ("not-allocated", self.name),
+            "shared-manager": (device, "kube-scheduler"),
+            "manager-per-start": (device, f"{self.name}-{os.getpid()}-{self._started:.0f}"),
+        }
+        for fault, (reported, manager) in writers.items():
+            found = super().read(claim) if fault in self.faults else None
+            if found:
+                key = {"driver": self.name, "pool": self.pool.title, "device": reported}
+                status = {**found["status"], "devices": [{**key, "data": {"by": manager}}]}
+                with contextlib.suppress(ApiError):
+                    self._api.update({**found, "status": status}, "status", fieldManager=manager)
 
     @property
     def _ignores_cancel(self) -> bool:
@@ -324,7 +335,7 @@ class Mutant(Driver):
             return
         super().describe(ready)
         text = target.read_text()
-        changed = slicemutants.document(text, self.faults.mutants, ready.claim.uid)
+        changed = slicemutants.document(text, self.faults.mutants, ready)
         if "not-atomic" in self.faults and not known:
             with target.open("w") as file:
                 file.write(text[: len(text) // 2])
@@ -334,12 +345,19 @@ class Mutant(Driver):
             partial = target.with_name(f".{target.name}.x")
             partial.write_text(changed)
             partial.replace(target)
-        if "world-writable" in self.faults:
-            target.chmod(0o666)
+        self._spoil(target)
         if "conflict" in self.faults:
             (self.specs / f"copy-{ready.claim.uid}.json").write_text(text)
         if "leaks" in self.faults:
             (self.folder / f"leak-{ready.claim.uid}").write_text("")
+
+    def _spoil(self, document: Path) -> None:
+        """Change mode or owner of a CDI document."""
+        if "world-writable" in self.faults:
+            document.chmod(0o666)
+        if "foreign-owner" in self.faults:
+            with contextlib.suppress(PermissionError):  # not root: its own user is all there is
+                os.chown(document, NOBODY, NOBODY)
 
     def _restoring(self, ready: Preparation) -> bool:
         """Whether a claim was prepared before this process started."""
@@ -440,8 +458,11 @@ class Mutant(Driver):
         """Restore what was prepared."""
         if "other-format" in self.faults:
             self._checkpoint.path = self._checkpoint.path.with_name("checkpoint-2.json")
+        path = self._checkpoint.path
+        if "strict-format" in self.faults and path.exists() and "podClaim" not in path.read_text():
+            path.unlink()
         if "forgets" in self.faults:
-            self._checkpoint.path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         try:
             prepared = self.prepared
         except CheckpointError:
@@ -479,6 +500,10 @@ class Mutant(Driver):
             end = str(os.getpid() % 1000 + int(self._started) % 1000)
             devices = tuple({**one, "name": f"{one['name']}-{end}"} for one in found.devices)
             found = replace(found, devices=devices)
+        if "numbers" in self.faults:
+            names = [one["name"] for one in self.pool.devices]
+            numbered = zip(names, found.devices, strict=False)
+            found = replace(found, devices=tuple({**one, "name": name} for name, one in numbered))
         if "one-pool" in self.faults:
             found = replace(found, name="everywhere")
         return found

@@ -21,6 +21,13 @@ from dragoman.drivers.pretend.publisher import Publisher
 from dragoman.drivers.pretend.slices import Pool
 from dragoman.drivers.throwaway.api import Api, ApiError
 
+DEEDS: Mapping[tuple[str, str], str] = {
+    ("prepare", "success"): "prepare",
+    ("prepare", "error"): "refuse",
+    ("unprepare", "success"): "unprepare",
+    ("unprepare", "error"): "cling",
+}
+"""What a call ended in, as metrics name it and as the driver notes it."""
 LIVE_SECONDS = 2.0
 """For the DRA service to answer a probe."""
 log = logging.getLogger("dragoman.drivers.pretend")
@@ -184,17 +191,23 @@ def liveness(driver: Driver) -> tuple[int, str]:
 
 
 def metrics(driver: Driver) -> str:
-    """Return counters of what the driver did; no label names a claim."""
+    """Return counters of what the driver did, and how long it took; no label names a claim."""
     deeds = list(driver.deeds)
-    counts = {
-        verb: sum(one.verb == verb for one in deeds)
-        for verb in ("prepare", "refuse", "unprepare", "cling")
+    found = {
+        f'pretend_{call}_claims_total{{result="{result}"}}': float(
+            sum(one.verb == verb for one in deeds)
+        )
+        for (call, result), verb in DEEDS.items()
+        if not ("uncounted-errors" in driver.faults and result == "error")
     }
-    lines = [f'pretend_calls_total{{result="{verb}"}} {count}' for verb, count in counts.items()]
+    if "untimed" not in driver.faults:
+        found |= {f"pretend_{call}_seconds_total": spent for call, spent in driver.spent.items()}
+    found["pretend_prepared_claims"] = len(driver.prepared)
     if "claim-labels" in driver.faults:
-        lines += [f'pretend_prepare{{claim="{one.claim.uid}"}} 1' for one in deeds]
-    prepared = counts["prepare"] - counts["unprepare"]
-    return "\n".join([*lines, f"pretend_prepared_claims {max(prepared, 0)}", ""])
+        found |= {f'pretend_prepare{{claim="{one.claim.uid}"}}': 1 for one in deeds}
+    if "still-metrics" in driver.faults:
+        found = dict.fromkeys(found, 0)
+    return "".join(f"{series} {value:g}\n" for series, value in found.items())
 
 
 def log_to_stderr() -> None:

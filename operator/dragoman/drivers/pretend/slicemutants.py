@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from dragoman.drivers.pretend.preparation import Preparation
 from dragoman.drivers.pretend.slices import Manifest
 
 SHARE: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -59,6 +60,13 @@ def _twice(found: list[Manifest], _: float) -> list[Manifest]:
 def _orphan(found: list[Manifest], _: float) -> list[Manifest]:
     for one in found:
         one["metadata"].pop("ownerReferences", None)
+    return found
+
+
+def _stale_owner(found: list[Manifest], _: float) -> list[Manifest]:
+    for one in found:
+        for owner in one["metadata"].get("ownerReferences") or ():
+            owner["uid"] = "of-an-earlier-node"
     return found
 
 
@@ -141,6 +149,7 @@ SLICES: Final[Mapping[str, Change]] = {
     "falling": _falling,
     "twice": _twice,
     "orphan": _orphan,
+    "stale-owner": _stale_owner,
     "one-slice": _one_slice,
     "unknown-counter": _unknown_counter,
     "high-default": _high_default,
@@ -154,12 +163,15 @@ SLICES: Final[Mapping[str, Change]] = {
 }
 
 
-def document(text: str, mutants: Iterable[str], uid: str) -> str:
-    """Return a CDI document as the faults write it."""
+def document(text: str, mutants: Iterable[str], ready: Preparation) -> str:
+    """Return the CDI document of a prepared claim as the faults write it."""
     tree = json.loads(text)
+    uid = ready.claim.uid
     for name in mutants:
         if name == "bad-document":
             tree.pop("kind", None)
+        if name == "new-cdi":
+            tree["cdiVersion"] = "1.0.0"
         if name == "shared-names":
             for device in tree["devices"]:
                 shown = device["name"].removeprefix(f"{uid}-")
@@ -167,5 +179,8 @@ def document(text: str, mutants: Iterable[str], uid: str) -> str:
         if name == "mounts-root":
             mount = {"hostPath": "/", "containerPath": "/host"}
             tree["devices"][0]["containerEdits"]["mounts"].append(mount)
+        if name == "shows-secrets":
+            shown = json.dumps([*ready.configs.values()])
+            tree["devices"][0]["containerEdits"]["env"].append(f"ALL_CONFIGS={shown}")
     changed = json.dumps(tree)
     return text if changed == json.dumps(json.loads(text)) else changed

@@ -100,7 +100,7 @@ def test_an_unknown_check_is_named() -> None:
 
 
 GOOD = {
-    "cdiVersion": "0.6.0",
+    "cdiVersion": "0.3.0",
     "kind": "k8s.gpu.example.com/claim",
     "devices": [{"name": "a", "containerEdits": {"env": ["A=b"]}}],
 }
@@ -114,6 +114,7 @@ GOOD = {
         ({"devices": []}, "no devices"),
         ({"extra": 1}, "unknown field extra"),
         ({"cdiVersion": "0.3.0", "devices": [{"name": "0a"}]}, "below 0.5.0"),
+        ({"cdiVersion": "0.6.0"}, "above 0.3.0"),
         ({"devices": [{"name": "a", "containerEdits": {"env": ["1"]}}]}, "not NAME=value"),
     ],
 )

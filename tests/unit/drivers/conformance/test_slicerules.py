@@ -66,6 +66,28 @@ def test_good_slices_break_no_rule(rule: Rule) -> None:
     assert rule(manifests(POOL, 1, OWNER)) == ""
 
 
+@pytest.mark.parametrize(
+    ("mutant", "nodes", "garbage"),
+    [
+        ("", {"u"}, 0),
+        ("", set(), 2),
+        ("stale-owner", {"u"}, 2),
+        ("orphan", set(), 0),
+    ],
+)
+def test_slices_are_garbage_where_no_owner_is_a_node_that_is_there(
+    mutant: str, nodes: set[str], garbage: int
+) -> None:
+    slices = slicemutants.slices(manifests(POOL, 1, OWNER), [mutant], 0)
+    assert len(slicerules.garbage(slices, nodes)) == garbage
+
+
+def test_a_workload_is_an_owner_that_the_garbage_collector_does_not_follow() -> None:
+    slices = manifests(POOL, 1, {**OWNER, "kind": "DaemonSet"})
+    assert slicerules.owned(slices) == ""
+    assert slicerules.garbage(slices, set()) == []
+
+
 def test_nodes_must_not_share_a_pool_name() -> None:
     first, second = manifests(POOL, 1, OWNER), manifests(POOL, 1, OWNER)
     for one in second:

@@ -73,6 +73,7 @@ def test_a_thousand_devices_are_split_and_counters_come_without_devices() -> Non
         ("slow=fast", "number of seconds"),
         ("double=1", "takes no value"),
         ("dubble", "did you mean double"),
+        ("enumeration=random", "known is enumeration=reversed"),
     ],
 )
 def test_a_bad_fault_is_named(text: str, problem: str) -> None:
@@ -89,6 +90,19 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
     checkpoint.write({"uid-1": ready})
     assert checkpoint.read() == {"uid-1": ready}
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.json"]
+
+
+def test_the_first_release_and_this_one_read_each_others_checkpoints(tmp_path: Path) -> None:
+    claim = ClaimReference("ns", "uid-1", "one")
+    shares = (("gpu-0", "memory", "1Gi"),)
+    ready = Preparation(claim, (), {}, frozenset({"gpu-0"}), shares, "gpu")
+    new, first = Checkpoint(tmp_path), Checkpoint(tmp_path)
+    first.first = True
+    new.write({"uid-1": ready})
+    known = first.read()
+    assert known == {"uid-1": Preparation(claim, (), {}, frozenset({"gpu-0"}))}
+    first.write(known)
+    assert new.read() == known
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 SUFFIXES: Final = (".json", ".yaml")
 EDITS: Final = {"env", "deviceNodes", "mounts", "hooks", "additionalGids", "intelRdt", "netDevices"}
 TOP: Final = {"cdiVersion", "kind", "devices", "containerEdits", "annotations"}
+MOST: Final = 0o644
+"""Mode of a document: runtimes read it, and what is in it decides about containers."""
 PROTECTED: Final = ("/", "/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 
@@ -48,11 +51,10 @@ def malformed(tree: Any) -> str:  # noqa: C901 — one branch for each rule
         if bad := [one for one in edits.get("env") or () if not VARIABLE.fullmatch(str(one))]:
             return f"env {bad[0]!r} is not NAME=value"
     needed = minimum_version(tree)
-    return (
-        f"cdiVersion {version} is below {needed}, which its fields need"
-        if (_number(version) < _number(needed))
-        else ""
-    )
+    if _number(version) == _number(needed):
+        return ""
+    where = "below" if _number(version) < _number(needed) else "above"
+    return f"cdiVersion {version} is {where} {needed}, which its fields need"
 
 
 def minimum_version(tree: Mapping[str, Any]) -> str:
@@ -204,11 +206,21 @@ def paths(site: Site) -> None:
 
 
 @scenario("C8")
-def modes(site: Site) -> None:
-    """Documents are not writable by others."""
+def modes(site: Site) -> str:
+    """Documents are the driver's own, only it can write them, and they show no secret."""
+    for parameters, secret in site.profile.secrets:
+        claim = site.claim(*site.take(1), config=[site.opaque(parameters)])
+        site.prepared(claim)
+        shown = [one.name for one in sorted(site.cdi.iterdir()) if secret in one.read_text()]
+        need(not shown, f"{shown[:1]} shows the secret of a config to everyone on the node")
+        site.unprepared(claim)
     for name in _prepared(site):
-        mode = stat.S_IMODE((site.cdi / name).stat().st_mode)
-        need(not mode & 0o022, f"{name} has mode {mode:o}")
+        info = (site.cdi / name).stat()
+        mode = stat.S_IMODE(info.st_mode)
+        need(not mode & ~MOST, f"{name} has mode {mode:o}, at most {MOST:o} is allowed")
+        need(info.st_uid == os.geteuid(), f"{name} has the owner {info.st_uid}, not the driver's")
+    count = len(site.profile.secrets)
+    return f"{count} secrets" if count else "no `configs.secrets`: none was looked for"
 
 
 @scenario("C9", "reboot")

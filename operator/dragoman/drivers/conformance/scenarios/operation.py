@@ -2,37 +2,92 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
 import urllib3
 
-from dragoman.drivers.conformance.checks import NotRunError, need
+from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
+from dragoman.drivers.conformance.scenarios.configs import typos
 from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.kubeletplugin import messages
 from dragoman.drivers.kubeletplugin.client import Endpoint
 
 OLD: Final = ("/apis/resource.k8s.io/v1beta1/", "/apis/resource.k8s.io/v1beta2/")
+ONLY_V1: Final = "--runtime-config=resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false"
+"""As Kubernetes 1.38 is."""
+WITHOUT_V1: Final = (
+    "--runtime-config="
+    "resource.k8s.io/v1=false,resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"
+)
+"""As Kubernetes 1.33 is."""
+FIRST_WITH_V1: Final = 34
+"""Minor release of Kubernetes that has resource.k8s.io/v1 and dra.v1."""
 TIMES: Final = 20
+SERIES: Final = re.compile(
+    r"(?P<series>[a-zA-Z_:][\w:]*(\{.*\})?)\s+(?P<value>[-+.\deE]+|[-+]?Inf|NaN)(\s+-?\d+)?"
+)
+"""A line of Prometheus' text format, with or without a time."""
+ABOUT: Final = re.compile("prepare|claim", re.IGNORECASE)
+DURATION: Final = re.compile("second|duration|latency", re.IGNORECASE)
 
 
-@scenario("V1", "published")
-def api_version(site: Site) -> None:
-    """resource.k8s.io/v1 is used where it is served."""
-    claim = site.claim(*site.take(1))
-    site.prepared(claim)
+@scenario("V1", "versions")
+def api_version(site: Site) -> str:
+    """resource.k8s.io/v1 is used where it is served, and other API servers do as well."""
+    _works(site)
     old = [one for one in site.proxy.requests if one.path.startswith(OLD)]
     need(not old, f"it uses {old[0].path}, which Kubernetes 1.38 removes" if old else "")
+    if site.setting.quick:
+        return "--quick starts no further API server"
+    tried = {"without v1beta1 and v1beta2": ONLY_V1}
+    if _promises_old(site):
+        tried["without v1"] = WITHOUT_V1
+    for what, flag in tried.items():
+        with _explained(what), site.served_by([flag]):
+            _works(site)
+    return f"also {' and '.join(tried)}"
+
+
+def _works(site: Site) -> None:
+    """Prepare a claim, and unprepare it."""
+    claim = site.claim(*site.take(1))
+    site.prepared(claim)
+    site.unprepared(claim)
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Say which API server a failure belongs to."""
+    try:
+        yield
+    except FailedError as error:
+        raise FailedError(f"on an API server {what}: {error}") from None
+
+
+def _promises_old(site: Site) -> bool:
+    """Whether releases are promised that have neither resource.k8s.io/v1 nor dra.v1."""
+    return 0 < site.profile.oldest < FIRST_WITH_V1
 
 
 @scenario("V2", "published")
 def service_version(site: Site) -> None:
-    """dra.v1 is served."""
+    """dra.v1 is served, and dra.v1beta1 where old kubelets are promised."""
     assert site.info is not None
-    need(messages.V1 in site.info.versions, f"supported_versions is {list(site.info.versions)}")
-    Endpoint(site.endpoint.socket, messages.DRA).prepare((), 5)
+    wanted = {messages.V1: messages.DRA}
+    if _promises_old(site):
+        wanted[messages.V1BETA1] = messages.DRA_V1BETA1
+    for version, service in wanted.items():
+        need(
+            version in site.info.versions,
+            f"supported_versions is {list(site.info.versions)}, without {version}",
+        )
+        Endpoint(site.endpoint.socket, service).prepare((), 5)
 
 
 @scenario("M1", "operation")
@@ -53,18 +108,50 @@ def liveness(site: Site) -> None:
 
 @scenario("M2", "operation")
 def metrics(site: Site) -> str:
-    """Metrics count claims, and name none."""
+    """Metrics count prepared claims, their durations and errors, and name no claim."""
     url = _url(site, site.profile.metrics, "metrics")
+    before = _series(url)
     claim = site.claim(*site.take(1))
     site.prepared(claim)
+    prepared = _series(url)
+    bad = site.claim(*site.take(1), config=_impossible(site))
+    need(site.refused(bad), "a claim with a bad config was prepared")
+    refused = _series(url)
+    for meta in (claim["metadata"], bad["metadata"]):
+        for word in (meta["uid"], f'"{meta["name"]}"'):
+            named = next((one for one in refused if word in one), "")
+            need(not named, f"a metric has a claim as a label: {named}")
+    good, failed = rising(before, prepared), rising(prepared, refused)
+    need(good, "no metric of claims or preparations rises when a claim is prepared")
+    need([one for one in good if DURATION.search(one)], "no metric has how long a prepare takes")
+    errors = failed - good
+    need(errors, "no metric rises when a prepare fails, and only then")
+    return f"{len(good)} series rise with a prepared claim, {min(errors)} with an error"
+
+
+def _impossible(site: Site) -> list[Mapping[str, Any]]:
+    """Return a config that the driver itself refuses: a library may refuse other claims before."""
+    bad = next((one for good in site.profile.good for one, _ in typos(good)), None)
+    if bad is None:
+        raise NotRunError("the profile has no configs.good, from which a bad config is made")
+    return [site.opaque(bad)]
+
+
+def rising(before: Mapping[str, float], after: Mapping[str, float]) -> set[str]:
+    """Return the series of claims and preparations that are new or higher. Pure."""
+    return {one for one, value in after.items() if ABOUT.search(one) and value > before.get(one, 0)}
+
+
+def parse_metrics(text: str) -> dict[str, float]:
+    """Return the value of each series of Prometheus' text format. Pure."""
+    found = (SERIES.fullmatch(line.strip()) for line in text.splitlines())
+    return {one["series"]: float(one["value"]) for one in found if one}
+
+
+def _series(url: str) -> dict[str, float]:
     code, text = _get(url)
     need(code == 200, f"{url} answers {code}")
-    meta = claim["metadata"]
-    for word in (meta["uid"], f'"{meta["name"]}"'):
-        need(word not in text, f"a metric has the claim's {word} as a label")
-    lines = [one for one in text.splitlines() if "prepare" in one and not one.startswith("#")]
-    need(lines, "no metric of preparations")
-    return f"{len(lines)} series of preparations"
+    return parse_metrics(text)
 
 
 def _url(site: Site, text: str, what: str) -> str:

@@ -32,7 +32,6 @@ def _taints(slices: Sequence[Any]) -> str:
 RULES: dict[str, Rule] = {
     "S1": slicerules.complete,
     "S3": slicerules.unique,
-    "S5": slicerules.owned,
     "S12": slicerules.counters,
     "S13": slicerules.policies,
     "S16": _taints,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import START_SECONDS, Site, reference
 from dragoman.drivers.kubeletplugin.client import CallError
 
+Json = Mapping[str, Any]
 MOMENTS: Final = 20
 
 
@@ -138,35 +140,55 @@ def upgrade(site: Site) -> None:
         site.subject.kill()
         site.use(first)
         site.start()
-        (name,) = site.take(1)
-        claim = site.claim(name)
+        (name, another) = site.take(2)
+        claim, ended = site.claim(name), site.claim(another)
         before = site.prepared(claim)
+        site.prepared(ended)
         site.subject.stop()
         site.use(second)
         site.start()
-        need(site.prepared(claim) == before, "the answer differs")
         need(site.refused(site.claim(name)), f"{name} was prepared for two claims")
-        site.unprepared(claim)
-        need(not site.claim_ids(claim), "CDI devices are left")
+        need(site.prepared(claim) == before, "the answer differs")
+        for one in (claim, ended):
+            site.unprepared(one)
+            need(not site.claim_ids(one), "CDI devices are left")
 
 
 @scenario("K7", "restart")
-def same_names(site: Site) -> None:
-    """Devices have the same names after a restart."""
-    before = {name: one.get("attributes") for name, one in site.devices().items()}
+def same_names(site: Site) -> str:
+    """Devices have the same names after a restart, and enumerated in another order."""
+    before = site.devices()
     site.restart()
     time.sleep(1)
-    after = {name: one.get("attributes") for name, one in site.devices().items()}
-    need(
-        before.keys() == after.keys(), f"names changed: {sorted(before.keys() ^ after.keys())[:4]}"
-    )
-    moved = [name for name, one in after.items() if _identity(one) != _identity(before[name])]
-    need(not moved, f"{moved[:1]} is another device after a restart")
+    problem = renaming(before, site.devices())
+    need(not problem, f"{problem} after a restart")
+    shuffled = site.profile.commands.get("shuffled")
+    if not shuffled:
+        return "after a restart; no `shuffledCommand`: no other order was tried"
+    with site.using(shuffled):
+        problem = renaming(before, site.devices())
+        need(not problem, f"{problem} when the hardware is enumerated in another order")
+    return f"{len(before)} devices, after a restart and in another order"
 
 
-def _identity(attributes: object) -> object:
-    found = attributes if isinstance(attributes, dict) else {}
-    return {key: one for key, one in found.items() if "uuid" in key.lower() or "pci" in key.lower()}
+def renaming(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
+    """Return which name was lost, is new or is of another device; the empty text for none. Pure.
+
+    Args:
+        before: Published devices by name.
+        after: The same hardware's devices later.
+    """
+    if changed := sorted(before.keys() ^ after.keys()):
+        return f"names changed: {', '.join(changed[:4])}"
+    moved = [name for name in after if _identity(before[name]) != _identity(after[name])]
+    return f"{moved[0]} is another device" if moved else ""
+
+
+def _identity(device: Json) -> Json:
+    """Return the attributes that name one piece of hardware, wherever it is in a list."""
+    found = device.get("attributes") or {}
+    words = ("uuid", "pci", "serial", "mac")
+    return {key: one for key, one in found.items() if any(word in key.lower() for word in words)}
 
 
 def _appears(site: Site) -> bool:

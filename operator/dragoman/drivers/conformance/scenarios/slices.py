@@ -18,7 +18,6 @@ from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import START_SECONDS, Site
 from dragoman.drivers.throwaway.api import ApiError
-from dragoman.drivers.throwaway.plane import PlaneError
 
 SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 QUIET_SECONDS: Final = 300.0
@@ -100,6 +99,37 @@ def pool_names(site: Site) -> None:
         found = [*site.slices(), *other.slices()]
         problem = slicerules.own_pools(found)
         need(not problem, problem)
+
+
+@scenario("S5", "away")
+def gone_node(site: Site) -> str:
+    """Slices have an owner, and one that is the Node takes them along when it is deleted."""
+    site.wait(site.pool_complete, START_SECONDS, "slices")
+    found = site.slices()
+    problem = slicerules.owned(found)
+    need(not problem, problem)
+    early = _collect(site)
+    need(not early, f"{early[:1]} is garbage while its Node is there: its owner has another UID")
+    site.subject.kill()
+    site.api.delete("nodes", site.node)
+    site.step("SIGKILL, delete the Node, and collect garbage as kube-controller-manager does")
+    try:
+        gone = _collect(site)
+    finally:
+        site.create_node()
+    left = [one for one in site.slices() if slicerules.owned_by_node(one)]
+    need(not left, f"{left[0]['metadata']['name'] if left else ''} outlives its Node")
+    return f"{len(gone)} of {len(found)} slices go with the Node"
+
+
+def _collect(site: Site) -> list[str]:
+    """Delete the node's slices whose owner is gone, as kube-controller-manager does."""
+    node = site.api.find("nodes", site.node)
+    there = {str(node["metadata"]["uid"])} if node else set()
+    found = slicerules.garbage(site.slices(), there)
+    for name in found:
+        site.api.delete("resourceslices", name)
+    return found
 
 
 @scenario("S6", "slices")
@@ -246,20 +276,11 @@ def exit_keeps(site: Site) -> None:
 @scenario("S11", "gates", waits=True)
 def dropped_fields(site: Site) -> str:
     """Fields that the server drops do not stop the rest, and cause no endless writes."""
-    try:
-        server = site.setting.plane.start_server(NARROW)
-    except PlaneError as error:
-        raise NotRunError(f"no API server with feature gates off: {error}") from error
-    site.wipe()
-    site.proxy.target = server.url
-    site.start()
-    (name,) = site.take(1)
-    claim = site.claim(name)
-    site.prepared(claim)
-    time.sleep(5)
-    start = time.monotonic()
-    time.sleep(15)
-    writes = [one for one in site.proxy.since(start) if one.writes]
-    server.process.kill()
+    with site.served_by(NARROW):
+        site.prepared(site.claim(*site.take(1)))
+        time.sleep(5)
+        start = time.monotonic()
+        time.sleep(15)
+        writes = [one for one in site.proxy.since(start) if one.writes]
     need(not writes, f"{len(writes)} writes in 15 s at rest on a server that drops fields")
     return "gates of counters, shares and taints off; v1beta1 and v1beta2 off"
