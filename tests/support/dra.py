@@ -1,5 +1,6 @@
 """Users' commands in this process, on small clusters in files."""
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,8 +42,17 @@ class Desk:
     def document(self, *arguments: object, status: int = 0) -> Any:
         """Run a command with -o json; return the document, which must meet the schema."""
         found = json.loads(self.run(*arguments, "-o", "json", status=status))
-        jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+        validator().validate(found)
         return found
+
+
+@functools.cache
+def validator() -> Any:
+    """Return the validator of documents; checking the schema itself takes longer than a command."""
+    schema = json.loads(SCHEMA.read_text())
+    found = jsonschema.validators.validator_for(schema)
+    found.check_schema(schema)
+    return found(schema)
 
 
 def invoke(*arguments: object, **more: Any) -> Result:

@@ -8,13 +8,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
 from dragoman.cli.dra.cluster.auth import COMMANDS, cluster_role
 from dragoman.cli.dra.cluster.rights import DRA, Need, of_command
-from tests.support.dra import SCHEMA, invoke
+from tests.support.dra import invoke, validator
 
 
 def named(command: str, *, rules: bool = False, binding: bool = True) -> set[str]:
@@ -125,7 +124,7 @@ def test_rights_to_write_are_looked_at_where_a_command_is_named(kubeconfig: Path
     found = invoke("auth", "--kubeconfig", kubeconfig, "--for", "all", "-n", "ml", "-o", "json")
     assert found.exit_code == 1
     document = json.loads(found.stdout)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    validator().validate(document)
     allowed = {
         (one["command"], one["verb"], one["resource"]): one["allowed"]
         for one in document["further"]
