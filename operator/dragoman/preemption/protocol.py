@@ -356,12 +356,16 @@ def _evicted(journal: Journal, victim: Victim) -> str:
 
 
 def _ended(seen: Seen, phase: Phase, why: str) -> Step:
-    """Release the devices, then say how it ended: nothing is left of ours but the record."""
+    """Say how it ended, then release the devices: nothing is left of ours but the record.
+
+    The status comes first because it is refused where another process has gone on meanwhile, whose
+    evictions need the reservation. A process that ends between the two leaves the finalizer.
+    """
     fields = {"phase": phase.value, "endedAt": seen.now, "message": why}
     told: tuple[Action, ...] = ()
     if phase is Phase.FAILED:
         told = (Tell("DevicePreemptionFailed", f"{why[:1].upper()}{why[1:]}."),)
-    return Step(why, (*_releases(seen), SetStatus(fields), *told, RemoveFinalizer()))
+    return Step(why, (SetStatus(fields), *_releases(seen), *told, RemoveFinalizer()))
 
 
 def _releases(seen: Seen) -> Iterator[DeleteRule]:

@@ -118,7 +118,7 @@ def test_without_a_reason_nothing_is_evicted(sight: Sight) -> None:
 def test_a_changed_plan_releases_the_devices_first() -> None:
     look = Look(Sight.CHANGED, why="other pods would have to end than planned")
     seen = Seen(READY, NOW, rules=RULES, look=look)
-    assert kinds(seen) == [DeleteRule, DeleteRule, SetStatus, RemoveFinalizer]
+    assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveFinalizer]
     assert fields(seen)["phase"] == "Aborted"
     assert fields(seen)["message"] == look.why
 
@@ -135,7 +135,7 @@ def test_another_process_goes_on_with_the_pods_that_are_left() -> None:
 def test_a_place_ends_it_in_every_phase() -> None:
     for phase in (Phase.RESERVING, Phase.EVICTING, Phase.PLACING):
         seen = Seen(replace(READY, phase=phase), NOW, node="n", rules=RULES)
-        assert kinds(seen) == [DeleteRule, DeleteRule, SetStatus, RemoveFinalizer]
+        assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveFinalizer]
         assert fields(seen)["phase"] == "Placed"
 
 
@@ -338,7 +338,7 @@ def test_a_drain_wins_over_a_reservation() -> None:
     ):
         journal = replace(READY, phase=phase, evictions=evictions)
         seen = Seen(journal, NOW, rules=RULES, drained=GPU)
-        assert kinds(seen)[:2] == [DeleteRule, DeleteRule]
+        assert kinds(seen)[:3] == [SetStatus, DeleteRule, DeleteRule]
         assert fields(seen)["phase"] == ends.value
         assert f"device {GPU} is taken out of service" in str(fields(seen)["message"])
         assert fields(replace(seen, node="n"))["phase"] == Phase.PLACED.value

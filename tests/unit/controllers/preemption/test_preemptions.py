@@ -1,18 +1,22 @@
-"""What the preemptions of a cluster allow, after their pods and objects were deleted."""
+"""What the preemptions of a cluster allow and do, beside other processes and deleted objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
-from dragoman.preemption.stored import Limits, timestamp
+from dragoman.preemption.reservation import rule_manifest
+from dragoman.preemption.stored import FINALIZER, Limits, timestamp
 from tests.support.manifests import Json
 
 NOW = 1_800_000_000.0
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+METADATA = {"namespace": "ns", "name": "uid-train", "uid": "uid-journal"}
 RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules")
 
 
@@ -21,9 +25,20 @@ class Server:
 
     def __init__(self) -> None:
         self.objects: dict[str, list[Json]] = {"devicetaintrules": [], "devicepreemptions": []}
+        self.deleted: list[str] = []
 
     async def get(self, path: str, **_: str) -> Json:
-        return {"items": self.objects[path.rpartition("/")[2]], "metadata": {}}
+        kind, _slash, name = path.rpartition("/")
+        if name in self.objects:
+            return {"items": self.objects[name], "metadata": {}}
+        raise ApiError(404, "NotFound", f"{kind} has no {name}")
+
+    async def patch(self, path: str, *_: object) -> Json:
+        raise ApiError(409, "Conflict", f"{path} has changed")
+
+    async def delete(self, path: str, _: object) -> Json:
+        self.deleted.append(path)
+        return {}
 
 
 def journal(phase: str, evictions: int) -> Json:
@@ -31,7 +46,7 @@ def journal(phase: str, evictions: int) -> Json:
         {"pod": f"p{one}", "owner": "o", "at": timestamp(NOW - 600)} for one in range(evictions)
     ]
     return {
-        "metadata": {"namespace": "ns", "name": "uid-train", "uid": "uid-journal"},
+        "metadata": METADATA,
         "spec": {"mode": "Preempt", "node": "n", "pod": {"name": "train", "uid": "uid-train"}},
         "status": {"phase": phase, "evictions": evicted},
     }
@@ -60,3 +75,24 @@ async def test_deleting_pods_and_objects_does_not_begin_limits_anew() -> None:
     await preemptions.refresh()
     assert preemptions.budget.attempt("uid-train") == 1
     assert preemptions.budget.evictions() == 0
+
+
+async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that_goes_on() -> None:
+    """Without the reservation another pod takes the devices whose pods are being evicted."""
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits())
+    preemptions = Preemptions(server, carrier, Policy())
+    server.objects["devicepreemptions"] = [
+        {**journal("Evicting", 1), "metadata": METADATA | {"finalizers": [FINALIZER]}}
+    ]
+    device = DeviceID("gpu.example.com", "n", "device-0")
+    rule = rule_manifest("resource.k8s.io/v1beta2", device, "uid-train")
+    rule["metadata"]["uid"] = "uid-rule"
+    server.objects["devicetaintrules"] = [rule]
+    await preemptions.refresh()
+
+    # The pod is gone, so this process would end the preemption; but another one has written it.
+    await preemptions.advance()
+
+    assert preemptions.reserved == 1
+    assert not server.deleted
