@@ -6,14 +6,14 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.worlds.defaultpreemption import PRIORITIES, Pod, World
-from tests.support.worlds.preemption import stamp
+from tests.support.worlds.defaultpreemption import PRIORITIES, World
+from tests.support.worlds.extendedresource import WAITING, cluster, waiting
 
 Json = dict[str, Any]
-RESOURCE = "example.com/units"
+REPORTED = ("pods", "poddisruptionbudgets")
+"""What gets its status after its creation."""
 SETTLE = 1.0
 """Seconds in which the scheduler's informers see a world."""
 PATIENCE = 30.0
@@ -44,9 +44,7 @@ class Stage:
         api, namespace = self._api, self._plane.create_namespace("d")
         self._build(world, namespace)
         time.sleep(SETTLE)
-        waiting = _pod("pre", namespace, world.need, world.priority, cpu=world.cpu)
-        waiting["spec"]["nodeSelector"] = {"world": namespace}
-        api.create(waiting)
+        api.create(waiting(world, namespace))
         wait_for(lambda: self._refused(namespace), PATIENCE, "a verdict")
         with suppress(TimeoutError):
             wait_for(lambda: self._nominated(namespace), 10.0 if expected else 2.5)
@@ -62,50 +60,27 @@ class Stage:
 
     def _build(self, world: World, namespace: str) -> None:
         api = self._api
-        for name, room in world.rooms.items():
-            node = objects.node(name)
-            node["metadata"]["labels"]["world"] = namespace
-            for part in ("capacity", "allocatable"):
-                core = {"cpu": f"{world.cores[name] * 100}m", RESOURCE: str(room)}
-                node["status"][part] = {**node["status"][part], **core}
-            api.create(node)
-        pods = [
-            _pod(one.name, namespace, one.units, one.priority, one.node, one.cpu, dict(one.labels))
-            for one in world.pods
-        ]
-        api.create_many(pods)
+        made = cluster(world, namespace)
+        for one in made["nodes"]:
+            api.create(one)
+        api.create_many(made["pods"])
+        for one in made["poddisruptionbudgets"]:
+            api.create(one)
 
-        def start(one: Pod) -> None:
-            status = {"phase": "Running", "startTime": stamp(one.start)}
-            api.patch("pods", one.name, namespace, {"status": status}, subresource="status")
+        def report(given: tuple[str, Json]) -> None:
+            plural, one = given
+            body = {"status": one["status"]}
+            api.patch(plural, one["metadata"]["name"], namespace, body, subresource="status")
 
-        api.in_parallel(start, world.pods)
-        for budget in world.budgets:
-            selector = {"matchLabels": dict([budget.selector])}
-            api.create(
-                {
-                    "apiVersion": "policy/v1",
-                    "kind": "PodDisruptionBudget",
-                    "metadata": {"name": budget.name, "namespace": namespace},
-                    "spec": {"minAvailable": 1, "selector": selector},
-                }
-            )
-            status = {
-                "disruptionsAllowed": budget.allowed,
-                "currentHealthy": 5,
-                "desiredHealthy": 1,
-                "expectedPods": 5,
-                "observedGeneration": 1,
-            }
-            plural = "poddisruptionbudgets"
-            api.patch(plural, budget.name, namespace, {"status": status}, subresource="status")
+        reported = [(plural, one) for plural in REPORTED for one in made[plural]]
+        api.in_parallel(report, reported)
 
     def _refused(self, namespace: str) -> bool:
-        status = self._api.get("pods", "pre", namespace).get("status") or {}
+        status = self._api.get("pods", WAITING, namespace).get("status") or {}
         return any(one["type"] == "PodScheduled" for one in status.get("conditions") or ())
 
     def _nominated(self, namespace: str) -> str:
-        status = self._api.get("pods", "pre", namespace).get("status") or {}
+        status = self._api.get("pods", WAITING, namespace).get("status") or {}
         return str(status.get("nominatedNodeName") or "")
 
     def _clear(self, world: World, namespace: str) -> None:
@@ -115,22 +90,3 @@ class Stage:
             self._api.delete("nodes", name)
         with suppress(ApiError):
             self._api.delete("namespaces", namespace)
-
-
-def _pod(  # noqa: PLR0917 — what a pod of a world is made of
-    name: str,
-    namespace: str,
-    units: int,
-    priority: int,
-    node: str = "",
-    cpu: int = 0,
-    labels: dict[str, str] | None = None,
-) -> Json:
-    made = objects.pod(name, namespace, labels=labels, priorityClassName=f"prio-{priority}")
-    made["spec"]["terminationGracePeriodSeconds"] = 300
-    limits = {RESOURCE: str(units)}
-    requests = {"cpu": f"{cpu * 100}m"} if cpu else {"cpu": "0"}
-    made["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": requests}
-    if node:
-        made["spec"]["nodeName"] = node
-    return made

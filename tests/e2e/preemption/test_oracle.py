@@ -15,11 +15,10 @@ from random import Random
 
 import pytest
 
-from dragoman.preemption.planner import Outcome
 from tests.e2e.preemption.scheduler import Stage
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.worlds import defaultpreemption as model
-from tests.support.worlds.preemption import manifests, planned
+from tests.support.worlds.victims import judged
 
 FEW = 6
 WORLDS = int(os.environ.get("DRAGOMAN_PREEMPTION_WORLDS", FEW))
@@ -74,19 +73,5 @@ def compare(stage: Stage, world: model.World) -> tuple[str, str]:
     """Return what kind of world it is, and how dragoman and the scheduler differ; empty if not."""
     if world.fits:
         return "fits", ""
-    literal = model.decide(world)
-    got = stage.preempted(world, expected=bool(literal))
-    if got not in literal and (got or literal):
-        return "model", f"the scheduler chose {got}, its model {literal}"
-    made = planned(*manifests(world))
-    if made.outcome is Outcome.SCHEDULER:
-        return "cpu alone", ""
-    chosen = made.chosen
-    ours = chosen and (chosen.node, frozenset(one.pod.name for one in chosen.victims))
-    respectful = model.decide(world, respectful=True)
-    if ours not in respectful and (ours or respectful):
-        return "plan", f"planned {ours}, with budgets respected {respectful}, scheduler {got}"
-    # The listed differences: the scheduler violates budgets, or deletes what no eviction can.
-    if respectful != literal:
-        return "budgets", ""
-    return ("preempted" if literal else "no candidate"), ""
+    got = stage.preempted(world, expected=bool(model.decide(world)))
+    return judged(world, got)

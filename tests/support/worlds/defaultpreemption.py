@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 EPOCH = 1_790_000_000
@@ -77,8 +78,10 @@ def _important(pod: Pod) -> tuple[int, int]:
     return (-pod.priority, pod.start)
 
 
-def split(pods: Sequence[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod], list[Pod]]:
-    """filterPodsWithPDBViolation."""
+def split(
+    pods: Sequence[Pod], budgets: Sequence[Budget], *, first: bool = False
+) -> tuple[list[Pod], list[Pod]]:
+    """filterPodsWithPDBViolation; 1.37 stops counting at the `first` budget that a pod violates."""
     left = {one.name: one.allowed for one in budgets}
     violating: list[Pod] = []
     fine: list[Pod] = []
@@ -88,11 +91,15 @@ def split(pods: Sequence[Pod], budgets: Sequence[Budget]) -> tuple[list[Pod], li
             if one.selector in pod.labels:
                 left[one.name] -= 1
                 violated |= left[one.name] < 0
+                if violated and first:
+                    break
         (violating if violated else fine).append(pod)
     return violating, fine
 
 
-def candidate(world: World, node: str, kept: Callable[[Pod], bool]) -> Candidate | None:
+def candidate(
+    world: World, node: str, kept: Callable[[Pod], bool], *, first: bool = False
+) -> Candidate | None:
     """SelectVictimsOnNode; `kept` pods stay as if they were more important."""
     pods = world.on(node)
     lower = [pod for pod in pods if pod.priority < world.priority and not kept(pod)]
@@ -100,7 +107,7 @@ def candidate(world: World, node: str, kept: Callable[[Pod], bool]) -> Candidate
     if not lower or not _room(world, node, staying):
         return None
     lower.sort(key=_important)
-    violating, fine = split(lower, world.budgets)
+    violating, fine = split(lower, world.budgets, first=first)
     victims, violations = [], 0
     for group in (violating, fine):
         for pod in group:
@@ -134,22 +141,31 @@ def best(candidates: Sequence[Candidate]) -> list[Candidate]:
     return left
 
 
-def decide(world: World, *, respectful: bool = False) -> list[tuple[str, frozenset[str]]]:
+def decide(
+    world: World, *, respectful: bool = False, kubernetes: str = "1.36"
+) -> list[tuple[str, frozenset[str]]]:
     """Return the nodes and victims that may be chosen; none where preemption does not help.
 
     Args:
         world: The cluster.
         respectful: Whether the Eviction API allows all evictions, as plans require: no budget is
             exceeded by the victims, and no victim has several budgets.
+        kubernetes: The minor version; in 1.37 the order of budgets matters, which is random.
     """
 
     def kept(pod: Pod) -> bool:
         return respectful and sum(one.selector in pod.labels for one in world.budgets) > 1
 
-    found = [one for node in world.rooms if (one := candidate(world, node, kept))]
-    if respectful:
-        found = [one for one in found if all(_allowed(one, budget) for budget in world.budgets)]
-    return [(one.node, frozenset(pod.name for pod in one.victims)) for one in best(found)]
+    first = kubernetes == "1.37"
+    chosen: dict[tuple[str, frozenset[str]], None] = {}
+    for budgets in permutations(world.budgets) if first else [world.budgets]:
+        given = replace(world, budgets=budgets)
+        found = [one for node in world.rooms if (one := candidate(given, node, kept, first=first))]
+        if respectful:
+            found = [one for one in found if all(_allowed(one, each) for each in budgets)]
+        for one in best(found):
+            chosen[one.node, frozenset(pod.name for pod in one.victims)] = None
+    return [*chosen]
 
 
 def _allowed(one: Candidate, budget: Budget) -> bool:

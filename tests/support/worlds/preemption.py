@@ -105,9 +105,15 @@ def _cpu(one: Json, tenths: int) -> None:
         }
 
 
-def planned(*given: Json, key: str = "ns/train", policy: Policy = LENIENT, **more: Any) -> Plan:
+def planned(
+    *given: Json,
+    key: str = "ns/train",
+    policy: Policy = LENIENT,
+    kubernetes: str = "1.36",
+    **more: Any,
+) -> Plan:
     """Plan for a pod of a cluster of manifests."""
     world = parse(snapshot(*given))
-    inventory = take(world, profile("1.36"))
+    inventory = take(world, profile(kubernetes))
     subject = of_pod(world, world.pods[key])
     return plan(Facts.of(world), subject, cluster_of(inventory), policy=policy, **more)
