@@ -10,6 +10,7 @@ from typing import Any
 import kopf
 
 from dragoman.cluster.cluster import pod_concerns_claims
+from dragoman.kube.kopfsession import kopf_session
 from dragoman.process.operator import Operator
 from dragoman.settings import Settings
 
@@ -36,8 +37,7 @@ async def start(settings: kopf.OperatorSettings, memo: Any, **_: Any) -> None:
 @kopf.on.login()
 async def login(memo: Any, **_: Any) -> kopf.AiohttpSession:
     """Log kopf in with the operator's credentials."""
-    session: kopf.AiohttpSession = memo.operator.client.kopf_session()
-    return session
+    return kopf_session(memo.operator.client.credentials)
 
 
 @kopf.on.cleanup()

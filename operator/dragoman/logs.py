@@ -195,7 +195,7 @@ def configure(*, json: bool, level: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
     ]
-    rendered: Processors = _json() if json else _text()
+    rendered: Processors = _json(structlog) if json else _text(structlog)
     sink = _stderr()
     structlog.configure(
         processors=[*shared, *rendered],
@@ -244,9 +244,7 @@ def _sink(descriptor: int) -> LogSink:
     return sink
 
 
-def _json() -> Processors:
-    import structlog  # noqa: PLC0415 — see the module's docstring
-
+def _json(structlog: Any) -> Processors:
     return [
         structlog.processors.EventRenamer("msg"),
         structlog.processors.format_exc_info,
@@ -254,10 +252,8 @@ def _json() -> Processors:
     ]
 
 
-def _text() -> Processors:
+def _text(structlog: Any) -> Processors:
     """Render for people on a terminal; use a cheaper renderer otherwise: two lines a pod add up."""
-    import structlog  # noqa: PLC0415 — see the module's docstring
-
     if sys.stderr is None or not sys.stderr.isatty():
         return [structlog.processors.format_exc_info, _plain]
     console = structlog.dev.ConsoleRenderer(

@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from dragoman.cli.check.configs import CATALOG, ConfigChecker
+from dragoman.cli.check.configs import ConfigChecker
+from dragoman.cli.check.settings import CATALOG
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Report
 from dragoman.linting.knowledge.api import api_of

@@ -334,17 +334,14 @@ def operator(**options: Any) -> None:
     Every flag can also be set by a variable DRAGOMAN_<FLAG>; the flag beats the variable.
     """
     with without_models():
-        from dragoman.cli.server import run  # noqa: PLC0415 — importing kopf takes long
-    from dragoman.kube.leaderelection import LeaderElectionConfig  # noqa: PLC0415 — as below
+        from dragoman.cli.server import require_lease, run  # noqa: PLC0415 — importing kopf takes long
 
     with_webhook = options.pop("with_webhook")
     webhook = webhook_settings(options, namespace=options["namespace"]) if with_webhook else None
     options = {name: value for name, value in options.items() if name not in WEBHOOK}
     try:
         settings = Settings(webhook=webhook, **options)
-        LeaderElectionConfig(
-            settings.lease_duration, settings.renew_deadline, settings.retry_period
-        )
+        require_lease(settings)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(run(settings))

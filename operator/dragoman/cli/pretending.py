@@ -10,7 +10,7 @@ import click
 
 from dragoman.cli.dra.cluster import files
 from dragoman.cli.terminal import say
-from dragoman.drivers.pretend import configs, faults, guard, recorded, shapes
+from dragoman.drivers.pretend import faults, guard, recorded, shapes
 from dragoman.drivers.pretend.slices import Pool
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.plane import is_throwaway
@@ -89,12 +89,11 @@ def _run(options: Mapping[str, Any]) -> None:
 def _pretender(
     api: Api, driver: str, pools: Sequence[Pool], options: Mapping[str, Any]
 ) -> Pretender:
-    from dragoman.drivers.pretend import running  # noqa: PLC0415 — needs grpc
-    from dragoman.drivers.pretend.mutants import Mutant  # noqa: PLC0415 — as above
+    from dragoman.drivers.pretend import configs, mutants, running  # noqa: PLC0415 — grpc, CEL
 
     if options["kubelet_dir"] is None:
         return running.Slices(api, pools)
-    made = Mutant(
+    made = mutants.Mutant(
         api,
         options["kubelet_dir"],
         options["cdi_dir"],

@@ -9,6 +9,7 @@ from kopf._cogs.structs.references import Insights
 import dragoman.handlers  # noqa: F401 — registers them
 from dragoman import logs
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
+from dragoman.kube.leaderelection import LeaderElectionConfig
 from dragoman.process.operator import Operator
 from dragoman.settings import Settings
 
@@ -41,6 +42,11 @@ def run(settings: Settings) -> int:
         logs.last_line(f"dragoman: {operator.fault}")
         return 1
     return 0
+
+
+def require_lease(settings: Settings) -> None:
+    """Raise ValueError where the durations of leader election do not go together."""
+    LeaderElectionConfig(settings.lease_duration, settings.renew_deadline, settings.retry_period)
 
 
 def without_events(registry: kopf.OperatorRegistry) -> tuple[kopf.OperatorRegistry, list[Any]]:

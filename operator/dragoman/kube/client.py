@@ -71,28 +71,6 @@ class Client:
     ) -> None:
         await self._pool.close()
 
-    def kopf_session(self) -> Any:
-        """Return the login of kopf's own watches: each request carries a fresh token.
-
-        Returns:
-            A `kopf.AiohttpSession`; kopf closes it.
-        """
-        import aiohttp  # noqa: PLC0415 — only processes that kopf runs need it
-        import kopf  # noqa: PLC0415 — as above
-
-        async def authorize(
-            request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-        ) -> aiohttp.ClientResponse:
-            header = await self.credentials.authorization()
-            if header is not None:
-                request.headers["Authorization"] = header
-            request.headers.extend(self.credentials.impersonation)
-            return await handler(request)
-
-        connector = aiohttp.TCPConnector(limit=0, ssl=self.credentials.ssl_context())
-        session = aiohttp.ClientSession(connector=connector, middlewares=(authorize,))
-        return kopf.AiohttpSession(server=self.credentials.server, aiohttp_session=session)
-
     async def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET an object or a list."""
         return await self.request("GET", path, query=query)

@@ -14,8 +14,14 @@ import click
 
 from dragoman import versions
 from dragoman.cli.check import output as formats
-from dragoman.cli.check.configs import CATALOG, ConfigChecker
-from dragoman.cli.check.settings import CheckSettings, find_settings, load_settings, severities
+from dragoman.cli.check.configs import ConfigChecker
+from dragoman.cli.check.settings import (
+    CATALOG,
+    CheckSettings,
+    find_settings,
+    load_settings,
+    severities,
+)
 from dragoman.cli.check.writing import write
 from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say

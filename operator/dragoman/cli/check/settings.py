@@ -14,6 +14,9 @@ from dragoman.linting.rules.table import RULES
 from dragoman.words.spelling import closest
 
 NAME: Final = ".dragoman.yaml"
+CATALOG: Final = "catalog"
+"""The source of the schemas that are shipped."""
+KIND: Final = "DriverConfigSchema"
 _LISTS: Final = ("exclude", "schemas", "variables", "slices")
 
 

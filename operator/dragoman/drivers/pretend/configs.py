@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dragoman.driverconfigs import catalog
+from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.drivers.pretend.preparation import Validate
 
 
@@ -15,10 +18,6 @@ def validator(driver: str, schemas: Iterable[Mapping[str, Any]] | None = None) -
         driver: Whose schema counts; without one, any object is valid.
         schemas: DriverConfigSchemas; those of the catalog when None.
     """
-    from dragoman.driverconfigs import catalog  # noqa: PLC0415 — heavy
-    from dragoman.driverconfigs.compile.registry import Registry  # noqa: PLC0415 — as above
-    from dragoman.driverconfigs.review.validation import validate_configs  # noqa: PLC0415 — as above
-
     documents = catalog.schemas() if schemas is None else schemas
     registry = Registry.of(one for one in documents if one["spec"]["driver"] == driver)
 

@@ -185,22 +185,17 @@ def _validator_kind() -> tuple[Any, Any]:
     formats = jsonschema.FormatChecker(())
     for name, test in _FORMATS.items():
         formats.checks(name)(lambda value, test=test: value is None or test(value))
+
+    def known_type(_: Any, kind: Any, value: Any, __: Any) -> Iterator[Any]:
+        if value is not None and not _TYPES[kind](value):
+            yield jsonschema.ValidationError("wrong type")
+
+    def enum(_: Any, values: Any, value: Any, __: Any) -> Iterator[Any]:
+        if value is not None and value not in values:
+            yield jsonschema.ValidationError("not supported")
+
     extend: Any = jsonschema.validators.extend
-    return extend(jsonschema.Draft7Validator, {"enum": _enum, "type": _type}), formats
-
-
-def _type(_: Any, kind: Any, value: Any, __: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError  # noqa: PLC0415 — as above
-
-    if value is not None and not _TYPES[kind](value):
-        yield ValidationError("wrong type")
-
-
-def _enum(_: Any, values: Any, value: Any, __: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError  # noqa: PLC0415 — as above
-
-    if value is not None and value not in values:
-        yield ValidationError("not supported")
+    return extend(jsonschema.Draft7Validator, {"enum": enum, "type": known_type}), formats
 
 
 def _misfits(error: Any) -> Iterator[Misfit]:

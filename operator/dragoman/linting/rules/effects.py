@@ -128,15 +128,12 @@ def check_config_drivers(obj: Object, context: Context) -> Iterator[Problem]:
 
 def _drivers(obj: Object, context: Context) -> dict[str, frozenset[str]]:
     """Return the drivers of each request, or of the class itself under the empty name."""
-    from dragoman.linting.selectors.compilation import compiled  # noqa: PLC0415 — CEL is heavy
-    from dragoman.linting.selectors.facts import facts  # noqa: PLC0415 — as above
+    from dragoman.linting.selectors.drivers import drivers_of  # noqa: PLC0415 — CEL is heavy
 
     names = [one.name for one in obj.requests] or [""]
     found: dict[str, frozenset[str]] = {}
     for name, scope in zip(names, scopes(obj, context), strict=False):
-        texts = (*scope.before, *(one for _, one in scope.own))
-        trees = [tree for one in texts if (tree := compiled(one, context).tree) is not None]
-        found[name] = facts(trees).driver
+        found[name] = drivers_of(scope, context)
     return found
 
 

@@ -149,15 +149,13 @@ def _network_attached(context: Context, obj: Object, name: str) -> bool:
         for one in context.objects
         if one.kind == "ResourceSlice" and not mapping(one.tree.get("spec")).get("nodeName")
     }
-    from dragoman.linting.selectors.compilation import compiled  # noqa: PLC0415 — CEL is heavy
-    from dragoman.linting.selectors.facts import facts  # noqa: PLC0415 — as above
+    from dragoman.linting.selectors.drivers import drivers_of  # noqa: PLC0415 — CEL is heavy
 
     if not drivers:
         return False
     for scope in scopes(claim, context):
-        texts = [*scope.before, *(one for _, one in scope.own)]
-        trees = [tree for one in texts if (tree := compiled(one, context).tree) is not None]
-        if not facts(trees).driver or not facts(trees).driver <= drivers:
+        named = drivers_of(scope, context)
+        if not named or not named <= drivers:
             return False
     return True
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.knowledge.devices import ATTRIBUTES, Sort
 from dragoman.linting.manifests.objects import Object
-from dragoman.linting.rules import hints
-from dragoman.linting.rules.reads import check_read
-from dragoman.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
-from dragoman.linting.selectors.scopes import Scope, scopes
-from dragoman.words.spelling import closest
+from dragoman.linting.selectors.scopes import scopes
 
 
 def check_selectors(obj: Object, context: Context) -> Iterator[Problem]:
@@ -25,127 +18,12 @@ def check_selectors(obj: Object, context: Context) -> Iterator[Problem]:
             continue
         memory = context.memory.setdefault("remarks", {})
         if scope.key not in memory:
-            memory[scope.key] = tuple(_remarks(scope, context))
+            from dragoman.linting.rules.conditions import remarks  # noqa: PLC0415 — CEL is heavy
+
+            memory[scope.key] = tuple(remarks(scope, context))
         for remark in memory[scope.key]:
             steps = scope.own[remark.index][0]
             message = f"{render(steps)}: {remark.message}"
             yield Problem(
                 remark.id, steps, message, remark.suggestion, offset=remark.offset, at_key=False
             )
-
-
-def _remarks(scope: Scope, context: Context) -> Iterator[Remark]:
-    from dragoman.linting.selectors.compilation import compiled  # noqa: PLC0415 — CEL is heavy
-    from dragoman.linting.selectors.facts import facts  # noqa: PLC0415 — as above
-    from dragoman.linting.selectors.reads import reads  # noqa: PLC0415 — as above
-
-    found = (compiled(text, context).tree for text in scope.before)
-    trees: list[Any] = [tree for tree in found if tree is not None]
-    for index, (_, expression) in enumerate(scope.own):
-        one = compiled(expression, context)
-        if one.tree is None:
-            advice = hints.expression(expression, one.error)
-            yield Remark(INVALID, one.error, advice, index, one.offset)
-            continue
-        yield from (replace(found, index=index) for found in _not_boolean(one.tree, context))
-        known, proven = facts([*trees, one.tree]), facts(trees)
-        possible = _possible(context, known.driver, known.equal)
-        for read in reads(one.tree, proven.present):
-            for remark in check_read(read, known, possible, scope, context.devices):
-                yield replace(remark, index=index)
-        for remark in _contradiction(trees, one.tree, context):
-            yield replace(remark, index=index)
-        trees.append(one.tree)
-    yield from _given(scope, context)
-
-
-def _not_boolean(tree: Any, context: Context) -> Iterator[Remark]:
-    """Find a condition that is no more than an attribute of another type; it fails at run time."""
-    from dragoman.linting.selectors.facts import conjuncts  # noqa: PLC0415 — as above
-    from dragoman.linting.selectors.syntax import read_key  # noqa: PLC0415 — as above
-
-    for part in conjuncts(tree):
-        key = read_key(part)
-        if key is None or getattr(part, "test", False):
-            continue
-        _, domain, name = key
-        kinds = context.devices.types(domain, name)
-        if kinds and "bool" not in kinds:
-            message = (
-                f"{domain}/{name} is a {min(kinds)} and no condition: it fails on every device"
-            )
-            yield Remark(INVALID, message, 'compare it, such as == "…"')
-
-
-def _possible(
-    context: Context, drivers: frozenset[str], equal: dict[tuple[str, str, str], Any]
-) -> list[Sort]:
-    """Return the sorts of devices that can satisfy what selectors say."""
-    return [
-        one
-        for one in context.devices.sorts
-        if drivers <= {one.driver}
-        and all(
-            equal.get((ATTRIBUTES, one.driver, name), value) == value
-            for name, value in one.when.items()
-        )
-    ]
-
-
-def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Remark]:
-    """Find literals that contradict each other, or every known device of the driver."""
-    from dragoman.linting.selectors.facts import equalities, facts  # noqa: PLC0415 — as above
-
-    both = facts([*trees, tree])
-    if len(both.driver) > 1:
-        listed = " and ".join(sorted(both.driver))
-        message = f"no device has all of the drivers {listed}"
-        yield Remark(NEVER, message)
-        return
-    seen: dict[tuple[str, str, str], Any] = {}
-    for one in [*trees, tree]:
-        for key, value in equalities(one):
-            if key in seen and seen[key] != value:
-                name = f"{key[1]}/{key[2]}"
-                message = f"{name} cannot be {seen[key]!r} and {value!r} at the same time"
-                yield Remark(NEVER, message)
-                return
-            seen[key] = value
-    if both.driver and both.driver <= context.devices.drivers:
-        sorts = [one for one in context.devices.sorts if one.driver in both.driver]
-        closed = all(one.when for one in sorts)
-        if closed and not _possible(context, both.driver, both.equal):
-            driver = next(iter(both.driver))
-            names = sorted({name for one in sorts for name in one.when})
-            values = sorted({value for one in sorts for value in one.when.values()})
-            message = f"{driver} has no device with this {', '.join(names)}"
-            yield Remark(NEVER, message, f"known: {', '.join(values)}")
-    elif both.driver and not both.driver <= context.devices.drivers:
-        yield from _unknown_driver(next(iter(both.driver)), context)
-
-
-def _unknown_driver(driver: str, context: Context) -> Iterator[Remark]:
-    guess = closest(driver, context.devices.drivers, edits=1)
-    if guess is None and not context.devices.given:
-        return
-    message = f'no known device has the driver "{driver}"'
-    suggestion = f'did you mean "{guess}"?' if guess else ""
-    yield Remark(NEVER, message, suggestion)
-
-
-def _given(scope: Scope, context: Context) -> Iterator[Remark]:
-    """Evaluate the selectors on the devices of given slices, as the scheduler does."""
-    if not context.devices.given:
-        return
-    from dragoman.linting.selectors.evaluation import outcome  # noqa: PLC0415 — CEL only where it is used
-
-    result = outcome(scope.before, [text for _, text in scope.own], context)
-    for index, (failures, error) in sorted(result.failures.items()):
-        total = result.considered[index]
-        message = f"{error} on {failures} of {total} devices"
-        form = "guard it with has() or `.?name.orValue(…)`"
-        yield Remark(UNGUARDED, message, form, index)
-    if not result.matched and not result.failures and result.compiled:
-        total = len(context.devices.given)
-        message = f"false for each of the {total} given devices"
-        yield Remark(NEVER, message, "", len(scope.own) - 1)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
-from dragoman.linting.knowledge.api import Misfit, api_of, is_older
+from dragoman.linting.knowledge.api import QUANTITY_WORDS, Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
 from dragoman.linting.rules import hints, served
@@ -223,8 +224,6 @@ def _words(misfit: Misfit) -> str:
             listed = ", ".join(f'"{value}"' for value in misfit.expected)
             return f'Unsupported value: "{misfit.value}": supported values: {listed}'
         case "format" if misfit.expected == ("quantity",):
-            from dragoman.linting.knowledge.api import QUANTITY_WORDS  # noqa: PLC0415
-
             return f"Invalid value: {_shown(misfit.value)}: {QUANTITY_WORDS}"
         case "format":
             return f"Invalid value: {_shown(misfit.value)}: cannot parse as RFC 3339 time"
@@ -248,6 +247,4 @@ def _go_type(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    from dragoman.driverconfigs.fielderrors import shorten  # noqa: PLC0415
-
     return shorten(value)

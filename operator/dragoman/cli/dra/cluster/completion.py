@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.completing import offered
+from dragoman.cli.dra.cluster.selection import ENDED
 from dragoman.cli.dra.cluster.source import Source
 
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ def in_namespace(plural: str) -> Callable[[click.Context], list[str]]:
 
     def listed(context: click.Context) -> list[str]:
         group = "/api/v1" if plural == "pods" else "/apis/resource.k8s.io/v1"
-        from dragoman.cli.dra.cluster.labels import ENDED  # noqa: PLC0415 — heavy
-
         ended = ENDED if plural == "pods" else ""
         return _names(context, f"{group}/namespaces/{{namespace}}/{plural}", ended)
 

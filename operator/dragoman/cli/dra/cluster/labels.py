@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from dragoman.cli.dra.cluster.selection import ENDED, Selection
 from dragoman.kube.client import Client, pages
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.resources import Resource
 
-if TYPE_CHECKING:
-    from dragoman.cli.dra.cluster.selection import Selection
-
-ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 _CORE = ("namespaces", "nodes", "pods")
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""The field selector of pods that have not ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.cli.dra.cluster.auth import COMMANDS, cluster_role
+from dragoman.cli.dra.cluster.auth import COMMANDS
+from dragoman.cli.dra.cluster.permissions import cluster_role
 from dragoman.cli.dra.cluster.rights import DRA, Need, of_command
 from tests.support.dra import invoke, validator
 

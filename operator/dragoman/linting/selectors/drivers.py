@@ -1,0 +1,15 @@
+"""The drivers that selectors name."""
+
+from __future__ import annotations
+
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.selectors.compilation import compiled
+from dragoman.linting.selectors.facts import facts
+from dragoman.linting.selectors.scopes import Scope
+
+
+def drivers_of(scope: Scope, context: Context) -> frozenset[str]:
+    """Return the drivers that the selectors of a scope require."""
+    texts = (*scope.before, *(one for _, one in scope.own))
+    trees = [tree for one in texts if (tree := compiled(one, context).tree) is not None]
+    return facts(trees).driver
