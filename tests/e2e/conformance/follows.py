@@ -43,7 +43,6 @@ FOLLOWS: Final[dict[str, dict[str, str]]] = {
     ),
     "once": {"S2": "slices that S6 deleted are gone"},
     "ignores-loss": dict.fromkeys(("H4", "P16"), "its slices follow no change of a device"),
-    "renames": dict.fromkeys(("K1", "K2"), "devices of prepared claims have other names"),
     "admin-takes": {"A2": "the device is in use before the config is looked at"},
     "empty-devices": dict.fromkeys(
         ("S1", "S12"), "the slice of counters is rejected, and the pool stays incomplete"

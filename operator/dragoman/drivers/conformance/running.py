@@ -38,6 +38,11 @@ from dragoman.drivers.throwaway.plane import Plane
 
 SIDE_BY_SIDE: Final = 4
 """Lanes at once; those that wait run beside them."""
+LONGEST: Final = (
+    *("restart", "upgrade", "rolling", "concurrency", "registration", "main"),
+    *("mock", "variants", "checkpoint", "slices", "away", "operation"),
+)
+"""Lanes that begin first, since a run ends with its last one: measured, longest first."""
 SERVER_FLAGS: Final = ("--runtime-config=api/beta=true",)
 """Of the API server: policies of drivers must hold in old versions of ResourceSlices too (X1)."""
 ACCOUNT: Final = ("dragoman-conformance", "driver")
@@ -149,8 +154,7 @@ class Board:
             else:
                 lanes.setdefault(f"{one.lane}{'/waits' * one.waits}", []).append(one)
         self.waiting = sum(name.endswith("/waits") for name in lanes)
-        order = sorted(lanes, key=lambda name: (not name.endswith("/waits"), -len(lanes[name])))
-        return [lanes[name] for name in order]
+        return [lanes[name] for name in sorted(lanes, key=_place)]
 
     def add(self, outcome: Outcome) -> None:
         """Take an outcome."""
@@ -167,6 +171,12 @@ class Board:
         outcomes = tuple(self._found[one.id] for one in self._plan.checks)
         facts = {"kit": __version__, "checks": digest(), **self._plan.facts}
         return Report(self.driver, self._plan.version, outcomes, facts)
+
+
+def _place(lane: str) -> tuple[bool, int]:
+    """Return when a lane begins: those that wait first, then those that take long."""
+    place = LONGEST.index(lane) if lane in LONGEST else len(LONGEST)
+    return not lane.endswith("/waits"), place
 
 
 def run_lane(setting: Setting, node: str, scenarios: Sequence[Scenario], board: Board) -> None:

@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from dragoman.drivers.conformance import profile
+from dragoman.drivers.conformance.running import LONGEST
+from dragoman.drivers.conformance.scenarios import all_scenarios
 from dragoman.drivers.conformance.scenarios.operation import parse_metrics, rising
 from dragoman.drivers.conformance.scenarios.restart import renaming
 from dragoman.drivers.conformance.scenarios.sharing import wrong_entries
+
+
+def test_lanes_that_begin_first_are_lanes_of_scenarios() -> None:
+    assert {*LONGEST} <= {one.lane for one in all_scenarios().values()}
+
 
 METRICS = """\
 # HELP driver_prepare_total Calls.

@@ -130,7 +130,7 @@ def checkpoint_of_gone_device(site: Site) -> None:
     site.wait(lambda: name in site.devices(), 30, f"{name} to be published again")
 
 
-@scenario("K6", "restart")
+@scenario("K6", "upgrade")
 def upgrade(site: Site) -> None:
     """Prepared claims survive an upgrade and a downgrade."""
     old = site.profile.commands.get("old")
@@ -154,7 +154,7 @@ def upgrade(site: Site) -> None:
             need(not site.claim_ids(one), "CDI devices are left")
 
 
-@scenario("K7", "restart")
+@scenario("K7", "upgrade")
 def same_names(site: Site) -> str:
     """Devices have the same names after a restart, and enumerated in another order."""
     before = site.devices()
