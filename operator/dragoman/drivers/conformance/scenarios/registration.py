@@ -237,12 +237,13 @@ def side_by_side(site: Site) -> None:
 def slices_stay(site: Site) -> None:
     """After the old instance left, the slices stay for a minute."""
     site.second()
+    before = {one["metadata"]["uid"]: one["metadata"]["name"] for one in site.slices()}
     site.subject.stop()
-    names = {one["metadata"]["name"] for one in site.slices()}
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        there = {one["metadata"]["name"] for one in site.slices()}
-        need(names and names <= there, f"slices {sorted(names - there)} disappeared")
+        there = {one["metadata"]["uid"] for one in site.slices()}
+        lost = sorted(before[uid] for uid in before.keys() - there)
+        need(before and not lost, f"slices {lost} disappeared")
         time.sleep(1)
 
 
