@@ -21,6 +21,7 @@ KUBELET: Final = "/var/lib/kubelet"
 HEALTH: Final = {messages.HEALTH, messages.HEALTH_V1}
 POD_UID: Final = "0" * 36
 SUN_PATH: Final = 107
+ANSWER_SECONDS: Final = 30.0
 LISTEN_SECONDS: Final = 0.05
 """Between bind and listen; the kubelet comes up to a second later."""
 
@@ -102,6 +103,7 @@ def order(site: Site) -> None:
     need(event, f"no registration socket: {site.tail()}")
     there = path.exists() or any(one.suffix == ".sock" for one in path.parent.glob("*"))
     need(there, "the registration socket exists before the socket of the DRA service")
+    site.wait(lambda: _registered(site), ANSWER_SECONDS, "GetInfo to answer")
 
 
 @scenario("R6", "registration")
@@ -132,18 +134,19 @@ def kubelet_restart(site: Site) -> str:
         path.unlink()
     site.step("empty the registry folder")
     time.sleep(0.2)
-
-    def registered() -> bool:
-        try:
-            return bool(client.info(site.registration(), 5).name)
-        except (FailedError, CallError, OSError):
-            return False
-
     # Kubelets leave the folder as it is, so what follows is a measurement and no rule.
-    if _wait(registered, 5):
+    if _wait(lambda: _registered(site), 5):
         return "also after the registry folder was emptied"
     site.subject.kill()
     return "not after the registry folder was emptied"
+
+
+def _registered(site: Site) -> bool:
+    """Whether GetInfo is answered: a socket that is there may not listen yet."""
+    try:
+        return bool(client.info(site.registration(), 5).name)
+    except (FailedError, CallError, OSError):
+        return False
 
 
 def _wait(look: object, seconds: float) -> bool:
