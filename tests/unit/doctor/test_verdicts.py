@@ -1,5 +1,7 @@
 """Verdicts that are shipped: which image they are about, and what an unknown version says."""
 
+import json
+
 import pytest
 
 from dragoman.doctor import verdicts
@@ -51,6 +53,13 @@ def test_shipped_verdicts_name_checks_of_the_kit_and_their_images_stay_in_snapsh
     assert {name for one in shipped for name in one.images} == vocabulary.IMAGES
     titles = {(one.id, one.title) for one in checks.table() if one.level == checks.MUST}
     assert {one for each in shipped for one in each.failed} <= titles
+
+
+def test_shipped_verdicts_are_of_these_checks_and_the_pretended_driver_is_conformant() -> None:
+    trees = [json.loads(path.read_text()) for path in verdicts.FOLDER.glob("*.json")]
+    assert {one["checks"] for one in trees} == {checks.digest()}
+    (own,) = (one for one in trees if one["driver"].startswith("pretend."))
+    assert (own["verdict"], own["failed"], own["notRun"]) == (checks.CONFORMANT, [], [])
 
 
 def test_the_finding_names_a_pod_that_runs_the_version() -> None:

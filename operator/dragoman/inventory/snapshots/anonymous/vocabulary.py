@@ -63,7 +63,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 COMMENT: Final = re.compile(r"//[^\n]*")
 CONTAINERS: Final = frozenset({"STRING", "BYTES", "QUOTED_IDENT"})
 """Tokens of CEL that may contain what looks like a comment."""
-IMAGES: Final = frozenset({"dra-example-driver:v0.4.0"})
+IMAGES: Final = frozenset({"dra-example-driver:v0.4.0", "dragoman:0.1.0"})
 """Last parts of images of drivers that verdicts are shipped for."""
 OWN_WEBHOOK: Final = ".dragoman.dev"
 GROUPS: Final = re.compile(
