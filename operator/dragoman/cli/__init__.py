@@ -27,6 +27,7 @@ USER_COMMANDS = {
     "help": "Print the help of a command.",
     "hold": "Keep new claims away from devices; pods are left alone.",
     "holds": "List which devices are out of service, since when, by whom and why.",
+    "options": "Print the options that all commands on a cluster have.",
     "preempt": "End pods of lower priority so that a pod gets its devices, or say which.",
     "release": "Free the devices of one claim that no pod uses.",
     "simulate": "Say where pods would fit if the cluster were different.",
@@ -102,7 +103,11 @@ GLOBAL_OPTIONS = {
     "--profile": True,
 }
 """Options that may stand before the command, and whether each takes a value."""
-MODULES = {"check": "check.check", **{name: f"dra.{module}" for name, module in TOOLKIT.items()}}
+MODULES = {
+    "check": "check.check",
+    "options": "globaloptions",
+    **{name: f"dra.{module}" for name, module in TOOLKIT.items()},
+}
 """Modules in `dragoman.cli` by command; others have the command's name (`_` for `-`)."""
 
 

@@ -16,6 +16,12 @@ from dragoman.cli.dra.reports import Report
 from dragoman.cli.dra.tables import Table
 
 FORMS: Final = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
+GO_TEMPLATES: Final = ("go-template", "go-template-file", "template", "templatefile")
+INSTEAD: Final = (
+    "-o jsonpath='{range .items[*]}…{end}' or -o custom-columns=HEADER:FIELD, "
+    "or pass -o json to another program"
+)
+"""What does the same: no package evaluates Go's templates in Python but by a compiled library."""
 NONE: Final = "<none>"
 """What kubectl prints for a field that is not there."""
 _METADATA: Final = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")
@@ -90,6 +96,8 @@ class OutputType(click.ParamType[Output]):
     ) -> Output:
         """Read the form; fail with all forms, or the place in a template."""
         form, equals, _ = str(value).partition("=")
+        if form in GO_TEMPLATES:
+            self.fail(f"{form} needs Go: write {INSTEAD}", param, ctx)
         known = {one.partition("=")[0]: "=" in one for one in FORMS}
         if form not in known or known[form] != bool(equals):
             self.fail(f"expected one of {', '.join(FORMS)}, found {value!r}", param, ctx)

@@ -223,6 +223,9 @@ def _words(misfit: Misfit) -> str:
         case "enum":
             listed = ", ".join(f'"{value}"' for value in misfit.expected)
             return f'Unsupported value: "{misfit.value}": supported values: {listed}'
+        case "format" if misfit.expected == ("quantity",) and hints.misfit(misfit):
+            # The hint says what is meant; the pattern of quantities would only hide it.
+            return f"Invalid value: {_shown(misfit.value)}: must be a quantity"
         case "format" if misfit.expected == ("quantity",):
             return f"Invalid value: {_shown(misfit.value)}: {QUANTITY_WORDS}"
         case "format":

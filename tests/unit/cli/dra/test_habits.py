@@ -96,6 +96,8 @@ def test_who_takes_kind_and_name_in_one_word_or_two(desk: Desk, words: tuple[str
         (["top", "--request-timeout", "soon"], "expected a duration such as 5s"),
         (["top", "-o", "xml"], "expected one of table, wide, json, yaml, name"),
         (["top", "-o", "jsonpath"], "expected one of table"),
+        (["top", "-o", "go-template={{.items}}"], "write -o jsonpath='{range .items[*]}"),
+        (["who", "-o", "go-template-file=x"], "or -o custom-columns=HEADER:FIELD"),
         (["top", "-o", "jsonpath={.a"], "unclosed action"),
         (["top", "-o", "custom-columns=A"], "expected HEADER:FIELD"),
         (["top", "-l", "a=b"], "a snapshot has no labels"),
@@ -243,3 +245,12 @@ def test_an_empty_cluster_asks_for_a_driver(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert desk.run("top") == "No DeviceClass found: is a DRA driver installed?\n"
     assert desk.run("top", "nodes") == "No devices found: is a DRA driver installed?\n"
+
+
+def test_options_lists_every_global_option() -> None:
+    result = invoke("options")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    names = {word.rstrip(",") for line in lines[1:] for word in line.split()}
+    assert names >= GLOBAL_OPTIONS.keys()
+    assert max(map(len, lines)) <= 100

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dragoman.allocation import Cluster, TimeBudget, TooExpensiveError
+from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Progress, Unusable, show
 from dragoman.cli.dra.preemption import preempt_report, reading
@@ -112,12 +113,10 @@ class Command:
         return 0 if ended.phase is Phase.PLACED else REFUSED
 
     def _planned(self) -> tuple[World, Plan, Cluster]:
-        world = parse(self.source.read(reading.NEEDED))
-        reading.require(world)
         key = f"{self.namespace}/{self.pod}"
-        found = world.pods.get(key)
-        if found is None:
-            raise Unusable(f"pod {key} not found, or it has ended")
+        world = parse(with_pod(self.source, self.source.read(reading.NEEDED), key))
+        reading.require(world)
+        found = reading.pod_that_waits(world, key, "preempt")
         policy = replace(self.policy, schedulers=(found.scheduler,))
         cluster = cluster_of(take(world, self.source.profile(world)))
         try:

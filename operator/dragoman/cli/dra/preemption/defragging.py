@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
+from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.files import documents, require_valid
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.diagnosis.simulation import only_pod, replicas_of
@@ -71,14 +72,14 @@ def _target(source: Source, wish: Wish) -> tuple[World, PodFact, int]:
     snapshot = source.read(reading.NEEDED)
     if files:
         require_valid(files, snapshot.kubernetes)
+    elif wish.pod:
+        snapshot = with_pod(source, snapshot, wish.pod)
     planned = overlaid(snapshot, trees, source.namespace)
     world = parse(planned.snapshot)
     reading.require(world)
     if not files:
         key = wish.pod if "/" in wish.pod else f"{source.namespace}/{wish.pod}"
-        if key not in world.pods:
-            raise Unusable(f"pod {key} not found, or it has ended")
-        return world, world.pods[key], 1
+        return world, reading.pod_that_waits(world, key, "defrag --for"), 1
     key = only_pod(planned)
     if key not in world.pods:
         problem = next((one.problem for one in world.malformed if one.name == key), "no name")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from dragoman.cli.dra.missing import elsewhere
 from dragoman.cli.dra.output import Unusable
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.snapshots.snapshot import FORMAT
+from dragoman.model.pod import TERMINAL_PHASES
 
 NEEDED: Final = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -30,6 +32,23 @@ def require(world: World) -> None:
             f"cannot tell: you cannot list {', '.join(missing)} in all namespaces; "
             "`kubectl dra auth --for preempt` prints a ClusterRole that grants it"
         )
+
+
+def pod_that_waits(world: World, key: str, command: str) -> PodFact:
+    """Return a pod that may want devices; raise Unusable where there is none, or it has ended.
+
+    Args:
+        world: What was read.
+        key: `namespace/name`.
+        command: What is asked, without the pod.
+    """
+    found = world.pods.get(key)
+    if found is None:
+        hint = elsewhere(key, world.pods, f"kubectl dra {command} {key.partition('/')[2]}")
+        raise Unusable(f"pod {key} not found{hint}")
+    if found.pod.phase in TERMINAL_PHASES:
+        raise Unusable(f"pod {key} has ended ({found.pod.phase}): it needs no devices any more")
+    return found
 
 
 def notes(world: World) -> tuple[str, ...]:

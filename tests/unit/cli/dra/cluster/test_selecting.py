@@ -193,6 +193,9 @@ def test_a_pod_that_has_ended_is_named_so(server: Server) -> None:
         assert result.stdout.startswith("Pod ml/batch has ended (Succeeded)")
     result = invoke("who", "pod/batch", "-n", "ml", "--server", server.url)
     assert "pod ml/batch has no devices" in result.stderr
+    for words in (("preempt", "--dry-run"), ("defrag", "--for")):
+        result = invoke(*words, "batch", "-n", "ml", "--server", server.url)
+        assert "pod ml/batch has ended (Succeeded)" in result.stderr, result.output
     for command in (("explain", "batchh"), ("who", "pod/batchh")):
         result = invoke(*command, "-n", "ml", "--server", server.url)
         assert result.exit_code == 2

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
 from tests.support.dra import Desk, invoke
-from tests.support.worlds.inventory import device_class, pool
+from tests.support.worlds.inventory import device_class, pod, pool
 from tests.support.worlds.preemption import budget, holding, node, waiting
 
 WEB = {"app": "web"}
+ENDED = {**pod("done"), "status": {"phase": "Succeeded"}}
 
 
 def desk(folder: Path, **more: object) -> Desk:
@@ -44,6 +47,24 @@ def test_the_document_has_everything(tmp_path: Path) -> None:
     assert found["victims"][0]["devices"][0]["device"] == "device-0"
     assert [one["node"] for one in found["alternatives"]] == ["c"]
     assert {one["node"]: one["why"] for one in found["refusals"]} == {"b": "PodDisruptionBudget"}
+
+
+@pytest.mark.parametrize("command", [("preempt", "--dry-run"), ("defrag", "--for")])
+def test_a_pod_that_has_ended_or_is_elsewhere_is_said_to_be_so(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    gone = Desk(tmp_path, device_class(), node("a"), pool("a", 1), *waiting(1), ENDED)
+    said = [
+        invoke(*command, name, "--snapshot", gone.file)
+        for name in ("ns/done", "train", "ns/trains")
+    ]
+    assert [one.exit_code for one in said] == [2, 2, 2]
+    ended, there, near = (one.stderr for one in said)
+    assert "pod ns/done has ended (Succeeded): it needs no devices any more" in ended
+    assert "pod default/train not found" in there
+    assert "ns" in there.partition("not found")[2]
+    assert "pod ns/trains not found" in near
+    assert "it has ended" not in near
 
 
 def test_a_pod_that_may_not_preempt_ends_with_1(tmp_path: Path) -> None:
