@@ -94,7 +94,8 @@ class Seen:
         rules: Name and UID of the rules that reserve devices for the pod, by device.
         look: The plan computed again; None where none was computed for this step.
         limits: For the time limit.
-        drained: A reserved device that others take out of service: they win.
+        drained: A reserved device that others took out of service since the plan was made. They
+            win, unless the plan holds without it: the pod may tolerate it, or need another one.
     """
 
     journal: Journal
@@ -215,9 +216,11 @@ def _end(seen: Seen) -> Step | None:
     if seen.node:
         text = f"placed on {seen.node}"
         return _ended(seen, Phase.PLACED, text)
-    if seen.drained is not None:
-        phase = Phase.FAILED if journal.evictions else Phase.ABORTED
-        return _ended(seen, phase, f"device {seen.drained} is taken out of service by a rule")
+    if seen.drained is not None and journal.phase is Phase.PLACING:
+        if seen.look is None:
+            return Step("a device is taken out of service: the plan is computed again", look=True)
+        if seen.look.sight is Sight.CHANGED:
+            return _changed(seen, seen.look)
     if seen.now < deadline(journal, seen.limits):
         return None
     count = len(journal.evictions)
@@ -232,6 +235,15 @@ def _end(seen: Seen) -> Step | None:
         # A refused eviction; beside it, a message has room for 100 characters more.
         text += f": {journal.message[:900]}"
     return _ended(seen, Phase.FAILED, text)
+
+
+def _changed(seen: Seen, look: Look) -> Step:
+    """End a preemption whose plan does not hold; a drain is no failure, which would count."""
+    if seen.drained is not None:
+        text = f"device {seen.drained} is taken out of service by a rule"
+        return _ended(seen, Phase.ABORTED, text)
+    phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
+    return _ended(seen, phase, look.why)
 
 
 def deadline(journal: Journal, limits: Limits) -> float:
@@ -251,7 +263,7 @@ def _reserve(seen: Seen) -> Step:
         case Sight.SAME:
             return Step("the plan still holds", _evictions(seen, seen.look.victims))
         case Sight.CHANGED:
-            return _ended(seen, Phase.ABORTED, seen.look.why)
+            return _changed(seen, seen.look)
         case Sight.ROOM:
             return Step("nothing has to be evicted any more")
         case Sight.UNKNOWN:
@@ -294,8 +306,7 @@ def _evict(seen: Seen) -> Step:
         case Sight.ROOM:
             return Step("all pods end", (_status(Phase.PLACING),))
         case Sight.CHANGED:
-            phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
-            return _ended(seen, phase, seen.look.why)
+            return _changed(seen, seen.look)
         case Sight.UNKNOWN:
             return Step(_NO_TIME)
 
@@ -363,7 +374,7 @@ def _ended(seen: Seen, phase: Phase, why: str) -> Step:
     """
     fields = {"phase": phase.value, "endedAt": seen.now, "message": why}
     told: tuple[Action, ...] = ()
-    if phase is Phase.FAILED:
+    if phase is Phase.FAILED or (seen.drained is not None and seen.journal.evictions):
         told = (Tell("DevicePreemptionFailed", f"{why[:1].upper()}{why[1:]}."),)
     return Step(why, (SetStatus(fields), *_releases(seen), *told, RemoveFinalizer()))
 

@@ -7,14 +7,16 @@ stays the only writer of allocations. Source: KEP-5055 for rules, KEP-4815 for s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.allocation import Cluster, DeviceID
 from dragoman.allocation import DeviceTaintRule as TaintRule
 from dragoman.inventory.snapshots.documents import PREEMPTION, REASON
 from dragoman.preemption.candidates import Candidate
+from dragoman.preemption.stored import Journal
 
 TAINT_KEY: Final = PREEMPTION
 """Key of the taint of a reservation, and of the label of its rules."""
@@ -116,15 +118,29 @@ def with_toleration(spec: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
     return made
 
 
-def out_of_service(rules: Iterable[TaintRule], devices: Sequence[DeviceID]) -> DeviceID | None:
-    """Return a device that another rule keeps claims away from; None where none is.
+@dataclass(frozen=True, slots=True)
+class OtherRule:
+    """A DeviceTaintRule of others that keeps claims away from devices.
 
-    A drain or a DeviceMaintenance of a reserved device wins over the reservation.
+    Attributes:
+        rule: The rule.
+        since: Unix time at which it was created, or its effect changed.
     """
-    for rule in rules:
-        if rule.taint.key == TAINT_KEY or rule.taint.effect not in _KEEP_AWAY:
-            continue
-        for device in devices:
-            if rule.selects(device):
-                return device
-    return None
+
+    rule: TaintRule
+    since: float
+
+
+def keeps_away(rule: TaintRule) -> bool:
+    """Whether claims without a toleration get no device of a rule."""
+    return rule.taint.key != TAINT_KEY and rule.taint.effect in _KEEP_AWAY
+
+
+def out_of_service(rules: Iterable[OtherRule], journal: Journal) -> tuple[DeviceID, ...]:
+    """Return the reserved devices that others took out of service since a plan was made.
+
+    A drain or a DeviceMaintenance of a reserved device wins over the reservation. What stood
+    before is part of the plan: the allocator has decided that the pod gets devices all the same.
+    """
+    later = [one.rule for one in rules if one.since >= journal.created]
+    return tuple(one for one in journal.devices if any(rule.selects(one) for rule in later))

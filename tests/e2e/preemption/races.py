@@ -1,5 +1,7 @@
 """Random runs of preemption on the real scheduler: `python -m tests.e2e.preemption.races N SEED`.
 
+A third argument is how many runs are in a batch, 6 without it.
+
 Each run is a namespace with nodes and devices of its own: pods of low priority hold all devices,
 one of high priority waits, and competitors arrive all the time. Runs of a batch share controllers,
 which are killed after any write, and the faults of the batch: two leaders, a restart of the
@@ -37,6 +39,8 @@ Json = dict[str, Any]
 NODES: Final = 2
 DEVICES: Final = 4
 BATCH: Final = 6
+POLL: Final = 0.1
+"""Seconds between two looks at a run of such a batch; larger batches are looked at less often."""
 ARRIVALS: Final = 10
 PATIENCE: Final = 120.0
 LEFT_AFTER: Final = 5.0
@@ -88,10 +92,15 @@ class World:
     Args:
         plane: With a scheduler and the stock claim controller.
         seed: Of everything random.
+        left_after: Seconds after which nothing of a preemption may be left.
+        poll: Seconds between two looks.
     """
 
-    def __init__(self, plane: ControlPlane, seed: int, left_after: float = LEFT_AFTER) -> None:
+    def __init__(
+        self, plane: ControlPlane, seed: int, left_after: float = LEFT_AFTER, poll: float = POLL
+    ) -> None:
         self.left_after = left_after
+        self.poll = poll
         self.random = random.Random(seed)
         self.run = Run(seed, self.random.choice(KINDS))
         self.run.thief = self.random.choices(("", "everything", "key"), (80, 10, 10))[0]
@@ -248,7 +257,7 @@ class World:
         run, began = self.run, time.monotonic()
         released = refused = 0.0
         while time.monotonic() - began < PATIENCE:
-            time.sleep(0.1)
+            time.sleep(self.poll)
             with suppress(*TROUBLE):
                 if self._node("train"):
                     run.outcome, run.seconds = "placed", time.monotonic() - began
@@ -401,13 +410,16 @@ def batch(plane: ControlPlane, seeds: Sequence[int], left_after: float = LEFT_AF
     chance = random.Random(seeds[0] * 7919)
     leaders = 2 if chance.random() < 0.3 else 1
     fault = chance.choices(("", "scheduler", "api", "relist", "partition"), (40, 20, 10, 15, 15))[0]
-    deaths = chance.randint(5, 40)
+    share = max(1.0, len(seeds) / BATCH)
+    deaths = round(chance.randint(5, 40) * share)
     config = plane.credentials.by_certificate("kubernetes-admin", ("system:masters",))
     with (
         Leaders(config, seeds[0], leaders, deaths) as running,
         ThreadPoolExecutor(len(seeds) + 1) as threads,
     ):
-        found = [threads.submit(World(plane, seed, left_after).play) for seed in seeds]
+        found = [
+            threads.submit(World(plane, seed, left_after, POLL * share).play) for seed in seeds
+        ]
         threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
         runs = [one.result() for one in found]
     print(
@@ -478,6 +490,7 @@ def summary(runs: Sequence[Run]) -> Json:
 def main() -> None:
     """Play the runs that were not played yet."""
     count, seed = int(sys.argv[1]), int(sys.argv[2])
+    size = int(sys.argv[3]) if len(sys.argv) > 3 else BATCH
     DONE.parent.mkdir(exist_ok=True)
     runs = (
         [Run(**json.loads(line)) for line in DONE.read_text().splitlines()] if DONE.exists() else []
@@ -486,7 +499,7 @@ def main() -> None:
     left = [one for one in range(seed, seed + count) if one not in known]
     with stage() as plane:
         while left:
-            now, left = left[:BATCH], left[BATCH:]
+            now, left = left[:size], left[size:]
             found = batch(plane, now)
             with DONE.open("a") as file:
                 file.writelines(f"{json.dumps(asdict(one))}\n" for one in found)

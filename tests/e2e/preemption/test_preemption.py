@@ -127,7 +127,7 @@ def test_a_drain_wins_over_a_preemption_under_way(ward: Ward, lingering: Json) -
 
     journal = ended(ward)
     assert journal["metadata"]["uid"] == lingering["metadata"]["uid"]
-    assert journal["status"]["phase"] == "Failed"
+    assert journal["status"]["phase"] == "Aborted"
     assert f"device {ward.device()} is taken out of service" in journal["status"]["message"]
     kept = [one["spec"]["taint"]["key"] for one in ward.api.list("devicetaintrules")]
     assert kept == ["dragoman.dev/maintenance"]

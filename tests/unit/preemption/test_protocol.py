@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.allocation import DeviceID, profile
+from dragoman.controllers.preemption.rules import Rules
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
@@ -41,7 +42,7 @@ from dragoman.preemption.reservation import (
     with_toleration,
 )
 from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest, timestamp
-from tests.support.manifests import claim_spec
+from tests.support.manifests import Json, claim_spec
 from tests.support.worlds.inventory import DRIVER, device_class, held, pool, snapshot
 from tests.support.worlds.preemption import holding, node, planned, waiting
 
@@ -315,33 +316,76 @@ def test_partitions_that_share_counters_are_reserved_as_well() -> None:
     assert found == (GPU, OTHER)
 
 
-def test_a_drain_wins_over_a_reservation() -> None:
-    def rule(key: str) -> dict[str, object]:
-        return {
-            "apiVersion": "resource.k8s.io/v1beta2",
-            "kind": "DeviceTaintRule",
-            "metadata": {"name": "r"},
-            "spec": {
-                "deviceSelector": {"driver": DRIVER, "pool": "n"},
-                "taint": {"key": key, "value": "x", "effect": "NoSchedule"},
-            },
-        }
+def other_rule(since: float, effect: str = "NoSchedule", key: str = "maintenance") -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "r", "uid": "uid-r", "creationTimestamp": timestamp(since)},
+        "spec": {
+            "deviceSelector": {"driver": DRIVER, "pool": "n", "device": "device-0"},
+            "taint": {"key": f"dragoman.dev/{key}", "value": "x", "effect": effect},
+        },
+    }
 
-    ours = parse(snapshot(rule("dragoman.dev/preemption"))).rules
-    assert out_of_service(ours, (GPU,)) is None
-    drained = parse(snapshot(rule("dragoman.dev/maintenance"))).rules
-    assert out_of_service(drained, (GPU,)) == GPU
-    for phase, evictions, ends in (
-        (Phase.RESERVING, (), Phase.ABORTED),
-        (Phase.EVICTING, (GONE,), Phase.FAILED),
-        (Phase.PLACING, (GONE,), Phase.FAILED),
-    ):
-        journal = replace(READY, phase=phase, evictions=evictions)
-        seen = Seen(journal, NOW, rules=RULES, drained=GPU)
-        assert kinds(seen)[:3] == [SetStatus, DeleteRule, DeleteRule]
-        assert fields(seen)["phase"] == ends.value
-        assert f"device {GPU} is taken out of service" in str(fields(seen)["message"])
-        assert fields(replace(seen, node="n"))["phase"] == Phase.PLACED.value
+
+@pytest.mark.parametrize(
+    ("rule", "devices"),
+    [
+        pytest.param(other_rule(JOURNAL.created + 1), (GPU,), id="a drain after the plan"),
+        pytest.param(other_rule(JOURNAL.created - 1), (), id="a rule that the plan knew"),
+        pytest.param(other_rule(JOURNAL.created + 1, "None"), (), id="a rule without effect"),
+        pytest.param(
+            other_rule(JOURNAL.created + 1, key="preemption"), (), id="another reservation"
+        ),
+    ],
+)
+def test_a_device_is_out_of_service_by_later_rules_of_others(
+    rule: Json, devices: tuple[DeviceID, ...]
+) -> None:
+    rules = Rules()
+    rules.add(rule)
+    assert out_of_service(rules.others, JOURNAL) == devices
+
+
+def test_a_rule_that_others_labeled_as_a_reservation_drains_all_the_same() -> None:
+    rule = other_rule(JOURNAL.created + 1)
+    rule["metadata"]["labels"] = {"dragoman.dev/preemption": "uid-train"}
+    rules = Rules()
+    rules.add(rule)
+    assert out_of_service(rules.others, JOURNAL) == (GPU,)
+    assert not rules.reserved
+
+
+def test_a_rule_that_cannot_be_read_keeps_no_preemption_back() -> None:
+    rules = Rules()
+    rules.add({**other_rule(JOURNAL.created + 1), "spec": {"taint": "x", "deviceSelector": []}})
+    rules.add(other_rule(JOURNAL.created + 1))
+    assert out_of_service(rules.others, JOURNAL) == (GPU,)
+
+
+@pytest.mark.parametrize(
+    ("phase", "evictions"),
+    [(Phase.RESERVING, ()), (Phase.EVICTING, (GONE,)), (Phase.PLACING, (GONE,))],
+)
+def test_a_drain_wins_over_a_reservation_and_is_no_failure(
+    phase: Phase, evictions: tuple[Eviction, ...]
+) -> None:
+    journal = replace(READY, phase=phase, evictions=evictions)
+    seen = Seen(journal, NOW, rules=RULES, drained=GPU)
+    assert step(seen).look
+    seen = replace(seen, look=Look(Sight.CHANGED, why="no plan holds"))
+    assert kinds(seen)[:3] == [SetStatus, DeleteRule, DeleteRule]
+    assert fields(seen)["phase"] == Phase.ABORTED.value
+    assert f"device {GPU} is taken out of service" in str(fields(seen)["message"])
+    assert fields(replace(seen, node="n"))["phase"] == Phase.PLACED.value
+
+
+def test_a_preemption_goes_on_whose_plan_holds_without_a_drained_device() -> None:
+    placing = replace(READY, phase=Phase.PLACING, evictions=(GONE,))
+    seen = Seen(placing, NOW, rules=RULES, drained=GPU, look=Look(Sight.ROOM))
+    assert not kinds(seen)
+    evicting = replace(READY, phase=Phase.EVICTING)
+    assert Evict in kinds(Seen(evicting, NOW, rules=RULES, drained=OTHER, look=SAME))
 
 
 # Limits -------------------------------------------------------------------------------------------

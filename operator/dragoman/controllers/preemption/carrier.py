@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
-from dragoman.allocation import DeviceTaintRule as TaintRule
 from dragoman.cluster.reader import Reader
 from dragoman.controllers.maintenance.writer import Outcome, Result, evict
 from dragoman.controllers.preemption.claimstates import claim_states
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
+from dragoman.controllers.preemption.rules import Rules, read_rules
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -52,8 +52,6 @@ _GONE: Final = frozenset({404, 409})
 _TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
 NOTE: Final = 1024
 """Characters of a message."""
-Rules = Mapping[str, Mapping[DeviceID, tuple[str, str]]]
-"""Name and UID of the rules that reserve devices, by the pod's UID and the device."""
 Post = Callable[[str, str, str, str, str], None]
 """Posts an Event: namespace, name and UID of the pod, reason, note."""
 
@@ -90,23 +88,20 @@ class Carrier:
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
 
-    async def advance(
-        self, journal: Journal, rules: Rules, others: Iterable[TaintRule] = ()
-    ) -> Step:
-        """Take one step of a preemption; return what was to be done.
+    async def advance(self, journal: Journal, rules: Rules) -> Step:
+        """Take one step of a preemption; return it with the actions that wrote something.
 
         Args:
             journal: The preemption.
-            rules: Those of reservations.
-            others: All other DeviceTaintRules.
+            rules: Of the cluster.
 
         Raises:
             ApiError: A request failed; the step is repeated later.
             NotLeadingError: Another process leads by now.
         """
-        seen = await self._seen(journal, rules.get(journal.pod_uid, {}))
-        if drained := out_of_service(others, journal.devices):
-            seen = replace(seen, drained=drained)
+        seen = await self._seen(journal, rules.reserved.get(journal.pod_uid, {}))
+        drained = out_of_service(rules.others, journal)
+        seen = replace(seen, drained=next(iter(drained), None))
         found = step(seen)
         if found.look:
             now = time.monotonic()
@@ -114,14 +109,26 @@ class Carrier:
                 return replace(found, reason="the plan is computed again shortly")
             self._looked[journal.uid] = now
             found = step(replace(seen, look=await self._look(journal)))
-        for action in found.actions:
-            written = await self._do(action, journal)
+        elif not found.actions and journal.phase is Phase.PLACING:
+            self._looked.pop(journal.uid, None)
+        if any(isinstance(one, Evict) for one in found.actions):
+            # Plans take seconds in large clusters: a drain that began meanwhile has to win as well.
+            now_known = await read_rules(self.client, self.rules)
+            if set(out_of_service(now_known.others, journal)) - set(drained):
+                return Step("a device has been taken out of service meanwhile")
+        return replace(found, actions=await self._carried_out(found.actions, journal))
+
+    async def _carried_out(self, actions: Iterable[Action], journal: Journal) -> tuple[Action, ...]:
+        """Carry out actions until one is refused; return those that wrote something."""
+        wrote = []
+        for action in actions:
+            written, changed = await self._do(action, journal)
+            if changed:
+                wrote.append(action)
             if written is None:
                 break
             journal = written
-        if not found.actions and journal.phase is Phase.PLACING:
-            self._looked.pop(journal.uid, None)
-        return found
+        return tuple(wrote)
 
     async def obstacle(self, namespace: str, name: str, uid: str) -> str:
         """Return why the claims of a pod cannot come to tolerate a reservation, empty if they can.
@@ -167,41 +174,43 @@ class Carrier:
 
     # Writing --------------------------------------------------------------------------------------
 
-    async def _do(self, action: Action, journal: Journal) -> Journal | None:
-        """Carry out an action; return the journal as it is then, None where no other may follow."""
+    async def _do(self, action: Action, journal: Journal) -> tuple[Journal | None, bool]:
+        """Carry out an action.
+
+        Returns:
+            The journal as it is then, None where no other action may follow; and whether anything
+            was written.
+        """
         if not self.may_write():
             raise NotLeadingError
-        done = True
+        done = wrote = True
         match action:
             case SetStatus():
-                return await self._set_status(action, journal)
+                written = await self._set_status(action, journal)
+                return written, written is not None
             case RemoveFinalizer():
                 kept = [one for one in journal.finalizers if one != FINALIZER]
-                return await self._patched(journal, {"metadata": {"finalizers": kept or None}})
+                written = await self._patched(journal, {"metadata": {"finalizers": kept or None}})
+                return written, written is not None
             case CreateRule(device):
-                await self._create_rule(device, journal)
+                # Where another process has reserved it for the same pod, the name says so.
+                wrote = await unless_gone(self.client.post(*self._rule(device, journal)))
             case DeleteRule(name, uid):
                 # One that is gone already keeps nothing back.
-                await self.delete_rule(name, uid)
+                wrote = await self.delete_rule(name, uid)
             case ReplaceClaim():
-                done = await self._replace(action)
+                done = wrote = await self._replace(action)
             case Evict():
-                done = await self._evict(action, journal)
+                done = wrote = await self._evict(action, journal)
             case Tell(reason, note):
                 self.post(journal.namespace, journal.pod, journal.pod_uid, reason, note)
             case TellVictim(victim, note):
                 pod = victim.pod
                 self.post(pod.namespace, pod.name, pod.uid, "DevicePreempted", note)
-        return journal if done else None
+        return (journal if done else None), wrote
 
-    async def _create_rule(self, device: DeviceID, journal: Journal) -> None:
-        made = rule_manifest(self.rules.api_version, device, journal.pod_uid)
-        try:
-            await self.client.post(self.rules.path(), made)
-        except ApiError as error:
-            # Another process has reserved it for the same pod: the name says so.
-            if error.code != 409:
-                raise
+    def _rule(self, device: DeviceID, journal: Journal) -> tuple[str, dict[str, Any]]:
+        return self.rules.path(), rule_manifest(self.rules.api_version, device, journal.pod_uid)
 
     async def delete_rule(self, name: str, uid: str) -> bool:
         """Delete the rule with this UID; one that is gone needs nothing."""
@@ -299,9 +308,7 @@ def _gone(pod: Mapping[str, Any], uid: str) -> bool:
     )
 
 
-async def advance_all(
-    carrier: Carrier, journals: Iterable[Journal], rules: Rules, others: Iterable[TaintRule] = ()
-) -> bool:
+async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rules) -> bool:
     """Take a step of each preemption; one that fails keeps no other one back.
 
     Returns:
@@ -310,7 +317,7 @@ async def advance_all(
     progressed = False
     found = list(journals)
     results = await asyncio.gather(
-        *(carrier.advance(one, rules, others) for one in found), return_exceptions=True
+        *(carrier.advance(one, rules) for one in found), return_exceptions=True
     )
     for journal, result in zip(found, results, strict=True):
         if isinstance(result, ApiError):

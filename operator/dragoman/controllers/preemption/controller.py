@@ -45,6 +45,8 @@ ACTIVE_TICK: Final = 0.5
 """Seconds between two steps of preemptions that are under way."""
 NEXT_TICK: Final = 0.1
 """The same after a step that wrote something."""
+READ_ALL: Final = 3.0
+"""Seconds between two lists of all DevicePreemptions and DeviceTaintRules meanwhile."""
 INTERVAL: Final = 60.0
 """Seconds between two passes while the same pods wait."""
 AGAIN: Final = 10.0
@@ -105,7 +107,7 @@ class PreemptionController:
         self._preemptions = preemptions
         self._stood_down = stood_down
         self._stands_down_until: dict[str, float] = {}
-        self._refreshed = float("-inf")
+        self._refreshed = self._read_all = float("-inf")
         self._known: frozenset[str] = frozenset()
         self._ended = self._rested = float("-inf")
         self._left = self._unread = True
@@ -153,9 +155,10 @@ class PreemptionController:
         seldom = waiting and now - self._refreshed >= AGAIN
         if not (seldom or preemptions.active or self._unread):
             return
-        self._refreshed = now
+        every = seldom or self._unread or now - self._read_all >= READ_ALL
+        self._refreshed, self._read_all = now, now if every else self._read_all
         running = len(preemptions.budget.running)
-        await preemptions.refresh()
+        await preemptions.refresh(all_of=every)
         await preemptions.advance()
         self._unread = False
         metrics.PREEMPTION_RESERVED.set(preemptions.reserved)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
-from dragoman.allocation import DeviceTaintRule as TaintRule
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
+from dragoman.controllers.preemption.rules import Rules, read_rules
 from dragoman.kube.client import Client, find, pages
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
 from dragoman.model.fields import MalformedObjectError
-from dragoman.model.taints import parse_taint_rule
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.limits import HOUR, OWNER_RESTS, Budget
 from dragoman.preemption.planner import Plan
@@ -46,8 +46,8 @@ class Preemptions:
     policy: Policy
     journals: tuple[Journal, ...] = ()
     progressed: bool = False
-    _rules: dict[str, dict[DeviceID, tuple[str, str]]] = field(default_factory=dict)
-    _others: tuple[TaintRule, ...] = ()
+    _rules: Rules = field(default_factory=Rules)
+    _complete: bool = False
     _deleted: dict[str, Journal] = field(default_factory=dict)
 
     @property
@@ -64,28 +64,43 @@ class Preemptions:
     @property
     def reserved(self) -> int:
         """Return how many devices are reserved."""
-        return sum(map(len, self._rules.values()))
+        return sum(map(len, self._rules.reserved.values()))
 
-    async def refresh(self) -> None:
-        """Read rules, then journals: a rule that has no journal here is a stray one."""
-        rules: dict[str, dict[DeviceID, tuple[str, str]]] = {}
-        others = []
-        async for page in pages(self.client, self.carrier.rules.path()):
-            for item in page.get("items") or ():
-                if TAINT_KEY in (item["metadata"].get("labels") or {}):
-                    _add(rules, item)
-                else:
-                    others.append(parse_taint_rule(item))
-        journals = []
-        async for page in pages(self.client, DEVICEPREEMPTIONS.path()):
-            for item in page.get("items") or ():
-                if mode_of(item) == PREEMPT:
-                    try:
-                        journals.append(Journal.parse(item))
-                    except MalformedObjectError as error:
-                        log.warning("Cannot read a DevicePreemption", error=str(error))
-        self._keep_deleted({one.uid for one in journals})
-        self._rules, self._others, self.journals = rules, tuple(others), tuple(journals)
+    async def refresh(self, *, all_of: bool = True) -> None:
+        """Read rules, then journals: a rule that has no journal here is a stray one.
+
+        Args:
+            all_of: Whether all are read. Otherwise only reservations are, and the preemptions that
+                are under way here: clusters may have thousands of rules and reports beside them.
+        """
+        if all_of:
+            self._rules = await read_rules(self.client, self.carrier.rules)
+            found = await self._listed()
+        else:
+            mine = await read_rules(self.client, self.carrier.rules, labelSelector=TAINT_KEY)
+            self._rules.reserved = mine.reserved
+            read = await asyncio.gather(*(self._again(one) for one in self.journals))
+            found = [one for one in read if one is not None]
+        self._complete = all_of
+        self._keep_deleted({one.uid for one in found})
+        self.journals = tuple(found)
+
+    async def _listed(self) -> list[Journal]:
+        async def documents() -> AsyncIterator[Mapping[str, Any]]:
+            async for page in pages(self.client, DEVICEPREEMPTIONS.path()):
+                for item in page.get("items") or ():
+                    yield item
+
+        parsed = [_parsed(one) async for one in documents() if mode_of(one) == PREEMPT]
+        return [one for one in parsed if one is not None]
+
+    async def _again(self, journal: Journal) -> Journal | None:
+        """Read a journal again; None where it is gone. Ended ones do not change any more."""
+        if not journal.active:
+            return journal
+        path = DEVICEPREEMPTIONS.path(journal.namespace, journal.name)
+        document = await find(self.client, path)
+        return _parsed(document) if document is not None and mode_of(document) == PREEMPT else None
 
     def _keep_deleted(self, present: Collection[str]) -> None:
         """Keep for an hour what was evicted for pods whose objects are gone.
@@ -104,17 +119,20 @@ class Preemptions:
     async def advance(self) -> None:
         """Take each preemption a step further; release what no preemption reserves."""
         active = [one for one in self.journals if one.active]
-        self.progressed = await advance_all(self.carrier, active, self._rules, self._others)
-        reserving = {one.pod_uid for one in active}
-        for uid, rules in self._rules.items():
+        self.progressed = await advance_all(self.carrier, active, self._rules)
+        if self._complete:
+            await self._release_strays({one.pod_uid for one in active})
+            await self._forget()
+
+    async def _release_strays(self, reserving: Collection[str]) -> None:
+        for uid, rules in self._rules.reserved.items():
             if uid not in reserving:
                 for name, rule in rules.values():
                     await self.carrier.delete_rule(name, rule)
-        await self._forget()
 
     async def advance_one(self, journal: Journal) -> None:
         """Take one preemption a step further, and nothing else."""
-        await advance_all(self.carrier, [journal], self._rules, self._others)
+        await advance_all(self.carrier, [journal], self._rules)
 
     async def why_not(self, plan: Plan, reserved: Sequence[DeviceID]) -> str:
         """Return why a preemption does not begin now; empty where it may.
@@ -197,12 +215,9 @@ async def take_over(client: Client, namespace: str, name: str) -> bool:
     return True
 
 
-def _add(rules: dict[str, dict[DeviceID, tuple[str, str]]], item: Mapping[str, Any]) -> None:
-    """Note a rule of ours; one that others labeled so, and taints otherwise, is none."""
-    metadata, spec = item["metadata"], item.get("spec") or {}
-    uid = (metadata.get("labels") or {}).get(TAINT_KEY, "")
-    taint, selector = spec.get("taint") or {}, spec.get("deviceSelector") or {}
-    parts = [selector.get(one) for one in DeviceID._fields]
-    if (taint.get("key"), taint.get("value")) != (TAINT_KEY, uid) or not all(parts):
-        return
-    rules.setdefault(uid, {})[DeviceID(*map(str, parts))] = (metadata["name"], metadata["uid"])
+def _parsed(document: Mapping[str, Any]) -> Journal | None:
+    try:
+        return Journal.parse(document)
+    except MalformedObjectError as error:
+        log.warning("Cannot read a DevicePreemption", error=str(error))
+        return None

@@ -96,3 +96,4 @@ async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that
 
     assert preemptions.reserved == 1
     assert not server.deleted
+    assert not preemptions.progressed
