@@ -34,6 +34,7 @@ import (
 const (
 	sideBySide = 16
 	patience   = 60 * time.Second
+	last       = 50 * time.Millisecond
 )
 
 type world struct {
@@ -121,6 +122,13 @@ func preempt(asked *world) (reply answer) {
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
+	// The plugin lets the pod go before it deletes the last victim.
+	for found.Status.NominatedNodeName != "" && seen.count() == 0 && ctx.Err() == nil {
+		time.Sleep(2 * time.Millisecond)
+	}
+	if found.Status.NominatedNodeName != "" {
+		time.Sleep(last)
+	}
 	seen.mutex.Lock()
 	defer seen.mutex.Unlock()
 	sort.Strings(seen.victims)
@@ -175,6 +183,12 @@ func end(client *fake.Clientset, deleted clienttesting.DeleteAction) error {
 	now := metav1.Now()
 	ending.DeletionTimestamp = &now
 	return client.Tracker().Update(deleted.GetResource(), ending, deleted.GetNamespace())
+}
+
+func (a *attempt) count() int {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return len(a.victims)
 }
 
 // finished returns whether the pod was bound, or refused and nothing more is being deleted.

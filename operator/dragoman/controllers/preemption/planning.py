@@ -160,11 +160,15 @@ def looked(
     """Compute the plan of a journal again, for its pod and node alone.
 
     A journal is no instruction: only what this names may be evicted. Once its pods are being
-    evicted, others are left out: those that are evicted already would end in place of them.
+    evicted, others are left out: those that are evicted already would end in place of them. So are
+    budgets, which count these evictions: the Eviction API refuses what they do not allow, and the
+    preemption waits for it within its time limit.
     """
     if journal.evictions:
         policy = replace(policy, only=journal.victims)
         snapshot = released(snapshot, journal.victims)
+        unprotected = {**snapshot.objects, "poddisruptionbudgets": ()}
+        snapshot = replace(snapshot, objects=unprotected)
     world = parse(snapshot)
     pod = next((one for one in world.pods.values() if _is_of(one, journal)), None)
     if pod is None:

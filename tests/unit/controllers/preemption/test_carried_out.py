@@ -13,8 +13,8 @@ from dragoman.preemption.planner import Outcome
 from dragoman.preemption.protocol import Sight
 from dragoman.preemption.stored import Eviction, Journal, digest
 from tests.support.worlds import defaultpreemption as model
-from tests.support.worlds.inventory import snapshot
-from tests.support.worlds.preemption import LENIENT
+from tests.support.worlds.inventory import device_class, pool, snapshot
+from tests.support.worlds.preemption import LENIENT, budget, holding, node, waiting
 from tests.support.worlds.preemption import manifests as cluster
 from tests.unit.examples import examples
 
@@ -48,3 +48,25 @@ def test_on_carries_out_what_report_says(seed: int) -> None:
     assert {one.pod.name for one in after.victims} <= {one.pod.name for one in look.victims} - gone
     fewer = replace(journal, victims=journal.victims - {digest(look.victims[0].pod.uid)})
     assert looked(state, fewer, LENIENT, lambda: False).sight is Sight.CHANGED
+
+
+def test_a_budget_that_counts_an_eviction_already_makes_the_preemption_wait() -> None:
+    """A budget counts an eviction for two minutes whose pod stays, as after a lost connection."""
+    state = [
+        *(device_class(), node("n"), pool("n", 1)),
+        *holding("batch", "n", [0], labels={"app": "batch"}),
+        *waiting(1),
+    ]
+    uid = "uid-of-ns-train"
+    planned = compute(snapshot(*state), {uid}, LENIENT)
+    (made,) = planned.plans
+    document = manifests.preempting(made, planned.reserved[uid], 1)
+    document["metadata"]["uid"] = "uid-journal"
+    journal = Journal.parse(document)
+    begun = replace(journal, evictions=(Eviction(digest("uid-of-ns-batch"), "", 1.0),))
+    after = snapshot(*state, budget("batch", {"app": "batch"}, 0))
+
+    assert looked(after, journal, LENIENT, lambda: False).sight is Sight.CHANGED
+    look = looked(after, begun, LENIENT, lambda: False)
+    assert look.sight is Sight.SAME
+    assert [one.pod.name for one in look.victims] == ["batch"]
