@@ -369,7 +369,7 @@ def _evicted(journal: Journal, victim: Victim) -> str:
 def _ended(seen: Seen, phase: Phase, why: str) -> Step:
     """Say how it ended, then release the devices: nothing is left of ours but the record.
 
-    The status comes first because it is refused where another process has gone on meanwhile, whose
+    The status comes first because it is refused where another process has gone on, whose
     evictions need the reservation. A process that ends between the two leaves the finalizer.
     """
     fields = {"phase": phase.value, "endedAt": seen.now, "message": why}

@@ -112,10 +112,10 @@ class Carrier:
         elif not found.actions and journal.phase is Phase.PLACING:
             self._looked.pop(journal.uid, None)
         if any(isinstance(one, Evict) for one in found.actions):
-            # Plans take seconds in large clusters: a drain that began meanwhile has to win as well.
+            # Plans take seconds in large clusters: a drain that began since wins as well.
             now_known = await read_rules(self.client, self.rules)
             if set(out_of_service(now_known.others, journal)) - set(drained):
-                return Step("a device has been taken out of service meanwhile")
+                return Step("a device has just been taken out of service")
         return replace(found, actions=await self._carried_out(found.actions, journal))
 
     async def _carried_out(self, actions: Iterable[Action], journal: Journal) -> tuple[Action, ...]:

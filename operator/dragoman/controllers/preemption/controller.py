@@ -46,7 +46,7 @@ ACTIVE_TICK: Final = 0.5
 NEXT_TICK: Final = 0.1
 """The same after a step that wrote something."""
 READ_ALL: Final = 3.0
-"""Seconds between two lists of all DevicePreemptions and DeviceTaintRules meanwhile."""
+"""Seconds between two lists of all rules and DevicePreemptions while some are under way."""
 INTERVAL: Final = 60.0
 """Seconds between two passes while the same pods wait."""
 AGAIN: Final = 10.0

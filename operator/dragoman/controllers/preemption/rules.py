@@ -46,7 +46,7 @@ class Rules:
             log.warning("Cannot read a DeviceTaintRule", error=str(error))
             return
         if keeps_away(rule):
-            # The API server sets timeAdded anew where an update changes the effect.
+            # The API server sets timeAdded again where an update changes the effect.
             times = (metadata.get("creationTimestamp"), taint.get("timeAdded"))
             self.others.append(OtherRule(rule, max(map(moment, times))))
 
