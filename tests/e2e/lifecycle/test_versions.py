@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import START_SECONDS, OperatorProcess
 from tests.e2e.setup import Setup
+from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"
@@ -36,6 +37,23 @@ def test_the_life_of_a_claim_is_the_same_in_every_version(
     setup.finish("pod")
     setup.gone(claim["metadata"]["name"])
     setup.wrote({"delete resourceclaims": 1})
+
+
+def test_manifests_are_stored_through_the_only_version_that_is_served(
+    plane: ControlPlane, namespace: str
+) -> None:
+    api = plane.api()
+    version = api.resource("resourceclaims").version
+    try:
+        api.create(plane.served(objects.device_class("gpu")))
+        api.create(plane.served(objects.resource_slice("node", 2)))
+        api.create(plane.served(objects.claim("one", namespace, "gpu", count=2)))
+        api.create(plane.served(objects.template("many", namespace, "gpu")))
+        assert api.get("ResourceClaim", "one", namespace)["apiVersion"] == f"{GROUP}/{version}"
+        assert len(api.get("resourceslices", "node-gpu.example.com")["spec"]["devices"]) == 2
+    finally:
+        api.delete("resourceslices", "node-gpu.example.com")
+        api.delete("deviceclasses", "gpu")
 
 
 def test_a_late_template_and_a_lost_claim_are_noticed_in_every_version(setup: Setup) -> None:

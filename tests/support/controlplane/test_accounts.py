@@ -1,5 +1,7 @@
 """Planes whose pods have accounts and tokens, as on a cluster."""
 
+import pytest
+
 from tests.support import manifests as objects
 from tests.support.controlplane.plane import ControlPlane
 
@@ -15,3 +17,5 @@ def test_with_service_accounts_a_pod_is_given_its_namespace_s_account_and_a_toke
             published = plane.api().get("configmaps", authority["configMap"]["name"], namespace)
             trusted = plane.credentials.authority.certificate.read_text()
             assert published["data"]["ca.crt"] == trusted
+        with pytest.raises(RuntimeError, match="audit=False"):
+            plane.audit.mark()
