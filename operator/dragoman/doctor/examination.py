@@ -65,8 +65,6 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
 
 OVER_TIME: Final = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
 """Rules that compare two readings."""
-UPGRADE: Final = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
-"""Rules that need the version that the cluster is upgraded to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +109,8 @@ def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
     }
     if facts.upgrade is not None:
         partial |= {key: why for key, why in facts.upgrade.unread.items() if key in chosen}
+        if Id.DRIVER_OUTDATED in chosen and upgrade.unknown(facts):
+            partial |= {Id.DRIVER_OUTDATED: ("versions that slices were written in",)}
     unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
     unknown = verdicts.unknown(facts) if Id.DRIVER_NOT_CONFORMANT in chosen else ()
     return Diagnosis(tuple(findings), partial, unjudged, unknown)

@@ -93,6 +93,10 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
 """The severity of the findings of an id, unless a finding has another one."""
 
 
+UPGRADE: Final = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
+"""Rules that need the version that the cluster is upgraded to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The object that a finding is about.

@@ -60,6 +60,12 @@ def driver_outdated(facts: Facts) -> Iterator[Finding]:
         yield from names.refused_names(facts)
 
 
+def unknown(facts: Facts) -> bool:
+    """Whether some slice does not say in which version it was written, as in old snapshots."""
+    pools = facts.inventory.pools.values()
+    return any(not _version(facts, one.name) for pool in pools for one in pool.slices)
+
+
 def _version(facts: Facts, name: str) -> str:
     """Return the version in which a slice was last written; empty where that is unknown."""
     written = [
@@ -78,9 +84,12 @@ def _outdated(  # noqa: PLR0913, PLR0917 — the parts of a finding
     return Finding(
         Id.DRIVER_OUTDATED,
         facts.pool_subject(pools[0], f"{driver} {version}"),
-        f"{shown}: slices are written in {GROUP}/{version}, which Kubernetes {version_name(gone)} "
-        "does not serve: the driver publishes no devices then",
-        f"upgrade the driver to a release that writes {GROUP}/v1 before the cluster",
+        f"{shown}: slices were last written in {GROUP}/{version}, which Kubernetes "
+        f"{version_name(gone)} does not serve: a driver that still writes it publishes no devices "
+        "then",
+        f"upgrade the driver to a release that writes {GROUP}/v1 before the cluster; where that is "
+        "done already, its slices are as the former release wrote them: delete them, and the "
+        f"driver writes them again, with apiVersion {GROUP}/v1 in metadata.managedFields",
         level=_level(upgrade, gone),
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.examination import OVER_TIME, RULES, UPGRADE, Diagnosis, examine
+from dragoman.doctor.examination import OVER_TIME, RULES, Diagnosis, examine
 from dragoman.doctor.facts import Facts, Thresholds
-from dragoman.doctor.finding import SEVERITIES, Finding, Id, Severity
+from dragoman.doctor.finding import SEVERITIES, UPGRADE, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen

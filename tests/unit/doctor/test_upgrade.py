@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.examination import UPGRADE, examine
+from dragoman.doctor.examination import examine
 from dragoman.doctor.facts import Facts, Requested, Upgrade
-from dragoman.doctor.finding import Finding, Id
+from dragoman.doctor.finding import UPGRADE, Finding, Id
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.versions import Version
@@ -109,3 +109,17 @@ def test_what_could_not_be_read_is_said_of_the_rule() -> None:
 def test_without_a_target_nothing_is_judged() -> None:
     given = replace(facts(written(("v1beta1", "10"))), upgrade=None)
     assert not examine(given, UPGRADE).findings
+
+
+def test_the_remedy_says_how_the_finding_ends() -> None:
+    """An upgraded driver leaves slices alone that it need not change: they keep their version."""
+    (one,) = found(facts(written(("v1beta1", "10"))), Id.DRIVER_OUTDATED)
+    assert "last written in resource.k8s.io/v1beta1" in one.message
+    assert "delete them" in one.remedy
+    assert "metadata.managedFields" in one.remedy
+
+
+def test_slices_that_do_not_say_their_version_are_not_clean() -> None:
+    given = facts(WORLD.slice())
+    assert examine(given, UPGRADE).partial.keys() == {Id.DRIVER_OUTDATED}
+    assert not examine(facts(written(("v1", "10"))), UPGRADE).partial

@@ -23,29 +23,32 @@ def with_pod(source: Source, snapshot: Snapshot, name: str) -> Snapshot:
     Args:
         source: The cluster; a file has all that there is.
         snapshot: What was read.
-        name: `name`, or `namespace/name`.
+        name: `name`, or `namespace/name`; with -A, a name alone is meant in any namespace.
     """
     namespace, _, name = name.rpartition("/")
-    namespace = namespace or source.namespace
+    if not namespace and not source.all_namespaces:
+        namespace = source.namespace
     if source.snapshot or any(_is(one, namespace, name) for one in snapshot.of("pods")):
         return snapshot
-    found = source.call(lambda client: _pod(client, namespace, name))
-    if found is None:
+    found = source.call(lambda client: _pods(client, namespace, name))
+    if not found:
         return snapshot
-    pods = (*snapshot.of("pods"), reduced("pods", found))
+    pods = (*snapshot.of("pods"), *(reduced("pods", one) for one in found))
     return replace(snapshot, objects={**snapshot.objects, "pods": pods})
 
 
 def _is(pod: Document, namespace: str, name: str) -> bool:
     metadata = pod.get("metadata") or {}
-    return (metadata.get("namespace"), metadata.get("name")) == (namespace, name)
+    return metadata.get("name") == name and namespace in ("", metadata.get("namespace"))
 
 
-async def _pod(client: Client, namespace: str, name: str) -> Document | None:
-    """Return a pod; None where there is none, or where the user may not read it."""
-    path = PODS.path(quote(namespace, safe=""), quote(name, safe=""))
+async def _pods(client: Client, namespace: str, name: str) -> list[Document]:
+    """Return the pods of a name; none where there is none, or where the user may not read it."""
     try:
-        found: Document = await client.get(path)
-    except ApiError:
-        return None
-    return found
+        if namespace:
+            return [await client.get(PODS.path(quote(namespace, safe=""), quote(name, safe="")))]
+        return (await client.get(PODS.path(), fieldSelector=f"metadata.name={name}"))["items"] or []
+    except ApiError as error:
+        if error.code in (403, 404):
+            return []
+        raise

@@ -12,7 +12,7 @@ from dragoman import versions
 from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.watching import watched
-from dragoman.doctor.finding import ORDER, Id, Severity
+from dragoman.doctor.finding import ORDER, UPGRADE, Id, Severity
 
 if TYPE_CHECKING:
     from dragoman.cli.dra.cluster.source import Source
@@ -138,8 +138,11 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
         raise click.UsageError("--audit-log says who asks for what --target removes: give both")
     if observe and source.snapshot:
         raise click.UsageError("--for has nothing to wait for in a snapshot")
+    chosen = tuple(Id(one) for one in only)
+    if target is None and (vain := [one for one in chosen if one in UPGRADE]):
+        raise click.UsageError(f"{vain[0]} judges an upgrade: name its version with --target")
     examiner = examining.Examiner(
-        tuple(Id(one) for one in only),
+        chosen,
         Severity(severity),
         examining.Thresholds(settle=settle_after, idle=idle_after),
         observe,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
@@ -15,12 +17,13 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
 from dragoman.doctor.facts import Requested, Upgrade, listed, part
 from dragoman.doctor.finding import Id
-from dragoman.doctor.upgrade import GROUP
+from dragoman.doctor.upgrade import GROUP, KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
 from dragoman.versions import REMOVED_IN, Version
 
+AUDIT: Final = "audit.k8s.io/"
 METRIC: Final = b"apiserver_requested_deprecated_apis{"
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
 EVENT_LIMIT: Final = 1 << 20
@@ -80,6 +83,9 @@ async def _ask(client: Client, heard: _Heard) -> None:
     try:
         pods = await client.get(PODS.path("kube-system"), labelSelector="tier=control-plane")
         heard.gates = dict(gates_of(pods))
+        if not pods.get("items"):
+            # Managed clusters, k3s and others run it elsewhere.
+            heard.unread[Id.GATE_REMOVED] = ("flags of the control plane: no pod shows them",)
     except ApiError as error:
         _note(heard, Id.GATE_REMOVED, "flags of the control plane", error)
 
@@ -121,21 +127,39 @@ def audited(path: Path) -> Asked:
     """Read an audit log: who asked for deprecated versions of resource.k8s.io.
 
     Raises:
-        Unusable: The file cannot be read.
+        Unusable: The file cannot be read, or has no event.
     """
     counts: dict[tuple[str, str], Counter[str]] = {}
+    events = False
     try:
         with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
             while line := file.readline(EVENT_LIMIT):
+                events = events or _is_event(line)
                 # What follows of a longer event is no JSON object.
                 if GROUP.encode() in line and (found := _who(line)):
                     key, client = found
                     clients = counts.setdefault(key, Counter())
                     if client in clients or len(clients) < CLIENTS_LIMIT:
                         clients[client] += 1
-    except OSError as error:
-        raise Unusable(f"--audit-log: {path}: {error.strerror}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        said = getattr(error, "strerror", None) or error
+        raise Unusable(f"--audit-log: {path}: {said}") from error
+    if not events:
+        raise Unusable(
+            f"--audit-log: {path}: no line is an event of audit.k8s.io; it takes the log that the "
+            "API server writes with --audit-log-format=json, also compressed by gzip"
+        )
     return {key: tuple(name for name, _ in one.most_common()) for key, one in counts.items()}
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and str(event.get("apiVersion") or "").startswith(AUDIT)
 
 
 def _who(line: bytes) -> tuple[tuple[str, str], str] | None:
@@ -146,8 +170,9 @@ def _who(line: bytes) -> tuple[tuple[str, str], str] | None:
         return None
     about = part(event, "objectRef")
     version = str(about.get("apiVersion") or "")
-    if about.get("apiGroup") != GROUP or version not in _DEPRECATED:
+    resource = str(about.get("resource") or "")
+    if about.get("apiGroup") != GROUP or version not in _DEPRECATED or resource not in KINDS:
         return None
     agent = str(event.get("userAgent") or "").split(" ")[0]
     user = str(part(event, "user").get("username") or "")
-    return (version, str(about.get("resource") or "")), f"{user} ({agent})" if agent else user
+    return (version, resource), f"{user} ({agent})" if agent else user

@@ -37,7 +37,8 @@ def report(source: Source, target: str, *, wide: bool) -> Report:
         snapshot = with_pod(source, snapshot, name)
     world = parse(snapshot)
     inventory = take(world, source.profile(world))
-    return answer(inventory, target, source.namespace, wide=wide)
+    namespace = "" if source.all_namespaces else source.namespace
+    return answer(inventory, target, namespace, wide=wide)
 
 
 def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> Report:
@@ -47,7 +48,7 @@ def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> 
         inventory: What is known.
         target: `driver/pool/device`, `driver/pool`, or a claim or pod: `name`, `namespace/name`,
             each with `claim/` or `pod/` in front where it is meant alone.
-        namespace: Of names without one.
+        namespace: Of names without one; empty for any.
         wide: Whether more columns are wanted.
 
     Raises:
@@ -103,15 +104,21 @@ def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
             yield from _of_device(device)
         if devices:
             return
-    key = name if "/" in name else f"{namespace}/{name}"
     for device in inventory.devices.values():
         for holding in device.holdings:
-            if kind in ("", "claim") and holding.claim.key == key:
+            if kind in ("", "claim") and _means(name, namespace, holding.claim.key):
                 yield from _of_holding(device, holding)
             elif kind in ("", "pod"):
                 for user in holding.users:
-                    if user.key == key:
+                    if _means(name, namespace, user.key):
                         yield device, holding, user
+
+
+def _means(name: str, namespace: str, key: str) -> bool:
+    """Whether a name, in a namespace or in any, is the one of `namespace/name`."""
+    if "/" in name or namespace:
+        return key == (name if "/" in name else f"{namespace}/{name}")
+    return key.partition("/")[2] == name
 
 
 def parsed(target: str) -> tuple[str, str]:
@@ -254,14 +261,16 @@ def _documents(rows: list[Row]) -> Iterator[dict[str, Any]]:
 def _nothing(inventory: Inventory, target: str, namespace: str) -> Unusable:
     """Say why there is nothing to show."""
     kind, name = parsed(target)
-    key = name if "/" in name else f"{namespace}/{name}"
     world = inventory.world
+    known = (one for one in (*world.claims, *world.pods) if _means(name, namespace, one))
+    key = next(known, name if "/" in name else f"{namespace}/{name}".lstrip("/"))
     if kind in ("", "claim") and key in world.claims:
         return Unusable(f"claim {key} has no devices: `kubectl dra explain claim` says why")
     if kind in ("", "pod") and key in world.pods:
         text = f"pod {key} has no devices: `kubectl dra explain pod` says why"
         return missing(world, text, "resourceclaims")
-    text = f"no device, claim or pod {target} (in namespace {namespace})"
+    where = f"namespace {namespace}" if namespace else "any namespace"
+    text = f"no device, claim or pod {target} (in {where})"
     if kind:
         text = f"{kind} {name if kind == 'device' else key} not found"
     return missing(world, text + _near(inventory, name, key), *_SOURCES)

@@ -58,6 +58,8 @@ class Server(ThreadingHTTPServer):
             "/api/v1/namespaces/ml/pods/batch": {**ended, "status": {"phase": "Succeeded"}}
         }
         """Objects that lists leave out, by path."""
+        self.codes: dict[str, int] = {}
+        """Failures, by path."""
 
     @property
     def url(self) -> str:
@@ -76,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append((address.path, query, self.headers.get("Authorization") or ""))
         found = self.answer(address.path, query)
         body = json.dumps(found).encode()
-        self.send_response(200 if found else 404)
+        self.send_response(self.server.codes.get(address.path) or (200 if found else 404))
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -201,6 +203,36 @@ def test_a_pod_that_has_ended_is_named_so(server: Server) -> None:
         assert result.exit_code == 2
         assert "pod ml/batchh not found" in result.stderr
         assert "has ended" not in result.stderr
+
+
+def test_a_failure_to_read_a_pod_is_not_taken_for_its_absence(server: Server) -> None:
+    path = "/api/v1/namespaces/ml/pods/batch"
+    for code, said in ((403, "pod ml/batch not found"), (400, "400")):
+        server.codes[path] = code
+        result = invoke("explain", "batch", "-n", "ml", "--server", server.url)
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+
+def test_a_name_alone_is_one_of_any_namespace_with_all_of_them(server: Server) -> None:
+    """No namespace is named, so none is taken from the context."""
+    server.lists["/api/v1/pods"] = [*server.named.values()]
+    for command, said in (
+        (("explain", "batch"), "Pod ml/batch has ended (Succeeded)"),
+        (("who", "pod/batch"), "pod ml/batch has no devices"),
+    ):
+        server.asked.clear()
+        result = invoke(*command, "-A", "--server", server.url)
+        assert said in result.output + result.stderr
+        assert not any("/namespaces/default/pods" in path for path, _, _ in server.asked)
+
+
+def test_a_control_plane_without_pods_has_flags_that_nobody_knows(server: Server) -> None:
+    arguments = ("--only", "GateRemoved", "--target", "1.38", "-n", "ml", "-o", "json")
+    result = invoke("doctor", *arguments, "--server", server.url)
+    said = "flags of the control plane: no pod shows them"
+    assert json.loads(result.stdout)["partial"] == {"GateRemoved": [said]}
+    assert result.exit_code == 2
 
 
 def test_that_there_is_nothing_says_where_it_was_looked_for(server: Server) -> None:

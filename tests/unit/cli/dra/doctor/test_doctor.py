@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from dragoman.doctor.examination import OVER_TIME, UPGRADE
-from dragoman.doctor.finding import Id
+from dragoman.doctor.examination import OVER_TIME
+from dragoman.doctor.finding import UPGRADE, Id
 from dragoman.inventory.snapshots.snapshot import Unseen
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke

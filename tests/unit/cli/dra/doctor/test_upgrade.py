@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli.dra.doctor.upgrade import EVENT_LIMIT, audited, gates_of
+from dragoman.cli.dra.output import Unusable
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import device_class, pool
@@ -22,7 +24,13 @@ def event(
     """Return a line of an audit log."""
     about = {"apiGroup": "resource.k8s.io", "apiVersion": version, "resource": "resourceslices"}
     agent = "driver/v0.1 (linux/amd64) kubernetes/abc"
-    document = {"objectRef": about, "user": {"username": user}, "userAgent": agent, **more}
+    document = {
+        "apiVersion": "audit.k8s.io/v1",
+        "objectRef": about,
+        "user": {"username": user},
+        "userAgent": agent,
+        **more,
+    }
     return json.dumps(document)
 
 
@@ -45,12 +53,37 @@ def test_an_audit_log_names_clients_those_that_ask_most_first(tmp_path: Path) ->
         "[" * 100_000 + "resource.k8s.io",
         event(objectRef="resource.k8s.io"),
         event(x="y" * EVENT_LIMIT),
+        event(objectRef={"apiGroup": "resource.k8s.io", "apiVersion": "v1beta1", "resource": "x"}),
         json.dumps({"objectRef": {"apiGroup": "apps", "apiVersion": "v1beta1"}}),
         '"resource.k8s.io"',
     ],
 )
 def test_other_lines_of_an_audit_log_say_nothing(tmp_path: Path, line: str) -> None:
     assert audited(log(tmp_path, line, event())).keys() == {KEY}
+
+
+def test_an_audit_log_may_be_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log.gz"
+    path.write_bytes(gzip.compress(event().encode()))
+    assert audited(path).keys() == {KEY}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00" * 100,
+        b'{"msg": "resource.k8s.io"}\n',
+        b"\x1f\x8bno gzip",
+        gzip.compress(event().encode())[:40],
+    ],
+    ids=["empty", "binary", "other JSON", "no gzip", "cut gzip"],
+)
+def test_a_file_that_is_no_audit_log_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(content)
+    with pytest.raises(Unusable, match="--audit-log"):
+        audited(path)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +106,7 @@ def test_a_snapshot_and_an_audit_log_are_judged_together(tmp_path: Path) -> None
     (finding,) = document["findings"]
     assert (finding["id"], finding["object"]["text"]) == ("ApiRemoved", "v1beta1 resourceslices")
     assert "driver/v0.1" in finding["message"]
-    assert document["partial"].keys() == {"ApiRemoved", "GateRemoved"}
+    assert document["partial"].keys() == {"ApiRemoved", "DriverOutdated", "GateRemoved"}
 
 
 @pytest.mark.parametrize(
@@ -81,6 +114,9 @@ def test_a_snapshot_and_an_audit_log_are_judged_together(tmp_path: Path) -> None
     [
         (("--target", "1.50"), "known: 1.34, 1.35, 1.36, 1.37, 1.38"),
         (("--audit-log", "x"), "give both"),
+        (("--only", "ApiRemoved"), "name its version with --target"),
+        (("--only", "ClaimIdle", "--only", "DriverOutdated"), "DriverOutdated judges an upgrade"),
+        (("--only", "GateRemoved", "--snapshot", "x"), "name its version with --target"),
     ],
 )
 def test_what_cannot_be_meant_is_said(arguments: tuple[str, ...], said: str) -> None:
