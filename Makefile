@@ -195,6 +195,10 @@ bench-node: controlplane ## Measure jobs on a real node, with each claim control
 bench-cel: setup ## Measure CEL evaluation
 	@$(PY) -m tests.bench.cel
 
+.PHONY: bench-cel-hostile
+bench-cel-hostile: setup ## Search for the CEL expressions that run longest until a limit ends them (SEED=n ARGS="--each 5")
+	@$(PY) -m tests.bench.cel_hostile $(or $(SEED),1) $(ARGS)
+
 .PHONY: bench-evictions
 bench-evictions: controlplane ## Measure evictions alongside kube-controller-manager (PODS=n CLAIMS=n SLICES=n)
 	@$(PY) -m tests.bench.evictions

@@ -48,6 +48,13 @@ def spent(expression: str) -> int:
     return EVALUATION_STEPS - budget.remaining
 
 
+def plain_steps(expression: str) -> int:
+    """Return the plain steps of an evaluation, without its cost."""
+    budget = cel.StepBudget(EVALUATION_STEPS)
+    cost = BASE.compile(expression).evaluate(["a", [1]], budget=budget)[1]
+    return EVALUATION_STEPS - budget.remaining - cost
+
+
 @pytest.mark.parametrize(
     ("item", "call"),
     [
@@ -67,6 +74,43 @@ def test_a_call_spends_steps_for_each_element(item: str, call: str) -> None:
     ]
     before, after = map(spent, texts)
     assert after - before >= 990
+
+
+@pytest.mark.parametrize(
+    ("call", "steps"),
+    [
+        pytest.param("string(ip('fe80::1')) == ''", 8_000, id="an address as text"),
+        pytest.param("string(cidr('fe80::/10')) == ''", 8_000, id="a network as text"),
+        pytest.param("string(timestamp(i)) == ''", 5_000, id="a time as text"),
+        pytest.param("string(timestamp(i) - timestamp(0)) == ''", 5_000, id="a duration as text"),
+        pytest.param("quantity('1').add(i).isInteger()", 5_000, id="a sum of quantities"),
+        pytest.param(
+            "quantity('1').asApproximateFloat() < 0.0", 5_000, id="a quantity as a number"
+        ),
+        pytest.param("'true'.findAll('a') == ['a']", 5_000, id="a search for all matches"),
+        pytest.param("'x'.replace('y', 'z') == ''", 1_000, id="a replacement in a short text"),
+        pytest.param("sets.intersects([], [[]])", 4_000, id="lists whose elements decide"),
+        pytest.param("size(dyn([])) < 0", 4_000, id="the size of a value of any type"),
+    ],
+)
+def test_a_call_spends_steps_that_it_costs_nothing_for(call: str, steps: int) -> None:
+    plain, calling = (
+        f"lists.range(1000).exists_one(i, {test})"
+        for test in (f"[false, i < 0][0] && {call}", f"{call} && false")
+    )
+    assert plain_steps(calling) - plain_steps(plain) >= steps
+
+
+def test_includes_spends_steps_for_each_element() -> None:
+    text = "lists.range(1000).exists_one(i, device.attributes['x'].l.includes({item}))"
+    device = {"attributes": {"l": {"ints": list(range(40))}}}
+    spent_on = []
+    for item in ("0", "true"):
+        selector = cel.selectors.compile(text.format(item=item), list_attributes=True)
+        budget = cel.StepBudget(EVALUATION_STEPS)
+        assert selector.matches(device, driver="x", budget=budget) is False
+        spent_on.append(EVALUATION_STEPS - budget.remaining)
+    assert min(spent_on) >= 40_000
 
 
 def test_an_error_of_a_loop_spends_several_steps() -> None:

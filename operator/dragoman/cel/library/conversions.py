@@ -139,12 +139,8 @@ OVERLOADS: Final[Functions] = {
     "bool_to_string": lambda value: "true" if value else "false",
     "bytes_to_string": _text_of_bytes,
     "double_to_string": format_double,
-    "duration_to_string": _shown,
     "int64_to_string": _shown,
-    "timestamp_to_string": _shown,
     "uint64_to_string": _shown,
-    "ip_to_string": _shown,
-    "cidr_to_string": _shown,
     "bytes_to_bytes": _same,
     "string_to_bytes": lambda text: text.encode(errors="replace"),
     "timestamp_to_timestamp": _same,
@@ -155,6 +151,8 @@ OVERLOADS: Final[Functions] = {
     "type": type_value,
 }
 STATEFUL: Final[Functions] = {
+    **paced(1, {"duration_to_string": _shown, "timestamp_to_string": _shown}, call=5),
+    **paced(1, {"ip_to_string": _shown, "cidr_to_string": _shown}, call=8),
     **paced(64, {"string_to_double": _double_of_text}),
     **paced(64, {"string_to_timestamp": parse_timestamp}, call=4),
     **paced(1, {"string_to_duration": parse_duration}, call=2),

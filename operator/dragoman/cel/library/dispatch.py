@@ -19,7 +19,7 @@ from dragoman.cel.representation import (
     type_name,
     value_of,
 )
-from dragoman.cel.state import State
+from dragoman.cel.state import State, spend_steps
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
@@ -42,6 +42,9 @@ _ABLE: Final[dict[str, frozenset[type]]] = {
 }
 """Functions that cel-go calls on the first operand: the error of an unfit operand names them."""
 
+
+_STEPS_PER_CHOICE: Final = 2
+"""Plain steps of an overload whose fit the parts of a list or map decide, at each call."""
 
 _Choices = Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
 """The parameters of overloads, and the functions to call."""
@@ -111,7 +114,12 @@ def dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., An
         # cel-go negates durations, although no overload declares it.
         choices.append(((types.DURATION,), lambda _, duration: duration.negated()))
     if any(_looks_inside(overload) for overload in overloads):
-        return lambda state, *args: _chosen(function, choices, args)(state, *args)
+
+        def choose(state: State, *args: Any) -> Any:
+            spend_steps(state, _STEPS_PER_CHOICE * (len(choices) + 1))
+            return _chosen(function, choices, args)(state, *args)
+
+        return choose
     # The types of the arguments decide.
     chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 

@@ -228,6 +228,7 @@ def _includes(state: State, value: Any, item: Any) -> bool:
     """Return the selectors' `includes`: membership for a list, equality for other values."""
     if type(value) not in LISTS:
         return equals(value, item, state)
+    spend_steps(state, min(len(value), _INCLUDES_MAX))
     for index, one in enumerate(value):
         if index >= _INCLUDES_MAX:
             raise OperationError(

@@ -15,7 +15,6 @@ OVERLOADS: Final[Functions] = {
     "quantity_sign": Quantity.sign,
     "quantity_is_integer": Quantity.is_integer,
     "quantity_get_int": Quantity.as_integer,
-    "quantity_get_float": Quantity.as_approximate_float,
 }
 STATEFUL: Final[Functions] = {
     **paced(32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=3),
@@ -26,7 +25,8 @@ STATEFUL: Final[Functions] = {
             "quantity_add_int": Quantity.add,
             "quantity_sub": Quantity.sub,
             "quantity_sub_int": Quantity.sub,
+            "quantity_get_float": Quantity.as_approximate_float,
         },
-        call=2,
+        call=5,
     ),
 }

@@ -52,7 +52,7 @@ def _format(state: State, template: str, args: list[Any]) -> str:
 
 def _replace(state: State, value: str, old: str, new: str, limit: int = -1) -> str:
     made = text.replace(value, old, new, limit)
-    spend_steps(state, len(made) // _PRINTED_PER_STEP)
+    spend_steps(state, 1 + len(made) // _PRINTED_PER_STEP)
     return made
 
 

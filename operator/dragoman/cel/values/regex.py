@@ -26,7 +26,7 @@ SMALL_MEMORY: Final = 128 * 1024
 _MEMORY: Final = 2 * 1024 * 1024
 """Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
 some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is an error here."""
-STEPS_PER_MATCH: Final = 3
+STEPS_PER_MATCH: Final = 5
 """Plain steps of a search, however short the text is."""
 _MATCHES_MAX: Final = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
