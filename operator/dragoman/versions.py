@@ -22,6 +22,8 @@ NEXT: Final[Version] = (NEWEST[0], NEWEST[1] + 1)
 """The release whose removals are known, and nothing else of it."""
 TARGETS: Final = (*KNOWN, NEXT)
 _KINDS: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+GROUP: Final = "resource.k8s.io"
+"""The API group of Dynamic Resource Allocation."""
 REMOVED_IN: Final[Mapping[tuple[str, str], Version]] = MappingProxyType(
     {
         **{("v1beta1", kind): (1, 38) for kind in _KINDS},
@@ -107,4 +109,4 @@ def target(text: str) -> Version:
 def removal(api_version: str, kind: str) -> Version | None:
     """Return the first release that serves a kind in a version no more, None if none is known."""
     group, _, version = api_version.partition("/")
-    return REMOVED_IN.get((version, kind)) if group == "resource.k8s.io" else None
+    return REMOVED_IN.get((version, kind)) if group == GROUP else None

@@ -12,7 +12,8 @@ from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
 from dragoman.inventory.inventory import Inventory
 
-_POOLS: Final = frozenset({Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE})
+POOLS: Final = (Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE)
+"""What is wrong with a pool, in the order in which it is said."""
 _CODES: Final = tuple(Code)
 
 Kind = tuple[Any, ...]
@@ -169,11 +170,11 @@ def _pool_parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple
     merged: defaultdict[Kind, list[Reason]] = defaultdict(list)
     for node in nodes:
         for reason in node.others:
-            if reason.code in _POOLS:
+            if reason.code in POOLS:
                 merged[reason.kind()].append(reason)
             elif reason.code is Code.NO_SLICE_FOR_NODE:
                 merged[reason.kind()] = [reason]
     for found in merged.values():
         code = found[0].code
-        text = wording.broken_pools(inventory, found) if code in _POOLS else wording.words(found[0])
+        text = wording.broken_pools(inventory, found) if code in POOLS else wording.words(found[0])
         yield str(code), text

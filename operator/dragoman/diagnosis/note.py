@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
-from dragoman.diagnosis.groups import concerned, short_of
+from dragoman.diagnosis.groups import POOLS, concerned, short_of
 from dragoman.diagnosis.obstacles import Code as ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
@@ -42,12 +42,7 @@ _CONTROLLER: Final = frozenset(
     }
 )
 """Obstacles that the scheduler has not looked at, or about which the claim controller posts."""
-_POOLS: Final = (
-    Code.POOL_INCOMPLETE,
-    Code.POOL_INVALID,
-    Code.POOL_OBSOLETE,
-    Code.NO_SLICE_FOR_NODE,
-)
+_POOLS: Final = (*POOLS, Code.NO_SLICE_FOR_NODE)
 """What is said of pools, in this order."""
 _NEVER_MEANT: Final = frozenset({Code.NODE_MISMATCH})
 
@@ -173,7 +168,7 @@ def _of_rivals(found: Rivals) -> Iterator[Phrase]:
 
 
 def _of_pools(node: NodeAnswer) -> Iterator[Phrase]:
-    codes = {one.code for one in node.others} & {*_POOLS[:3]}
+    codes = {one.code for one in node.others} & {*POOLS}
     if not node.requests or not any(one.devices for one in node.requests):
         codes.add(Code.NO_SLICE_FOR_NODE)
     for one in sorted(codes, key=_POOLS.index):

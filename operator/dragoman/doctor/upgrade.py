@@ -10,10 +10,9 @@ from dragoman.doctor.devices import few
 from dragoman.doctor.facts import Facts, Upgrade, listed
 from dragoman.doctor.finding import Finding, Id, Severity, Subject
 from dragoman.inventory.pools.pools import Pool
-from dragoman.versions import GATES_REMOVED_IN, OWN_DOMAIN_REFUSED, Version, removal
+from dragoman.versions import GATES_REMOVED_IN, GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman.versions import name as version_name
 
-GROUP: Final = "resource.k8s.io"
 KINDS: Final[Mapping[str, str]] = {
     "deviceclasses": "DeviceClass",
     "resourceclaims": "ResourceClaim",

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-GROUP: Final = "resource.k8s.io"
+from dragoman.versions import GROUP
+
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 NAME: Final = "dragoman-driver-rights"
 """Of the slice that is never stored."""

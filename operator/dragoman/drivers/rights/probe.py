@@ -6,7 +6,6 @@ from typing import Final
 
 from dragoman.drivers.rights.facts import (
     DRY_RUN,
-    GROUP,
     TOO_WIDE,
     VERSIONS,
     Answer,
@@ -20,6 +19,7 @@ from dragoman.drivers.rights.facts import (
 )
 from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
+from dragoman.versions import GROUP
 
 _JSON: Final = "application/json"
 

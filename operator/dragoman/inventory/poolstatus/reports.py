@@ -57,8 +57,10 @@ def pool_inventory(
 
 def _within(pool: PoolID, claim: Claim) -> Claim:
     """Return a claim with its devices of a pool alone."""
+    if all(one.id.pool_id == pool for one in claim.devices):
+        return claim
     devices = tuple(one for one in claim.devices if one.id.pool_id == pool)
-    return replace(claim, held=Held(devices, claim.allocated_at)) if claim.held else claim
+    return replace(claim, held=Held(devices, claim.allocated_at))
 
 
 def report(pool: PoolID, inventory: Inventory, *, holders: bool = False) -> dict[str, Any]:

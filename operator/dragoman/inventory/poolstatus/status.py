@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.allocation.features import profile
 from dragoman.inventory.pools.pools import Pool, invalid_reason, pools
-from dragoman.inventory.poolstatus.views import Json, Used, contents, view_of
+from dragoman.inventory.poolstatus.views import Json, Published, Used, contents, view_of
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
 from dragoman.model.deviceid import PoolID
@@ -95,13 +95,14 @@ def _status(
         text = f"{INCOMPLETE} pool {pool.where} is incomplete: {seen} at generation "
         status["validationError"] = _cut(f"{text}{pool.generation}")
         return status
-    status |= _counts(pool, used, rules)
+    devices = contents(pool)
+    status |= _counts(pool, devices, used, rules)
     # Of more slices than wanted, the allocator waits for others; in-tree they are counted.
     surplus = len(pool.slices) > pool.wanted
     reason = invalid_reason(pool.id, pool.slices, _PROFILE) if surplus else pool.reason
     error = f"PoolInvalid: pool {pool.where}: {reason}" if reason else ""
     if views:
-        summary, shareable, problem = view_of(pool, used, attribute)
+        summary, shareable, problem = view_of(pool, devices, used, attribute)
         error = error or problem
         if summary and not error:
             status["partitionSummary"] = summary
@@ -112,8 +113,7 @@ def _status(
     return status
 
 
-def _counts(pool: Pool, used: Used, rules: tuple[DeviceTaintRule, ...]) -> Json:
-    devices = contents(pool)
+def _counts(pool: Pool, devices: Published, used: Used, rules: tuple[DeviceTaintRule, ...]) -> Json:
     tainted = {
         name
         for name, _, content in devices

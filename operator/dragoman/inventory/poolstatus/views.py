@@ -19,9 +19,11 @@ MOST_ITEMS: Final = 32
 Json = dict[str, Any]
 Used = Mapping[str, Sequence[AllocatedDevice]]
 """Allocated devices of a pool by name, without admin access."""
+Published = list[tuple[str, str, Content]]
+"""Name, own partition attribute and content of each device of a pool."""
 
 
-def contents(pool: Pool) -> list[tuple[str, str, Content]]:
+def contents(pool: Pool) -> Published:
     """Return name, own partition attribute and content of each device."""
     return [
         (device.name, one.partition_attribute, device.content)
@@ -30,9 +32,10 @@ def contents(pool: Pool) -> list[tuple[str, str, Content]]:
     ]
 
 
-def view_of(pool: Pool, used: Used, attribute: str | None) -> tuple[list[Json], Json | None, str]:
+def view_of(
+    pool: Pool, published: Published, used: Used, attribute: str | None
+) -> tuple[list[Json], Json | None, str]:
     """Return the views of partitions and of shares, and the first problem."""
-    published = contents(pool)
     declared = any(own for _, own, _ in published)
     devices = [
         (name, own or ("" if declared else attribute or ""), content)

@@ -17,11 +17,11 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
 from dragoman.doctor.facts import Requested, Upgrade, listed, part
 from dragoman.doctor.finding import Id
-from dragoman.doctor.upgrade import GROUP, KINDS
+from dragoman.doctor.upgrade import KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
-from dragoman.versions import REMOVED_IN, Version
+from dragoman.versions import GROUP, REMOVED_IN, Version
 
 AUDIT: Final = "audit.k8s.io/"
 METRIC: Final = b"apiserver_requested_deprecated_apis{"

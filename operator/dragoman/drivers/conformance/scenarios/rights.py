@@ -14,7 +14,6 @@ from dragoman.drivers.conformance.site import Site, reference, renamed
 from dragoman.drivers.kubeletplugin.client import CallError
 from dragoman.drivers.rights.facts import (
     DRY_RUN,
-    GROUP,
     VERSIONS,
     Answer,
     Attempt,
@@ -24,6 +23,7 @@ from dragoman.drivers.rights.facts import (
     faults,
 )
 from dragoman.drivers.throwaway.api import Api, ApiError
+from dragoman.versions import GROUP
 
 RBAC: Final = "rbac.authorization.k8s.io"
 FOREIGN_NODE: Final = "another-node"
