@@ -13,6 +13,7 @@ from dragoman.cel import deviceview, library, selectors
 from dragoman.cel.environment import Program
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.rules import validation
+from dragoman.cel.state import paced
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from tests.conformance.fuzzing.cases import Answer, differences
@@ -98,8 +99,7 @@ def quantities_as_in_go() -> Iterator[None]:
     def subtracting(self: Quantity, other: Quantity | int) -> Quantity:
         return _into(self, sub(self, other))
 
-    functions = {
-        "quantity_compare_to": comparing,
+    sums = {
         "quantity_add": adding,
         "quantity_add_int": adding,
         "quantity_sub": subtracting,
@@ -107,7 +107,8 @@ def quantities_as_in_go() -> Iterator[None]:
     }
     with (
         mock.patch.object(Quantity, "compare", comparing),
-        mock.patch.dict(library.OVERLOADS, functions),
+        mock.patch.dict(library.OVERLOADS, {"quantity_compare_to": comparing}),
+        mock.patch.dict(library.STATEFUL, paced(32, sums)),
         # Cached values must not change, and compiled expressions contain their functions.
         mock.patch.object(deviceview, "_parsed_quantity", parse_quantity),
         mock.patch.object(selectors, "_compiled", selectors._compiled.__wrapped__),
