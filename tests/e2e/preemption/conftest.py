@@ -51,11 +51,13 @@ def preempting(plane_with_rules: ControlPlane) -> Iterator[Site]:
         *("--no-leader-elect", "--explain-events", "--preemption=on", "--preemption-after=0"),
         *("--preemption-parallel=50", f"--preemption-account={PREEMPTION_ACCOUNT}"),
     )
-    with OperatorProcess(plane, user, *flags) as running:
-        yield Site(plane, running)
-        wait_for(lambda: cleared(plane), message="no preemption and no reservation to be left")
-        assert running.faults() == []
-    uninstall(plane, PREEMPTIONS)
+    try:
+        with OperatorProcess(plane, user, *flags) as running:
+            yield Site(plane, running)
+            assert running.faults() == []
+            wait_for(lambda: cleared(plane), message="no preemption and no reservation to be left")
+    finally:
+        uninstall(plane, PREEMPTIONS)
 
 
 def cleared(plane: ControlPlane) -> bool:

@@ -28,10 +28,12 @@ def ward(plane: ControlPlane) -> Iterator[Ward]:
     wait_for(lambda: served(plane, PLURAL), message="DevicePreemptions to be served")
     user = plane.user("dragoman-report", [*OPERATOR_RULES, *EXPLAIN_RULES, *PREEMPTION_RULES])
     flags = ("--no-leader-elect", "--explain-events", "--preemption=report", "--preemption-after=0")
-    with OperatorProcess(plane, user, *flags) as running:
-        yield Ward(plane, nodes=1)
-        assert running.faults() == []
-    uninstall(plane, PLURAL)
+    try:
+        with OperatorProcess(plane, user, *flags) as running:
+            yield Ward(plane, nodes=1)
+            assert running.faults() == []
+    finally:
+        uninstall(plane, PLURAL)
 
 
 def test_a_plan_is_an_object_with_columns_and_an_event(ward: Ward, namespace: str) -> None:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.preemption.stored import FINALIZER, digest
 from tests.e2e.maintenance.ward import Site, Ward
 from tests.e2e.preemption.conftest import PREEMPTIONS
@@ -237,6 +238,11 @@ def test_a_tenant_gets_nobody_evicted_and_reserves_nothing(
     )
     reserved = [(one.body["spec"]["taint"]["value"], device_in(one.body)) for one in created]
     assert reserved == [(train["metadata"]["uid"], honest.device())]
+    # Nothing stays reserved, once the honest pod has its device.
+    wait_for(
+        lambda: not plane.api().list("devicetaintrules", labelSelector=PREEMPTION),
+        message="no reservation to be left",
+    )
     tries(count)
     api.delete_all("pods", name, gracePeriodSeconds=0)
 
