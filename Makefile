@@ -179,6 +179,9 @@ test-node: controlplane ## Run the tests whose containers really run (root on Li
 soak: controlplane ## Break the control plane at random under churn (MINUTES=n SEED=n)
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
 
+# What is built quickly runs more slowly.
+bench bench-%: export DRAGOMAN_BUILD := optimized
+
 .PHONY: bench
 bench: controlplane ## Measure the claim controller alongside the built-in one
 	@$(PY) -m tests.bench

@@ -14,7 +14,23 @@ from tests.support.controlplane.toolchain import MODULES
 
 PINNED: Final = ""
 UNPINNED: Final = " unpinned"
-"""Ends of a stamp: a pinned digest or a build vouches for the binary, or its release alone."""
+QUICK: Final = " quick"
+"""Ends of a stamp: a pinned digest or a build vouches for the binary, or its release alone; or it
+was built quickly, and runs more slowly."""
+BUILD: Final = "DRAGOMAN_BUILD"
+"""Variable that says `optimized` where only binaries as users run them will do."""
+
+
+def quick_allowed() -> bool:
+    """Whether binaries that are built quickly and run more slowly will do.
+
+    Raises:
+        ValueError: The variable has another value than `quick` and `optimized`.
+    """
+    asked = os.environ.get(BUILD) or "quick"
+    if asked not in ("quick", "optimized"):
+        raise ValueError(f"{BUILD}={asked}: expected quick or optimized")
+    return asked == "quick"
 
 
 def cache_root() -> Path:
@@ -57,11 +73,18 @@ class Artifact:
         return self.target.with_name(f".{self.recipe.name}.stamp")
 
     def is_current(self, at: Path | None = None) -> bool:
-        """Tell whether the binary, or the one `at` another place, is of these pins, and trusted."""
+        """Tell whether the binary, or the one `at` another place, is of these pins, and will do."""
         target = at or self.target
         stamp = target.with_name(f".{self.recipe.name}.stamp")
-        return is_current(target, stamp, self.pins) or (
-            downloads.unpinned_allowed() and is_current(target, stamp, self.pins + UNPINNED)
+        allowed = {
+            PINNED: True,
+            UNPINNED: downloads.unpinned_allowed(),
+            QUICK: quick_allowed(),
+        }
+        return any(
+            is_current(target, stamp, self.pins + origin)
+            for origin, holds in allowed.items()
+            if holds
         )
 
     def keep(self, origin: str = "") -> None:

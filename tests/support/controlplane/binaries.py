@@ -8,6 +8,9 @@ chooses the version. Binaries come from, in this order: the folder `DRAGOMAN_BIN
 `KUBEBUILDER_ASSETS` for those that envtest defines, the PATH for kubectl, the cache, the official
 downloads (`downloads.py`), and the build. Where only pinned digests count (DRAGOMAN_DOWNLOADS is
 `pinned`, or CI is set), a cached binary that was downloaded without one is replaced.
+
+A build leaves out optimizations of the compiler, unless `DRAGOMAN_BUILD` is `optimized`, as it is
+for CI and benchmarks; then a cached binary that was built quickly is replaced.
 """
 
 import fcntl
@@ -29,9 +32,11 @@ from dragoman.drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import gobuild
 from tests.support.controlplane.artifacts import (
     PINNED,
+    QUICK,
     UNPINNED,
     Artifact,
     cache_root,
+    quick_allowed,
 )
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.recipes import CONTROL_PLANE, RECIPES, Recipe
@@ -108,10 +113,11 @@ def provide(recipes: Sequence[Recipe], version: str) -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / ".lock"):
             missing = [one for one in artifacts if not one.is_current() and not linked(one)]
+            quick = quick_allowed()
             for group in gobuild.groups(fetch_all(missing)):
-                gobuild.build(group, cache_root())
+                gobuild.build(group, cache_root(), quick=quick)
                 for one in group:
-                    one.keep()
+                    one.keep(QUICK if quick else PINNED)
     return {one.recipe.name: one.target for one in artifacts}
 
 

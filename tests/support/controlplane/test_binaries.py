@@ -1,5 +1,6 @@
 """Where the binaries come from: lent ones first, else built once from the pinned modules."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ needs_go = pytest.mark.skipif(not shutil.which("go"), reason="compiles a program
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("DRAGOMAN_KUBERNETES", "KUBEBUILDER_ASSETS"):
+    for name in ("DRAGOMAN_KUBERNETES", "KUBEBUILDER_ASSETS", artifacts.BUILD):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GOCACHE", go_cache())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -113,6 +114,56 @@ def test_a_binary_is_built_once_and_again_when_its_pins_change(
         pins.write("\n// another pin\n")
     binaries.built(PROGRAM, "v1")
     assert "hello: done" in capsys.readouterr().err
+
+
+@needs_go
+@pytest.mark.usefixtures("module")
+def test_a_quick_build_serves_until_an_optimized_one_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binaries.built(PROGRAM, "v1")
+    monkeypatch.setenv(artifacts.BUILD, "optimized")
+    assert capsys.readouterr().err
+    target = binaries.built(PROGRAM, "v1")
+    assert "hello: done" in capsys.readouterr().err
+    assert subprocess.run([target], capture_output=True, check=True).stderr == b"hello\n"
+    monkeypatch.delenv(artifacts.BUILD)
+    binaries.built(PROGRAM, "v1")
+    assert capsys.readouterr().err == "", "an optimized build serves everybody"
+
+
+@pytest.mark.usefixtures("module")
+def test_another_kind_of_build_is_refused_with_those_that_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(artifacts.BUILD, "fast")
+    with pytest.raises(ValueError, match="DRAGOMAN_BUILD=fast: expected quick or optimized"):
+        binaries.built(PROGRAM, "v1")
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-probe"])
+def test_benchmarks_take_optimized_builds_alone(target: str, tmp_path: Path) -> None:
+    # The Makefile without its prerequisites, with a benchmark that says what it is given.
+    probe = tmp_path / "Makefile"
+    text = (ROOT / "Makefile").read_text().replace("bench: controlplane ##", "bench: ##")
+    probe.write_text(f"{text}\nbench-probe:\n\t@$(PY) -m tests.bench\n")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@ ${artifacts.BUILD}"\n')
+    python.chmod(0o755)
+    command = ["make", f"--makefile={probe}", f"PY={python}", target]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert said == "-m tests.bench optimized\n"
+
+
+def test_etcd_has_the_modules_of_kubernetes() -> None:
+    """Go compiles a package once for both where version and options are the same."""
+    etcd, kubernetes = (
+        dict(re.findall(r"^\s+(\S+) (v\S+)", (MODULES / name / "go.mod").read_text(), re.MULTILINE))
+        for name in ("etcd", f"kubernetes-{binaries.DEFAULT_VERSION}")
+    )
+    both = etcd.keys() & kubernetes.keys()
+    assert len(both) > 30
+    assert {name: etcd[name] for name in both} == {name: kubernetes[name] for name in both}
 
 
 @needs_go

@@ -192,7 +192,8 @@ def note_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Build empty files; return the list of what was built."""
     built: list[str] = []
 
-    def build(group: list[Artifact], _: Path) -> None:
+    def build(group: list[Artifact], _: Path, *, quick: bool) -> None:
+        assert quick is artifacts.quick_allowed()
         for one in group:
             built.append(one.recipe.name)
             one.target.touch()
