@@ -38,6 +38,8 @@ from dragoman.drivers.throwaway.plane import Plane
 
 SIDE_BY_SIDE: Final = 4
 """Lanes at once; those that wait run beside them."""
+QUICK: Final = 6
+"""Lanes at once with `--quick`, which leaves out those that wait."""
 LONGEST: Final = (
     *("restart", "upgrade", "rolling", "concurrency", "registration", "main"),
     *("mock", "variants", "checkpoint", "slices", "away", "operation"),
@@ -115,7 +117,8 @@ def run(plan: Plan, plane: Plane, progress: Progress, *, prefix: str = "n") -> R
         )
         board = Board(plan, progress)
         lanes = board.lanes()
-        with ThreadPoolExecutor(SIDE_BY_SIDE + board.waiting) as threads:
+        count = QUICK if plan.quick else SIDE_BY_SIDE + board.waiting
+        with ThreadPoolExecutor(count) as threads:
             jobs = [
                 threads.submit(run_lane, setting, f"{prefix}{at}", scenarios, board)
                 for at, scenarios in enumerate(lanes)
