@@ -21,7 +21,7 @@ INSTEAD: Final = (
     "-o jsonpath='{range .items[*]}…{end}' or -o custom-columns=HEADER:FIELD, "
     "or pass -o json to another program"
 )
-"""What does the same: no package evaluates Go's templates in Python but by a compiled library."""
+"""Alternatives to Go templates, which would need a compiled library."""
 NONE: Final = "<none>"
 """What kubectl prints for a field that is not there."""
 _METADATA: Final = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")

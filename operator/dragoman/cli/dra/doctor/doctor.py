@@ -139,8 +139,8 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     if observe and source.snapshot:
         raise click.UsageError("--for has nothing to wait for in a snapshot")
     chosen = tuple(Id(one) for one in only)
-    if target is None and (vain := [one for one in chosen if one in UPGRADE]):
-        raise click.UsageError(f"{vain[0]} judges an upgrade: name its version with --target")
+    if target is None and (early := [one for one in chosen if one in UPGRADE]):
+        raise click.UsageError(f"{early[0]} judges an upgrade: name its version with --target")
     examiner = examining.Examiner(
         chosen,
         Severity(severity),
