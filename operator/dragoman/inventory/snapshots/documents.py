@@ -259,12 +259,12 @@ def _registers(pod: Document) -> bool:
 
 def _kept(value: Any, tree: Tree) -> Any:
     """Return the part of a value that a tree names; what has another shape stays as it is."""
-    if isinstance(tree, Mapping) and isinstance(value, Mapping):
+    if isinstance(tree, dict) and isinstance(value, dict):
         return {key: _kept(value[key], inner) for key, inner in tree.items() if key in value}
     if isinstance(tree, list) and isinstance(value, list):
         return [_kept(item, tree[0]) for item in value]
     # A scalar where the API has an object is malformed, and parsing will name the field.
-    return value if tree is True or not isinstance(value, Mapping | list) else None
+    return value if tree is True or not isinstance(value, dict | list) else None
 
 
 def named_labels(objects: Mapping[str, Iterable[Document]]) -> frozenset[str]:
@@ -285,12 +285,12 @@ def _selector_keys(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         for item in value:
             yield from _selector_keys(item)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return
     for key, inner in value.items():
         if key == "matchExpressions" and isinstance(inner, list):
-            yield from (str(one.get("key")) for one in inner if isinstance(one, Mapping))
-        elif key == "nodeSelector" and isinstance(inner, Mapping):
+            yield from (str(one.get("key")) for one in inner if isinstance(one, dict))
+        elif key == "nodeSelector" and isinstance(inner, dict):
             yield from map(str, inner)
         yield from _selector_keys(inner)
 

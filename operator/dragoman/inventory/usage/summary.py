@@ -147,14 +147,15 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
 def _users(devices: Iterable[Device]) -> tuple[tuple[str, int], ...]:
     found: Counter[str] = Counter()
     for device in devices:
-        found.update({name for one in device.owned for name in holder_names(one)})
+        for name in {name for one in device.owned for name in holder_names(one)}:
+            found[name] += 1
     return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
 def holder_names(holding: Holding) -> tuple[str, ...]:
     """Return the consumers of an allocation, or its claim where it has none."""
     names = tuple(
-        f"{user.key} ({user.waits})" if user.waits else user.key for user in holding.users
+        [f"{user.key} ({user.waits})" if user.waits else user.key for user in holding.users]
     )
     return names or (f"claim {holding.claim.key}",)
 
