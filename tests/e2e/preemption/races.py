@@ -160,6 +160,7 @@ class World:
         made = objects.pod("train", name, templates={"gpu": "train"}, priorityClassName="high")
         self._retried(lambda: api.create(made))
         self._start(self._arrivals)
+        self._start(self._kubelet)
 
     def _slices(self, node: str) -> list[Json]:
         if self.run.kind == "shares":
@@ -250,6 +251,19 @@ class World:
             if self._stop.wait(1.0):
                 return
             self._competitor(f"late-{index}", [])
+
+    def _kubelet(self) -> None:
+        """Remove pods that are being deleted, as kubelets do.
+
+        An eviction without a grace period takes two writes of the API server: where the connection
+        is lost between them, the pod has a deletion timestamp and stays.
+        """
+        while not self._stop.wait(1.0):
+            with suppress(*TROUBLE):
+                for one in self.api.list("pods", self.name):
+                    if one["metadata"].get("deletionTimestamp"):
+                        name = one["metadata"]["name"]
+                        self.api.delete("pods", name, self.name, gracePeriodSeconds=0)
 
     # Watching -------------------------------------------------------------------------------------
 
