@@ -88,6 +88,9 @@ def test_a_call_spends_steps_for_each_element(item: str, call: str) -> None:
             "quantity('1').asApproximateFloat() < 0.0", 5_000, id="a quantity as a number"
         ),
         pytest.param("'true'.findAll('a') == ['a']", 5_000, id="a search for all matches"),
+        pytest.param("[].sum() < 0", 2_000, id="a sum of nothing"),
+        pytest.param("['x'].indexOf('x') < 0", 3_000, id="a search in a short list"),
+        pytest.param("['x'].lastIndexOf('x') < 0", 3_000, id="the same from the end"),
         pytest.param("'x'.replace('y', 'z') == ''", 1_000, id="a replacement in a short text"),
         pytest.param("sets.intersects([], [[]])", 4_000, id="lists whose elements decide"),
         pytest.param("size(dyn([])) < 0", 4_000, id="the size of a value of any type"),

@@ -36,6 +36,8 @@ _ZEROES: Final[dict[str, tuple[Any, str]]] = {
 }
 _STEPS_PER_ORDERED: Final = 2
 """Plain steps of an element that is compared with another one."""
+_STEPS_PER_CALL: Final = 2
+"""Plain steps of a sum or search, however short the list is."""
 
 
 def _fitting(items: list[Any]) -> list[Any]:
@@ -86,7 +88,7 @@ def _sum(kind: str) -> Callable[[State, list[Any]], Any]:
     add = ARITHMETIC[overload]
 
     def total(state: State, items: list[Any]) -> Any:
-        spend_steps(state, len(items))
+        spend_steps(state, len(items) + _STEPS_PER_CALL)
         found = zero
         for item in _fitting(items):
             if type(item) is Invalid:
@@ -128,13 +130,13 @@ def contains(items: list[Any], item: Any, state: State) -> bool:
 
 
 def _index_of(state: State, items: list[Any], item: Any) -> int:
-    spend_steps(state, len(items))
+    spend_steps(state, len(items) + _STEPS_PER_CALL)
     found = (index for index, one in enumerate(items) if equals(one, item, state))
     return next(found, -1)
 
 
 def _last_index_of(state: State, items: list[Any], item: Any) -> int:
-    spend_steps(state, len(items))
+    spend_steps(state, len(items) + _STEPS_PER_CALL)
     found = (n for n in range(len(items) - 1, -1, -1) if equals(items[n], item, state))
     return next(found, -1)
 
