@@ -278,7 +278,7 @@ def _selected(place: Place, document: Json, query: Mapping[str, str]) -> bool:
         return False
     labels = document["metadata"].get("labels") or {}
     wanted = [one.partition("=") for one in query.get("labelSelector", "").split(",") if one]
-    return all(labels.get(key) == value for key, _, value in wanted)
+    return all(labels.get(key) == value if sign else key in labels for key, sign, value in wanted)
 
 
 def _merged(found: Any, patch: Any) -> Any:

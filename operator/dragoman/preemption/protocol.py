@@ -241,7 +241,7 @@ def _changed(seen: Seen, look: Look) -> Step:
     """End a preemption whose plan does not hold; a drain is no failure, which would count."""
     if seen.drained is not None:
         text = f"device {seen.drained} is taken out of service by a rule"
-        return _ended(seen, Phase.ABORTED, text)
+        return _ended(seen, Phase.ABORTED, text, tell=bool(seen.journal.evictions))
     phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
     return _ended(seen, phase, look.why)
 
@@ -366,15 +366,21 @@ def _evicted(journal: Journal, victim: Victim) -> str:
     )
 
 
-def _ended(seen: Seen, phase: Phase, why: str) -> Step:
+def _ended(seen: Seen, phase: Phase, why: str, *, tell: bool = False) -> Step:
     """Say how it ended, then release the devices: nothing is left of ours but the record.
 
     The status comes first because it is refused where another process has gone on, whose
     evictions need the reservation. A process that ends between the two leaves the finalizer.
+
+    Args:
+        seen: What the step is computed from.
+        phase: How it ended.
+        why: The reason, for the message.
+        tell: Whether the pod gets an Event although the phase is no failure.
     """
     fields = {"phase": phase.value, "endedAt": seen.now, "message": why}
     told: tuple[Action, ...] = ()
-    if phase is Phase.FAILED or (seen.drained is not None and seen.journal.evictions):
+    if tell or phase is Phase.FAILED:
         told = (Tell("DevicePreemptionFailed", f"{why[:1].upper()}{why[1:]}."),)
     return Step(why, (SetStatus(fields), *_releases(seen), *told, RemoveFinalizer()))
 

@@ -377,7 +377,11 @@ def test_a_drain_wins_over_a_reservation_and_is_no_failure(
     assert kinds(seen)[:3] == [SetStatus, DeleteRule, DeleteRule]
     assert fields(seen)["phase"] == Phase.ABORTED.value
     assert f"device {GPU} is taken out of service" in str(fields(seen)["message"])
-    assert fields(replace(seen, node="n"))["phase"] == Phase.PLACED.value
+    assert (Tell in kinds(seen)) == bool(evictions)
+    placed, gone = replace(seen, node="n"), replace(seen, gone=True)
+    assert fields(placed)["phase"] == Phase.PLACED.value
+    assert Tell not in kinds(placed)
+    assert Tell not in kinds(gone)
 
 
 def test_a_preemption_goes_on_whose_plan_holds_without_a_drained_device() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -194,7 +194,8 @@ class Carrier:
                 return written, written is not None
             case CreateRule(device):
                 # Where another process has reserved it for the same pod, the name says so.
-                wrote = await unless_gone(self.client.post(*self._rule(device, journal)))
+                # 404 is an error: the version of the rules is not served any more.
+                wrote = await unless_gone(self.client.post(*self._rule(device, journal)), {409})
             case DeleteRule(name, uid):
                 # One that is gone already keeps nothing back.
                 wrote = await self.delete_rule(name, uid)
@@ -288,12 +289,20 @@ class Carrier:
         return Journal.parse(written)
 
 
-async def unless_gone(request: Awaitable[Any]) -> bool:
-    """Await a write; return whether the object was there, and the same as when it was read."""
+async def unless_gone(request: Awaitable[Any], forgiven: Collection[int] = _GONE) -> bool:
+    """Await a write; return whether the object was there, and the same as when it was read.
+
+    Args:
+        request: The write.
+        forgiven: Codes of answers that say it was not.
+
+    Raises:
+        ApiError: Any other one.
+    """
     try:
         await request
     except ApiError as error:
-        if error.code not in _GONE:
+        if error.code not in forgiven:
             raise
         return False
     return True

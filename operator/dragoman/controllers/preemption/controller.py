@@ -141,7 +141,7 @@ class PreemptionController:
     async def _turn(self) -> None:
         if not self._leading():
             self._known, self._left, self._unread = frozenset(), True, True
-            self._ended = self._rested = float("-inf")
+            self._ended = self._rested = self._read_all = float("-inf")
             metrics.PREEMPTION_CANDIDATES.set(0)
             return
         waiting = await self._waiting()
@@ -155,12 +155,15 @@ class PreemptionController:
         seldom = waiting and now - self._refreshed >= AGAIN
         if not (seldom or preemptions.active or self._unread):
             return
-        every = seldom or self._unread or now - self._read_all >= READ_ALL
+        every = seldom or not preemptions.active or now - self._read_all >= READ_ALL
         self._refreshed, self._read_all = now, now if every else self._read_all
         running = len(preemptions.budget.running)
+        # Only a complete read shows reservations whose preemption is gone: one follows the last
+        # preemption, however that ended, and also where a request fails.
+        self._unread = True
         await preemptions.refresh(all_of=every)
         await preemptions.advance()
-        self._unread = False
+        self._unread = preemptions.active or not every
         metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
         metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
         if len(preemptions.budget.running) < running:

@@ -10,15 +10,20 @@ from typing import Any
 
 import pytest
 
-from dragoman.allocation import Cluster
+from dragoman.allocation import Cluster, DeviceID
 from dragoman.controllers.preemption import planning
+from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
+from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.diagnosis.subject import Subject
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from dragoman.kube.resources import Resource
 from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.reservation import rule_manifest
+from dragoman.preemption.stored import FINALIZER, Limits
 from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
@@ -92,6 +97,17 @@ async def until(condition: Any) -> None:
 
 
 CLUSTER = (device_class(), node("n"), pool("n", 2))
+CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules")
+PREEMPTION = {
+    "kind": "DevicePreemption",
+    "metadata": {"name": "uid-train", "namespace": "ns", "finalizers": [FINALIZER]},
+    "spec": {"mode": "Preempt", "node": "n", "pod": {"name": "train", "uid": "uid-train"}},
+    "status": {"phase": "Evicting"},
+}
+RESERVATION = rule_manifest(
+    RULES.api_version, DeviceID("gpu.example.com", "n", "device-0"), "uid-train"
+)
 SPACES = tuple({"kind": "Namespace", "metadata": {"name": name}} for name in ("ns", "other"))
 
 
@@ -252,3 +268,20 @@ async def test_pods_that_another_controller_watches_are_not_listed() -> None:
         await until(lambda: server.lists["nodes"] > 1)
     assert server.lists["pods"] <= server.lists["nodes"] + 1
     assert server.journal
+
+
+async def test_reservations_are_released_whose_preemption_disappears() -> None:
+    """As where its object is deleted by force, or another process ended it."""
+    server = Server(*CLUSTER, *SPACES)
+    # Another process writes the object all the time: this one cannot end the preemption itself.
+    server.fail = lambda request, _: (
+        ApiError(409, "Conflict", "changed") if request == "PATCH devicepreemptions" else None
+    )
+    server.store(PREEMPTION, {**RESERVATION, "kind": "DeviceTaintRule"})
+    client: Any = server
+    carrier = Carrier(client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits())
+    async with running(server, preemptions=Preemptions(client, carrier, Policy())):
+        await until(lambda: server.requests["GET devicepreemptions"] > 1)
+        assert server.of("devicetaintrules")
+        server.remove(Place("devicepreemptions", "ns", "uid-train"))
+        await until(lambda: not server.of("devicetaintrules"))

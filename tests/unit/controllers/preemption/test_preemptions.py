@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.preemptions import Preemptions
+from dragoman.controllers.preemption.rules import Rules
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import rule_manifest
-from dragoman.preemption.stored import FINALIZER, Limits, timestamp
+from dragoman.preemption.stored import FINALIZER, Journal, Limits, timestamp
 from tests.support.manifests import Json
 
 NOW = 1_800_000_000.0
@@ -26,12 +29,19 @@ class Server:
     def __init__(self) -> None:
         self.objects: dict[str, list[Json]] = {"devicetaintrules": [], "devicepreemptions": []}
         self.deleted: list[str] = []
+        self.pods: dict[str, Json] = {}
+        self.refusal = ApiError(500, "InternalError", "nothing is created here")
 
     async def get(self, path: str, **_: str) -> Json:
         kind, _slash, name = path.rpartition("/")
         if name in self.objects:
             return {"items": self.objects[name], "metadata": {}}
+        if name in self.pods:
+            return self.pods[name]
         raise ApiError(404, "NotFound", f"{kind} has no {name}")
+
+    async def post(self, *_: object) -> Json:
+        raise self.refusal
 
     async def patch(self, path: str, *_: object) -> Json:
         raise ApiError(409, "Conflict", f"{path} has changed")
@@ -97,3 +107,21 @@ async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that
     assert preemptions.reserved == 1
     assert not server.deleted
     assert not preemptions.progressed
+
+
+async def test_a_rule_that_cannot_be_created_is_an_error_unless_it_is_there() -> None:
+    """As 404 where the API server does not serve the version of the rules any more."""
+    server: Any = Server()
+    carrier = Carrier(
+        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits(), clock=lambda: NOW
+    )
+    metadata = {"name": "train", "namespace": "ns", "uid": "uid-train"}
+    server.pods = {"train": {"metadata": metadata, "spec": {}}}
+    document = journal("Reserving", 0)
+    document["metadata"] = METADATA | {"creationTimestamp": timestamp(NOW)}
+    document["spec"]["reserved"] = [{"driver": "a.example", "pool": "n", "device": "device-0"}]
+    server.refusal = ApiError(409, "AlreadyExists", "it exists")
+    assert not (await carrier.advance(Journal.parse(document), Rules())).actions
+    server.refusal = ApiError(404, "NotFound", "the server could not find the requested resource")
+    with pytest.raises(ApiError, match="could not find"):
+        await carrier.advance(Journal.parse(document), Rules())
